@@ -1,11 +1,13 @@
-# The dashboard, which is built by packages that the image does not need.
-FROM node:24-slim AS dashboard
+# The service in one file, and the dashboard: they are built by packages that the image does not need.
+FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts --no-update-notifier
 COPY tsconfig.json ./
+COPY scripts/build.mjs ./scripts/
+COPY src ./src
 COPY dashboard ./dashboard
-RUN npm run build:dashboard
+RUN npm run build && npm run build:dashboard
 
 FROM node:24-slim
 
@@ -43,7 +45,8 @@ RUN npm ci --omit=dev --omit=peer --ignore-scripts --no-update-notifier \
     (cd "$package" && node scripts/hydrate-symlinks.js) || exit 1; done \
   && npm cache clean --force
 COPY src ./src
-COPY --from=dashboard /app/dashboard/dist ./dashboard/dist
+COPY --from=build /app/dist ./dist
+COPY --from=build /app/dashboard/dist ./dashboard/dist
 
 # Embedded data, generated secrets and backups. The service runs without root; PostgreSQL refuses to run as root.
 RUN install --directory --owner=node --group=node --mode=700 /data
@@ -56,4 +59,4 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=3s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # These options bound memory; docs/performance.md has the measurements.
-CMD ["node", "--max-semi-space-size=12", "--no-allocation-site-pretenuring", "src/main.ts"]
+CMD ["node", "--max-semi-space-size=12", "--no-allocation-site-pretenuring", "dist/main.mjs"]

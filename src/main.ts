@@ -17,6 +17,7 @@ import * as postgres from "./layers/postgres/layer.ts"
 import { layerObservability } from "./layers/process/Logs.ts"
 import { run } from "./layers/process/run.ts"
 import * as objectStore from "./layers/storage/layer.ts"
+import { layerFunctionServer } from "./layers/supabase/Functions.ts"
 import { layerWebhookTransport } from "./layers/webhooks/Transport.ts"
 import { layerPrimary } from "./layers/workers/Primary.ts"
 import { workerCount, workerNumber } from "./layers/workers/Settings.ts"
@@ -45,11 +46,12 @@ import { SqlRunner } from "./services/sql/SqlRunner.ts"
 import { layerShutdownDelay, Shutdown } from "./services/Shutdown.ts"
 import { Status } from "./services/Status.ts"
 import * as storage from "./services/storage/layer.ts"
+import * as supabase from "./services/supabase/layer.ts"
 import * as webhooks from "./services/webhooks/layer.ts"
 
 // What the service runs on, below a flag engine. Each part chooses by its settings: embedded, or a server of yours.
 const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
-  Layer.provideMerge(Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerWebhookTransport)),
+  Layer.provideMerge(Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerWebhookTransport, layerFunctionServer)),
   Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep, oauth2Server.layer)),
   Layer.provideMerge(Layer.mergeAll(identityProvider.layer, Tokens.layer)),
   Layer.provideMerge(identityProvider.layerKeys),
@@ -74,6 +76,7 @@ const Capabilities = Layer.mergeAll(
   realtime.layer,
   webhooks.layer,
   storage.layer,
+  supabase.layer,
   flags.layer,
   oauth2.layer,
   backups.layer,
@@ -118,7 +121,9 @@ const Worker = layerReady.pipe(
   Layer.provide(layerObservability)
 )
 
-if (import.meta.main) {
-  if (workerNumber !== undefined) run(Worker, reportFailure)
-  else run(Layer.unwrap(Effect.map(workerCount, (count) => (count === 1 ? Service : Parent))))
-}
+export const start = () =>
+  workerNumber === undefined
+    ? run(Layer.unwrap(Effect.map(workerCount, (count) => (count === 1 ? Service : Parent))))
+    : run(Worker, reportFailure)
+
+if (import.meta.main) start()

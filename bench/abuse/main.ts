@@ -19,7 +19,7 @@ const help = `npm run check:abuse -- [options]
   --repeat S:N     only the random request N of seed S; prints it and its response
   --table FILE     also puts the rows into the table of this file
   --list           the patterns
-  --entry FILE     the service's program (default src/main.ts)
+  --entry FILE     the service's program (default dist/main.mjs)
 
 Targets: /healthz takes at most 250 ms, memory grows by at most 1 GiB, every error has its body, and there are no 5xx but
 503 and 504. Linux only.`

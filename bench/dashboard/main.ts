@@ -12,7 +12,7 @@ import { type Service } from "../support/service.ts"
 const help = `npm run bench:dashboard -- [options]
   --only a,b      only these parts: a b c d
   --quick         fewer repetitions, for a first look
-  --entry FILE    the service's program (default src/main.ts)
+  --entry FILE    the service's program (default dist/main.mjs)
 
   a  first rows, with empty caches and with warm ones
   b  jumps by the scrollbar and the keyboard, in the order of the key and of an indexed column

@@ -21,7 +21,7 @@ const help = `npm run bench:databases -- [options]
   --size N        MiB of the database that is copied and dumped (default 1024)
   --quick         shorter measurements
   --cpu-prof      the service writes a CPU profile when it ends
-  --entry FILE    the service's program (default src/main.ts)
+  --entry FILE    the service's program (default dist/main.mjs)
 
   a  /v1 on a branch relative to the main database
   b  listing 100 branches

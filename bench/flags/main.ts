@@ -15,7 +15,7 @@ const help = `npm run bench:flags -- [options]
   --only a,b      only these parts: a b c d
   --quick         shorter measurements, for a first look
   --cpu-prof      the service writes a CPU profile when it ends
-  --entry FILE    the service's program (default src/main.ts)
+  --entry FILE    the service's program (default dist/main.mjs)
 
   a  one evaluation in the engine; the distribution of 100,000 keys over 10/20/70
   b  snapshots of 1,000 and 10,000 flags

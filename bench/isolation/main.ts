@@ -21,7 +21,7 @@ const help = `npm run check:isolation -- [options]
   --kills N         answers between ends of a session or statement from outside; 0: none (default ${defaults.killEvery})
   --hang-ups SHARE  of requests whose client hangs up (default ${defaults.hangUps})
   --stop-after N    findings (default: never)
-  --entry FILE      the service's program (default src/main.ts)`
+  --entry FILE      the service's program (default dist/main.mjs)`
 
 const { values } = parseArgs({
   options: {

@@ -19,7 +19,7 @@ const help = `npm run bench:realtime -- [options]
   --only a,b      only these parts: a b c d
   --quick         shorter measurements
   --cpu-prof      the service writes a CPU profile when it ends
-  --entry FILE    the service's program (default src/main.ts)
+  --entry FILE    the service's program (default dist/main.mjs)
 
   a  500 clients, 64 changes per second
   b  2,000 clients, 5 changes per second

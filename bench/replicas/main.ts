@@ -13,7 +13,7 @@ const help = `npm run check:replicas -- [options]
   --replicas N      default ${defaults.replicas}
   --callers N       requests at once (default ${defaults.callers})
   --faults a,b      ${faultKinds.join(", ")} (default: all)
-  --entry FILE      the service's program (default src/main.ts)`
+  --entry FILE      the service's program (default dist/main.mjs)`
 
 const { values } = parseArgs({
   options: {

@@ -23,7 +23,7 @@ const help = `npm run bench -- [options]
   --fsync off     PostgreSQL does not wait for the disk
   --memory        resident memory during 60 s of row a, instead of the table
   --cpu-prof      the service writes a CPU profile when it ends
-  --entry FILE    the service's program (default src/main.ts)`
+  --entry FILE    the service's program (default dist/main.mjs)`
 
 interface Row {
   readonly id: string
@@ -225,7 +225,8 @@ const main = async () => {
   }
   const fsync = [`alter system set fsync = ${values.fsync}`, "select pg_reload_conf()"]
   const prepare = (password: string) => [...(values.fsync === "off" ? fsync : []), ...setup(password)]
-  return withService({ entry: values.entry, profile: values["cpu-prof"], setup: prepare }, async (service) => {
+  const env = { SVC_SUPABASE: "true" }
+  return withService({ entry: values.entry, profile: values["cpu-prof"], setup: prepare, env }, async (service) => {
     const failures = values.memory
       ? await memory(service)
       : await measureAll(service, (id) => only?.includes(id) ?? true, seconds)

@@ -86,6 +86,15 @@ export const scenarios: ReadonlyArray<Scenario> = [
     headers: ({ anon }) => ({ apikey: anon }),
     right: records(1)
   },
+  {
+    id: "a2",
+    title: "the same by /rest/v1",
+    method: "GET",
+    paths: ids.map((id) => `/rest/v1/bench?id=eq.${id}&select=id,title,done`),
+    // As supabase-js sends it.
+    headers: ({ anon }) => ({ apikey: anon, authorization: `Bearer ${anon}` }),
+    right: records(1)
+  },
   { id: "b", title: "the same with a JWT and row-level security", ...owned("bench_owned") },
   { id: "b2", title: "the same with the policy owner = auth.uid()", ...owned("bench_owned_uid") },
   { id: "b3", title: "the same with a PL/pgSQL function in the policy", ...owned("bench_owned_function") },

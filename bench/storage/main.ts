@@ -19,7 +19,7 @@ const help = `npm run bench:storage -- [options]
   --only a,b      only these parts: a b c
   --quick         shorter measurements, for a first look
   --cpu-prof      the service writes a CPU profile when it ends
-  --entry FILE    the service's program (default src/main.ts)
+  --entry FILE    the service's program (default dist/main.mjs)
 
   a  objects of 100 MiB, one and four at once
   b  objects of 1 KiB, 32 at once

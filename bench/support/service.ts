@@ -1,5 +1,6 @@
 /** The service under test: its own process and embedded PostgreSQL, deleted afterwards. */
 import { SignJWT } from "jose"
+import { execFileSync } from "node:child_process"
 import { randomBytes, randomUUID } from "node:crypto"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -39,10 +40,12 @@ export interface ServiceOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-export const defaultEntry = join(import.meta.dirname, "../../src/main.ts")
+export const defaultEntry = join(import.meta.dirname, "../../dist/main.mjs")
 
-/** Starts the service, creates tables and credentials. */
+/** Starts the service, which is built before if a source has changed, creates tables and credentials. */
 const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): Promise<Service> => {
+  if (entry === defaultEntry)
+    execFileSync(process.execPath, ["scripts/build.mjs"], { cwd: join(import.meta.dirname, "../..") })
   const dataDir = join(tmpdir(), `svc-bench-${randomUUID()}`)
   const secret = randomBytes(32).toString("base64url")
   const [port, pgPort, s3Port] = [await freePort(), await freePort(), await freePort()]

@@ -160,7 +160,7 @@ const compare = async (apart: ReadonlyArray<Service>, two: Service) => {
 const workersOf = ({ pid }: Service) =>
   family(pid)
     .slice(1)
-    .filter((child) => readFileSync(`/proc/${child}/cmdline`, "utf8").includes("main.ts"))
+    .filter((child) => readFileSync(`/proc/${child}/cmdline`, "utf8").includes("main."))
 
 const withWorkers = <A>(count: number, use: (service: Service) => Promise<A>) =>
   withService({ entry: defaultEntry, profile: false, setup, env: { SVC_WORKERS: String(count) } }, (service) =>

@@ -16,6 +16,7 @@ import { ClientKeysApi, KeysApi } from "./api/Keys.ts"
 import { InsightsApi } from "./api/Insights.ts"
 import { MigrationsApi } from "./api/Migrations.ts"
 import { OAuth2AdminApi, OAuth2BridgeApi, OAuth2ConsentsApi } from "./api/OAuth2.ts"
+import { ProvidersApi } from "./api/Providers.ts"
 import { RealtimeApi } from "./api/Realtime.ts"
 import { RequestsApi } from "./api/Requests.ts"
 import { SettingsApi } from "./api/Settings.ts"
@@ -45,6 +46,7 @@ export class Api extends HttpApi.make("svc")
   .add(FlagChangesApi)
   .add(AuthApi)
   .add(AccountsApi)
+  .add(ProvidersApi)
   .add(SigningKeysApi)
   .add(AccountAdminApi)
   .add(IdentitiesApi)

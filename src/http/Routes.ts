@@ -3,7 +3,9 @@ import { type HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
 import { AccountAdminHandlers } from "./handlers/AccountAdmin.ts"
-import { AccountPageRoutes } from "./handlers/AccountPage.ts"
+import { AccountRoutes } from "./handlers/accounts/Account.ts"
+import { RecoveryRoutes } from "./handlers/accounts/Recovery.ts"
+import { SignInRoutes } from "./handlers/accounts/SignIn.ts"
 import { AccountsHandlers, SigningKeysHandlers } from "./handlers/Accounts.ts"
 import { ApiDescriptionsRoutes } from "./handlers/ApiDescriptions.ts"
 import { AuthHandlers } from "./handlers/Auth.ts"
@@ -26,6 +28,9 @@ import { InsightsHandlers } from "./handlers/Insights.ts"
 import { ClientKeysHandlers, KeysHandlers } from "./handlers/Keys.ts"
 import { LogoutPageRoutes } from "./handlers/LogoutPage.ts"
 import { NoticePagesRoutes } from "./handlers/NoticePages.ts"
+import { AdministratorRoutes } from "./handlers/accounts/Administrator.ts"
+import { ProviderRoutes } from "./handlers/accounts/Provider.ts"
+import { ProvidersHandlers } from "./handlers/Providers.ts"
 import { MigrationsHandlers } from "./handlers/Migrations.ts"
 import { OAuth2AdminHandlers, OAuth2BridgeHandlers, OAuth2ConsentsHandlers } from "./handlers/OAuth2.ts"
 import { OAuth2EndpointsRoutes } from "./handlers/OAuth2Endpoints.ts"
@@ -35,7 +40,6 @@ import { RealtimeSocket } from "./handlers/RealtimeSocket.ts"
 import { RequestsHandlers } from "./handlers/Requests.ts"
 import { RowsRoutes } from "./handlers/Rows.ts"
 import { SqlRoutes } from "./handlers/Sql.ts"
-import { SignInPagesRoutes } from "./handlers/SignInPages.ts"
 import { SettingsHandlers } from "./handlers/Settings.ts"
 import { StatusHandlers } from "./handlers/Status.ts"
 import {
@@ -48,6 +52,11 @@ import { ClientWebhooksHandlers, WebhooksHandlers } from "./handlers/Webhooks.ts
 import { ApiGate } from "./access/ApiGate.ts"
 import { layerAnyKeyOrSession, layerManagement, layerServiceRole } from "./access/Access.ts"
 import { ClientGate } from "./access/ClientGate.ts"
+import { KeyLimits } from "./access/KeyLimits.ts"
+import { FunctionsProxyRoutes } from "./supabase/Functions.ts"
+import { SupabaseGate } from "./supabase/Gate.ts"
+import { FileBucketsRoutes } from "./supabase/storage/Buckets.ts"
+import { FilesRoutes } from "./supabase/storage/Objects.ts"
 import { Front } from "./front/Front.ts"
 import { layerRequestErrors } from "./front/RequestErrors.ts"
 import { layerUtf8Bodies } from "./front/Utf8Bodies.ts"
@@ -76,6 +85,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     FlagChangesHandlers,
     AuthHandlers,
     AccountsHandlers,
+    ProvidersHandlers,
     SigningKeysHandlers,
     AccountAdminHandlers,
     IdentitiesHandlers,
@@ -111,15 +121,24 @@ export const Routes = Layer.mergeAll(
   RealtimeSocket,
   FlagEvaluationRoutes,
   ConsentPageRoutes,
-  SignInPagesRoutes,
-  AccountPageRoutes,
+  SignInRoutes,
+  RecoveryRoutes,
+  ProviderRoutes,
+  AdministratorRoutes,
+  AccountRoutes,
   LogoutPageRoutes,
   NoticePagesRoutes,
   OAuth2EndpointsRoutes,
   DocsRoutes,
   DashboardFilesRoutes,
+  FunctionsProxyRoutes,
+  FileBucketsRoutes,
+  FilesRoutes,
   Front(methodsOf)
-).pipe(Layer.provide([ClientGate.layer, RealtimeGate.layer]), Layer.provide(ApiGate.layer))
+).pipe(
+  Layer.provide([ClientGate.layer, RealtimeGate.layer, SupabaseGate.layer]),
+  Layer.provide([ApiGate.layer, KeyLimits.layer])
+)
 
 /**
  * The configuration of the router. Each path has exactly one spelling, because Front decides by prefix and must agree with

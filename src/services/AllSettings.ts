@@ -12,6 +12,9 @@ import { IdentitySettings } from "./identity/Settings.ts"
 import { MigrationSettings } from "./migrations/Settings.ts"
 import { RealtimeSettings } from "./realtime/Settings.ts"
 import { RowSettings } from "./rows/Settings.ts"
+import { fileStore } from "./supabase/FileBytes.ts"
+import { maxFileBytes } from "./supabase/Files.ts"
+import { SupabaseSettings } from "./supabase/Settings.ts"
 import { uploadDays } from "./storage/UploadExpiry.ts"
 import { consoleUrl } from "./Status.ts"
 import { WebhookSettings } from "./webhooks/Settings.ts"
@@ -30,8 +33,11 @@ export const layerAllSettings = Layer.mergeAll(
   MigrationSettings.layer,
   RealtimeSettings.layer,
   RowSettings.layer,
+  SupabaseSettings.layer,
   WebhookSettings.layer,
   Layer.effectDiscard(keyOutage),
   Layer.effectDiscard(uploadDays),
+  Layer.effectDiscard(fileStore),
+  Layer.effectDiscard(maxFileBytes),
   Layer.effectDiscard(consoleUrl)
 )

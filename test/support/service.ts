@@ -80,8 +80,11 @@ export const testSettings = {
 /** Lets a program print what it prints on a terminal. */
 export const onTerminal = { NODE_OPTIONS: "--import=data:text/javascript,process.stdout.isTTY=true" }
 
-/** Runs `node src/main.ts` until it exits; for starts that are expected to fail. Default: an empty data directory. */
-export const runToEnd = async (env: Readonly<Record<string, string>>, program = ["src/main.ts"]): Promise<End> => {
+/** The built service, as `npm start` runs it. */
+const entry = "dist/main.mjs"
+
+/** Runs the service until it exits; for starts that are expected to fail. Default: an empty data directory. */
+export const runToEnd = async (env: Readonly<Record<string, string>>, program = [entry]): Promise<End> => {
   const dataDir = await makeDataDir()
   const { child, ended } = launch(program, { ...testSettings, SVC_DATA_DIR: dataDir, ...env })
   const timer = setTimeout(() => child.kill("SIGKILL"), 30_000)
@@ -91,13 +94,13 @@ export const runToEnd = async (env: Readonly<Record<string, string>>, program = 
   })
 }
 
-/** Starts the service as `node src/main.ts`, and waits until /readyz returns 200. */
+/** Starts the service, and waits until /readyz returns 200. */
 export const startService = async (options: ServiceOptions = {}): Promise<Service> => {
   const embedded = options.env?.["DATABASE_URL"] === undefined
   const dataDir = options.dataDir ?? (await (embedded ? copyDataDir(inject("preparedDataDir")) : makeDataDir()))
   const jwtSecret = options.jwtSecret ?? randomBytes(32).toString("base64url")
   const env = { ...testSettings, SVC_DATA_DIR: dataDir, SVC_JWT_SECRET: jwtSecret, ...options.env }
-  const { child, ended, output } = launch(["src/main.ts"], env)
+  const { child, ended, output } = launch([entry], env)
   const stop = (signal: NodeJS.Signals = "SIGTERM") => {
     child.kill(signal)
     return ended

@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
 import { type TestProject } from "vitest/node"
 import { otherStore } from "./storage/external.ts"
 import { copyDataDir, makeDataDir, prepareDataDir, removeDataDir } from "./dataDir.ts"
-import { type Address, startService } from "./service.ts"
+import { type Address, root, startService } from "./service.ts"
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -17,6 +19,7 @@ export const dashboard = "https://dashboard.example.com"
 
 /** Starts a service for all files of a run, and prepares a data directory for those that start their own. */
 export default async function setup(project: TestProject) {
+  await promisify(execFile)(process.execPath, ["scripts/build.mjs"], { cwd: root })
   const prepared = await makeDataDir()
   await (await startService({ dataDir: prepared })).stop()
   await prepareDataDir(prepared)

@@ -10,12 +10,17 @@ import type { Webhook } from "./queries.ts"
 import { SecretField } from "./SecretField.tsx"
 
 const operations = ["INSERT", "UPDATE", "DELETE"] as const
-type Operation = (typeof operations)[number]
+const happenings = ["identity.created", "identity.updated", "identity.deleted", "identity.signed_in"] as const
+type Event = (typeof operations)[number] | (typeof happenings)[number]
 
-const whatHappened: Readonly<Record<Operation, string>> = {
+const whatHappened: Readonly<Record<Event, string>> = {
   INSERT: "a row is added",
   UPDATE: "a row is changed",
-  DELETE: "a row is deleted"
+  DELETE: "a row is deleted",
+  "identity.created": "an account is created",
+  "identity.updated": "an account is changed",
+  "identity.deleted": "an account is deleted",
+  "identity.signed_in": "a person signs in"
 }
 
 interface WebhookFormProps {
@@ -31,6 +36,10 @@ interface TableName {
 }
 
 const written = ({ table_name, table_schema }: TableName) => JSON.stringify([table_schema, table_name])
+
+/** In place of a table: what happens to the accounts of people. */
+const people = written({ table_schema: "svc", table_name: "identities" })
+const eventsOf = (table: string): ReadonlyArray<Event> => (table === people ? happenings : operations)
 
 const urlProblem = (url: string) =>
   URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
@@ -50,10 +59,13 @@ export const WebhookForm = ({ onClose, onSaved, webhook }: WebhookFormProps) => 
   const known = (tables.data ?? []).map(({ schema, table }): TableName => ({ table_schema: schema, table_name: table }))
   // A table that has been dropped stays chosen until another is.
   const all =
-    webhook === undefined || known.some((one) => written(one) === written(webhook)) ? known : [webhook, ...known]
+    webhook === undefined || written(webhook) === people || known.some((one) => written(one) === written(webhook))
+      ? known
+      : [webhook, ...known]
   const options = [
     ["", tables.isPending ? "Reading the tables…" : "Choose a table"] as const,
-    ...all.map((one) => [written(one), tableOf(one)] as const)
+    ...all.map((one) => [written(one), tableOf(one)] as const),
+    [people, "Accounts of people"] as const
   ]
   const missing = table === "" ? "Choose a table" : events.length === 0 ? "Choose one event at least" : undefined
 
@@ -63,7 +75,7 @@ export const WebhookForm = ({ onClose, onSaved, webhook }: WebhookFormProps) => 
       name,
       table_schema,
       table_name,
-      events: operations.filter((operation) => events.includes(operation)),
+      events: eventsOf(table).filter((event) => events.includes(event)),
       url,
       headers: recordOf(headers),
       ...(secret.remove ? { secret: null } : secret.text === "" ? {} : { secret: secret.text })
@@ -87,11 +99,19 @@ export const WebhookForm = ({ onClose, onSaved, webhook }: WebhookFormProps) => 
       onClose={onClose}
     >
       <Field label="Name" value={name} maxLength={100} placeholder="orders to the shop system" onText={setName} />
-      <Choose label="Table" value={table} options={options} onValue={setTable} />
+      <Choose
+        label="Table"
+        value={table}
+        options={options}
+        onValue={(chosen) => {
+          setTable(chosen)
+          if (eventsOf(chosen) !== eventsOf(table)) setEvents(eventsOf(chosen))
+        }}
+      />
       {tables.isError ? <Problem error={tables.error} title="The tables could not be read" /> : null}
       <fieldset className="events">
         <legend>Send when</legend>
-        {operations.map((operation) => (
+        {eventsOf(table).map((operation) => (
           <label key={operation}>
             <input
               type="checkbox"

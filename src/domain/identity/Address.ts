@@ -14,7 +14,7 @@ const pattern = new RegExp(`^${part}@${part}$`, "u")
 const maxLength = 254
 
 /**
- * Reads an e-mail address; undefined when it is none. `ANN@example.com`, full-width letters, a final dot and spaces around
+ * Reads an e-mail address; undefined when the text is not an address. `ANN@example.com`, full-width letters, a final dot and spaces around
  * it are the same address: otherwise a look-alike could be registered next to it.
  */
 export const readAddress = (text: string): Address | undefined => {

@@ -65,6 +65,20 @@ export const SessionSummary = Schema.Struct({
 })
 export type SessionSummary = typeof SessionSummary.Type
 
+/** What a person can sign in with, without its secrets. Times are null where none is recorded. */
+export const SignInFactor = Schema.Struct({
+  type: Schema.Literals(["password", "passkey", "webauthn", "totp", "recovery_codes"]),
+  /** Of a key, base64url. */
+  id: Schema.NullOr(Schema.String),
+  /** Of a key. */
+  name: Schema.NullOr(Schema.String),
+  /** How many recovery codes were not used; null for other types. */
+  unused: Schema.NullOr(Schema.Int),
+  created_at: Schema.NullOr(Schema.String),
+  last_used_at: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "SignInFactor" })
+export type SignInFactor = typeof SignInFactor.Type
+
 /** The name that users recognise their account by: an e-mail address, else the id. */
 export const accountOf = ({ addresses, id, traits }: Identity): string => {
   const email = traits["email"]

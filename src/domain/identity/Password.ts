@@ -20,18 +20,27 @@ const common = new Set(
 /** The form in which passwords are compared: keyboards write the same character in different ways. */
 export const comparedPassword = (password: string): string => password.normalize("NFKC")
 
+/** What may be wrong with a new password. */
+export const passwordFaults = {
+  long: `The password must be at most ${maxLength} characters long`,
+  short: `The password must be at least ${minLength} characters long`,
+  characters: "The password must not contain control characters or half surrogate pairs",
+  common: "The password is one of those that attackers try first",
+  address: "The password must not be the e-mail address"
+}
+
 /** What is wrong with a new password, as an error of the field; undefined when nothing is. */
 export const passwordFault = (password: string, address?: string): string | undefined => {
   const compared = password.length > maxLength * 4 ? undefined : comparedPassword(password)
   if (compared === undefined || Array.from(compared).length > maxLength) {
-    return `The password must be at most ${maxLength} characters long`
+    return passwordFaults.long
   }
-  if (Array.from(compared).length < minLength) return `The password must be at least ${minLength} characters long`
-  if (!isPlainText(compared)) return "The password must not contain control characters or half surrogate pairs"
+  if (Array.from(compared).length < minLength) return passwordFaults.short
+  if (!isPlainText(compared)) return passwordFaults.characters
   const lower = compared.toLowerCase()
-  if (common.has(lower) || new Set(lower).size < 3) return "The password is one of those that attackers try first"
+  if (common.has(lower) || new Set(lower).size < 3) return passwordFaults.common
   if (address !== undefined && (lower === address.toLowerCase() || lower === address.split("@")[0]?.toLowerCase())) {
-    return "The password must not be the e-mail address"
+    return passwordFaults.address
   }
   return undefined
 }

@@ -1,4 +1,5 @@
 import { Option, Schema } from "effect"
+import { Secret, TOTP } from "otpauth"
 
 /** The second factors of an identity (spec: MFA status). */
 export const MfaStatus = Schema.Struct({
@@ -24,6 +25,20 @@ export const otpauthUri = (key: { account: string; issuer: string; secret: strin
   const [issuer, account] = [labelPart(key.issuer), labelPart(key.account)]
   const secret = encodeURIComponent(key.secret)
   return `otpauth://totp/${issuer}:${account}?secret=${secret}&issuer=${issuer}&algorithm=SHA1&digits=6&period=30`
+}
+
+/** A new secret for an authenticator app: 160 bits in base32 (RFC 4226 4, R6). */
+export const makeTotpSecret = (): string => new Secret({ size: 20 }).base32
+
+/**
+ * The time step of a code, at most one step from now in either direction (RFC 6238 5.2); undefined when the code is wrong.
+ * Each step is valid once, which the caller ensures. `now`: ms since 1970.
+ */
+export const totpStepOf = (secret: string, token: string, now: number): number | undefined => {
+  // The library throws for six characters that are more than six bytes.
+  if (!/^[0-9]{6}$/.test(token)) return undefined
+  const offset = new TOTP({ secret }).validate({ token, timestamp: now, window: 1 })
+  return offset === null ? undefined : TOTP.counter({ timestamp: now }) + offset
 }
 
 /** Maximum length of a credential id in bytes (WebAuthn 3, 4: Credential ID). */

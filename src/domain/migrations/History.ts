@@ -3,8 +3,8 @@ import { isoSql } from "../sql/IsoTimestamp.ts"
 import { quoteName } from "../sql/Names.ts"
 import { type RecognisedTable } from "./Tools.ts"
 
-/** Whose format a history has: the three that the service can write, or another tool's. */
-type Keeper = "own" | "drizzle" | "prisma" | "other"
+/** Whose format a history has: one that the service can write, or another tool's. */
+type Keeper = "own" | "drizzle" | "prisma" | "supabase" | "other"
 
 /** The table of a database's migration history, which may not exist yet. */
 export interface HistoryPlace {
@@ -33,7 +33,7 @@ export const ownPlace: HistoryPlace = {
   named: true
 }
 
-const keepers: Readonly<Record<string, Keeper>> = { drizzle: "drizzle", prisma: "prisma" }
+const keepers: Readonly<Record<string, Keeper>> = { drizzle: "drizzle", prisma: "prisma", supabase: "supabase" }
 
 export const placeOfTable = ({ columns, name, schema, tool }: RecognisedTable): HistoryPlace => ({
   keeper: keepers[tool] ?? "other",
@@ -93,6 +93,10 @@ export const readHistory = (place: HistoryPlace): string => {
     case "drizzle":
       return `select ${place.named ? "name::text, " : "null::text as name, "}substring(created_at::text from '^\\d+$') as "when", hash::text as checksum,
         ${place.named ? isoSql("applied_at") : "null::text"} as applied_at, false as unfinished from ${table} h order by h.id`
+    case "supabase":
+      // Versions are the leading digits of files' names, and there are no checksums.
+      return `select version::text as name, null::text as "when", null::text as checksum, null::text as applied_at,
+        false as unfinished from ${table} h order by h.version`
     default:
       // Prisma ignores migrations that were rolled back.
       return `select migration_name::text as name, null::text as "when", checksum::text, ${isoSql("finished_at")} as applied_at,
@@ -116,6 +120,12 @@ export const recordOf = (
       ? `insert into ${table} (hash, created_at, name) values ($1, $2, $3)`
       : `insert into ${table} (hash, created_at) values ($1, $2)`
     return { text, params: [checksum, String(when), ...(place.named ? [name] : [])] }
+  }
+  if (place.keeper === "supabase") {
+    const [, version = "", rest = ""] = /^(\d*)_?(.*)$/s.exec(name) ?? []
+    return place.named
+      ? { text: `insert into ${table} (version, name) values ($1, $2)`, params: [version, rest] }
+      : { text: `insert into ${table} (version) values ($1)`, params: [version] }
   }
   return {
     text: `insert into ${table} (id, checksum, migration_name, started_at, finished_at, applied_steps_count)

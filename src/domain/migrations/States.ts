@@ -27,6 +27,12 @@ export const matchNames: Match = (rows, files) => {
   return rows.map(({ name }) => (name === null ? undefined : byName.get(name)))
 }
 
+/** By the digits that names begin with, as the command line of Supabase does. */
+export const matchVersions: Match = (rows, files) => {
+  const byVersion = indexed(files, (file) => /^\d+/.exec(file.name)?.[0])
+  return rows.map(({ name }) => byVersion.get(name ?? ""))
+}
+
 /**
  * Matches Drizzle's rows by name where they have one (1.0), else by time. A file without a row is then matched by its
  * second, because folders of 1.0 are named to the second, or by its content, because times are rewritten when Git branches

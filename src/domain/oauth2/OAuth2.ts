@@ -1,3 +1,4 @@
+import { type Language, languageOfLocales } from "../language/Language.ts"
 import { Schema } from "effect"
 import { JsonObject } from "../text/JsonObjectSchema.ts"
 
@@ -86,6 +87,10 @@ export interface SignInParameters {
   /** s since the last sign-in; undefined: any. */
   readonly maxAge: number | undefined
 }
+
+/** The language that an app asks for by `ui_locales`, if it is one of ours. */
+export const localesOf = (requestUrl: string): Language | undefined =>
+  URL.canParse(requestUrl) ? languageOfLocales(new URL(requestUrl).searchParams.get("ui_locales") ?? "") : undefined
 
 /** Marks a request to which the server, not the client, has added `prompt=login`. */
 const switchedMark = "svc_switched"

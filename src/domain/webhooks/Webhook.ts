@@ -1,9 +1,9 @@
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { isIP } from "node:net"
 import { isPublicAddress } from "../PublicAddress.ts"
 import { Label } from "../access/ApiKey.ts"
 import { isStorable } from "../text/StorableText.ts"
-import { NotFound } from "../errors.ts"
+import { InvalidRequest, NotFound } from "../errors.ts"
 import { headerProblems } from "./Headers.ts"
 import { isSecret } from "./Signature.ts"
 
@@ -15,8 +15,48 @@ export const webhookNotFound = (id: WebhookId) =>
 
 const Name = Schema.NonEmptyString.check(Schema.isMaxLength(1000), isStorable)
 
-/** One or more; duplicates count once. */
-const Events = Schema.Array(Schema.Literals(["INSERT", "UPDATE", "DELETE"])).check(Schema.isMinLength(1))
+const rowEvents = ["INSERT", "UPDATE", "DELETE"] as const
+/** What happens to accounts of the embedded identity provider. */
+const identityEvents = ["identity.created", "identity.updated", "identity.deleted", "identity.signed_in"] as const
+/** The place of webhooks for accounts, in place of a table. */
+export const identityPlace = { table_schema: "svc", table_name: "identities" } as const
+
+const isOfIdentities = (event: string) => event.startsWith("identity.")
+
+/** One or more, of rows or of accounts; duplicates count once. */
+const Events = Schema.Array(Schema.Literals([...rowEvents, ...identityEvents])).check(
+  Schema.isMinLength(1),
+  Schema.makeFilter(
+    (events: ReadonlyArray<string>) =>
+      new Set(events.map(isOfIdentities)).size <= 1 || "Expected events of rows, or events of accounts, not both"
+  )
+)
+
+/** Whether a place is that of webhooks for accounts. */
+export const isIdentityPlace = (place: { readonly table_schema: string; readonly table_name: string }): boolean =>
+  place.table_schema === identityPlace.table_schema && place.table_name === identityPlace.table_name
+
+/** Whether a webhook with these events is one for accounts; 400 if its place doesn't fit. */
+export const isIdentityWebhook = ({
+  events,
+  table_name,
+  table_schema
+}: {
+  readonly events: ReadonlyArray<string>
+  readonly table_schema?: string
+  readonly table_name?: string
+}): Effect.Effect<boolean, InvalidRequest> => {
+  const named = table_schema !== undefined && table_name !== undefined && isIdentityPlace({ table_schema, table_name })
+  const given = events.some(isOfIdentities)
+  if (given ? named || (table_schema === undefined && table_name === undefined) : !named) return Effect.succeed(given)
+  return Effect.fail(
+    new InvalidRequest({
+      error: given
+        ? "A webhook with events of accounts has no table: leave out table_schema and table_name"
+        : `A webhook of accounts can have these events only: ${identityEvents.join(", ")}`
+    })
+  )
+}
 
 /** Absolute http or https URL without user, password or white space, at most 2,048 characters. */
 const TargetUrl = Schema.String.check(
@@ -54,7 +94,18 @@ const settable = {
   active: Schema.optionalKey(Schema.Boolean)
 }
 
-export const NewWebhook = Schema.Struct({ ...settable, table_name: Name, events: Events, url: TargetUrl })
+export const NewWebhook = Schema.Struct({
+  ...settable,
+  /** Of the table; left out for events of accounts. */
+  table_name: Schema.optionalKey(Name),
+  events: Events,
+  url: TargetUrl
+}).check(
+  Schema.makeFilter(
+    ({ events, table_name }: { readonly events: ReadonlyArray<string>; readonly table_name?: string }) =>
+      table_name !== undefined || events.every(isOfIdentities) || { path: ["table_name"], issue: "Missing key" }
+  )
+)
 export type NewWebhook = typeof NewWebhook.Type
 
 export const WebhookChange = Schema.Struct({
@@ -137,7 +188,7 @@ export type WebhookAttempt = typeof WebhookAttempt.Type
 export const WebhookLog = Schema.Struct({
   id: Schema.Int,
   webhook_id: WebhookId,
-  event_type: Schema.Literals(["INSERT", "UPDATE", "DELETE", "TEST"]),
+  event_type: Schema.Literals([...rowEvents, ...identityEvents, "TEST"]),
   /** The payload that was sent, with exact numbers; null when it was too large to send. */
   payload: Schema.Unknown,
   status_code: Schema.NullOr(Schema.Int),

@@ -4,11 +4,13 @@ import { HttpApiMiddleware } from "effect/http-api"
 import { isIP } from "node:net"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { type Browser } from "../../domain/identity/Identity.ts"
+import { CurrentLanguage } from "../../services/identity/CurrentLanguage.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { CurrentDevice, type Device } from "../../services/ports/identity/Accounts.ts"
 import { queryOf } from "../wire/Paths.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import { baseUrlOf, isOurs, isSecure, refuseCrossSite } from "./Origins.ts"
+import { languageOfRequest } from "./PageLanguage.ts"
 import { credentialsOf } from "./SessionCookies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -81,6 +83,7 @@ export const layerBrowserRequests = Layer.effect(
         yield* HttpEffect.appendPreResponseHandler(noStore)
         yield* refuseCrossSite(request, settings)
         return yield* app.pipe(
+          Effect.provideService(CurrentLanguage, languageOfRequest(request)),
           Effect.provideService(CurrentBrowser, yield* browserRequestOf(request, settings)),
           Effect.provideService(CurrentDevice, deviceOf(request, settings))
         )

@@ -8,6 +8,8 @@ import { type Actor } from "../../services/ports/Db.ts"
 export interface Caller {
   readonly keyType: KeyType
   readonly actor: Actor
+  /** By a path of Supabase's clients, whose defaults differ. */
+  readonly supabase?: true
 }
 
 /** Undefined outside `/v1` and `/ofrep`. */

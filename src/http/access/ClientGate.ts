@@ -1,25 +1,15 @@
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { type HttpServerRequest } from "effect/http"
-import { type ClientError, TooManyRequests } from "../../domain/errors.ts"
+import { type ClientError } from "../../domain/errors.ts"
 import { Keys, type LiveKey } from "../../services/access/Keys.ts"
-import { monotonicMillis, RateLimits } from "../../services/access/RateLimits.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { ApiGate, needsAdmin } from "./ApiGate.ts"
 import { type Caller } from "./Caller.ts"
 import { apiKeyOf, bearerOf, type Headers } from "./Credentials.ts"
+import { KeyLimits, type Quota } from "./KeyLimits.ts"
 import { refuseOtherOrigins } from "./Origins.ts"
 import { asViewer } from "./ViewAs.ts"
-
-/** The values of the rate limit headers; -1 for unlimited and for unknown callers. */
-export interface Quota {
-  limit: number
-  remaining: number
-  /** Seconds after which a refused caller may retry; 0 when it was not refused. */
-  reset: number
-  /** The key, once it is verified. */
-  key: LiveKey | undefined
-}
 
 /** Admits `/v1` and `/ofrep` requests: API key, rate limit, then the JWT if there is one (spec: Authentication). */
 export class ClientGate extends Context.Service<
@@ -39,25 +29,10 @@ export class ClientGate extends Context.Service<
     ClientGate,
     Effect.gen(function* () {
       const keys = yield* Keys
-      const limits = yield* RateLimits
+      const limits = yield* KeyLimits
       const tokens = yield* Tokens
-      const clock = yield* Clock.Clock
       const apiGate = yield* ApiGate
       const settings = yield* IdentitySettings
-
-      const limited = (key: LiveKey, quota: Quota): TooManyRequests | undefined => {
-        quota.key = key
-        if (key.rateLimit === null) return undefined
-        const taken = limits.takeAt(key.id, key.rateLimit, monotonicMillis(clock))
-        quota.limit = key.rateLimit
-        quota.remaining = taken.remaining
-        if (taken.allowed) return undefined
-        quota.reset = taken.resetSeconds
-        return new TooManyRequests({
-          error: `The rate limit of this key is ${key.rateLimit} requests per minute; retry in ${taken.resetSeconds} s`,
-          retry_after: taken.resetSeconds
-        })
-      }
 
       const callerOf = (key: LiveKey, rawKey: string, token: string | undefined, address: string) => {
         const client = `${key.id} ${address}`
@@ -79,7 +54,7 @@ export class ClientGate extends Context.Service<
       const enter = (headers: Headers, address: string, quota: Quota) =>
         Effect.flatMapEager(apiKeyOf(headers), (given) =>
           Effect.flatMapEager(keys.verify(given), (key): Effect.Effect<Caller, ClientError> => {
-            const refused = limited(key, quota)
+            const refused = limits.take(key, quota)
             return refused === undefined ? callerOf(key, given, bearerOf(headers), address) : Effect.fail(refused)
           })
         )
@@ -92,7 +67,7 @@ export class ClientGate extends Context.Service<
         yield* refuseOtherOrigins(request, settings)
         const who = yield* apiGate.session(request)
         if (who._tag === "Key") {
-          const refused = limited(who.key, quota)
+          const refused = limits.take(who.key, quota)
           if (refused !== undefined) return yield* refused
           return yield* asViewer(request, yield* callerOf(who.key, "", undefined, address))
         }

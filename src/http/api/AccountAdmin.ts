@@ -1,41 +1,14 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import {
-  BadGateway,
-  Conflict,
-  Forbidden,
-  GatewayTimeout,
-  Gone,
-  InvalidRequest,
-  NotFound,
-  NotImplemented,
-  StepUpRequired,
-  TooManyRequests,
-  Unauthorized,
-  Unavailable
-} from "../../domain/errors.ts"
-import { Identity } from "../../domain/identity/Identity.ts"
+import { Identity, SessionSummary, SignInFactor } from "../../domain/identity/Identity.ts"
+import { KratosIdentity } from "../../domain/identity/KratosIdentity.ts"
 import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { Mail } from "../../services/identity/Mails.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { Success } from "../wire/Body.ts"
-
-const error = [
-  InvalidRequest,
-  Unauthorized,
-  Forbidden,
-  StepUpRequired,
-  NotFound,
-  Conflict,
-  Gone,
-  TooManyRequests,
-  NotImplemented,
-  Unavailable,
-  BadGateway,
-  GatewayTimeout
-] as const
+import { accountErrors as error } from "./Errors.ts"
 
 const text = (maxLength: number) => Schema.String.check(Schema.isBetweenLength(1, maxLength), isPlain)
 const Id = text(100)
@@ -95,7 +68,10 @@ export class AccountAdminApi extends HttpApiGroup.make("accountAdmin")
     HttpApiEndpoint.post("import", "/identities/import", {
       payload: Schema.Struct({
         identities: Schema.Array(
-          Schema.Struct({ ...newAccount, password_hash: Schema.optionalKey(PasswordHash) })
+          Schema.Union([
+            Schema.Struct({ ...newAccount, password_hash: Schema.optionalKey(PasswordHash) }),
+            KratosIdentity
+          ])
         ).check(Schema.isBetweenLength(1, maxImport))
       }),
       success: Schema.Struct({ results: Schema.Array(Imported) }),
@@ -103,12 +79,23 @@ export class AccountAdminApi extends HttpApiGroup.make("accountAdmin")
     }).annotateMerge(
       summary(
         `Create up to ${maxImport} accounts with their password hashes`,
-        "argon2 as PHC strings, bcrypt as `$2a$`, `$2b$` or `$2y$`. Each result stands for itself: some may fail."
+        "argon2 as PHC strings, bcrypt as `$2a$`, `$2b$` or `$2y$`. Each result stands for itself: some may fail. Identities of an export are accepted too, and keep their ids."
       )
     ),
-    HttpApiEndpoint.get("find", "/identities/:id", { params: { id: Id }, success: Identity, error }).annotateMerge(
-      summary("Show an account")
+    HttpApiEndpoint.get("export", "/identities/export", {
+      success: Schema.Array(KratosIdentity),
+      error
+    }).annotateMerge(
+      summary(
+        "Export all accounts, with their password hashes",
+        "As Ory Kratos imports them: a JSON array of identities, which `POST /api/identities/import` accepts too. Needs a service_role key; an administrator's session is 403. Second factors and passkeys are not included."
+      )
     ),
+    HttpApiEndpoint.get("find", "/identities/:id", {
+      params: { id: Id },
+      success: Schema.Struct({ ...Identity.fields, factors: Schema.Array(SignInFactor) }),
+      error
+    }).annotateMerge(summary("Show an account, and what it can sign in with")),
     HttpApiEndpoint.patch("change", "/identities/:id", {
       params: { id: Id },
       payload: Schema.Struct({
@@ -123,6 +110,11 @@ export class AccountAdminApi extends HttpApiGroup.make("accountAdmin")
     HttpApiEndpoint.delete("remove", "/identities/:id", { params: { id: Id }, success: Success, error }).annotateMerge(
       summary("Delete an account")
     ),
+    HttpApiEndpoint.get("sessions", "/identities/:id/sessions", {
+      params: { id: Id },
+      success: Schema.Struct({ sessions: Schema.Array(SessionSummary) }),
+      error
+    }).annotateMerge(summary("List the sessions of an account, the newest first")),
     HttpApiEndpoint.delete("endSessions", "/identities/:id/sessions", {
       params: { id: Id },
       success: Schema.Struct({ success: Schema.Literal(true), ended: Schema.Int }),

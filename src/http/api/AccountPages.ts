@@ -13,7 +13,7 @@ const answer = <const Name extends string>(name: Name) =>
     summary("Submit the form of that page")
   )
 
-/** Contract of http/handlers/SignInPages.ts and AccountPage.ts, for the OpenAPI document. */
+/** Contract of http/handlers/accounts, for the OpenAPI document. */
 export class AccountPagesApi extends HttpApiGroup.make("accountPages")
   .add(show("login", "Sign in with a password"), answer("login"))
   .add(show("passkey", "Sign in with a passkey"), answer("passkey"))
@@ -25,6 +25,18 @@ export class AccountPagesApi extends HttpApiGroup.make("accountPages")
   .add(show("account", "Show and change my account"), answer("account"))
   .add(show("keys", "Add a passkey or security key"), answer("keys"))
   .add(show("signed-out", "Shown after signing out"))
+  .add(show("administrator", "Become the first administrator, by the link of the start"), answer("administrator"))
+  .add(
+    HttpApiEndpoint.post("with", "/auth/with", { payload: Form, success: Page }).annotateMerge(
+      summary("Continue to another service to sign in there (SVC_SIGN_IN_WITH)")
+    )
+  )
+  .add(
+    HttpApiEndpoint.get("callback", "/auth/callback/:provider", {
+      params: { provider: Schema.String },
+      success: Page
+    }).annotateMerge(summary("Where that service returns to"))
+  )
   .annotateMerge(
     OpenApi.annotations({
       title: "Account pages",

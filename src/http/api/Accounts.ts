@@ -1,40 +1,13 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import {
-  BadGateway,
-  Conflict,
-  Forbidden,
-  GatewayTimeout,
-  Gone,
-  InvalidRequest,
-  NotFound,
-  NotImplemented,
-  StepUpRequired,
-  TooManyRequests,
-  Unauthorized,
-  Unavailable
-} from "../../domain/errors.ts"
+import { Unavailable } from "../../domain/errors.ts"
 import { Identity, IdentitySession } from "../../domain/identity/Identity.ts"
 import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { Success } from "../wire/Body.ts"
-
-const error = [
-  InvalidRequest,
-  Unauthorized,
-  Forbidden,
-  StepUpRequired,
-  NotFound,
-  Conflict,
-  Gone,
-  TooManyRequests,
-  NotImplemented,
-  Unavailable,
-  BadGateway,
-  GatewayTimeout
-] as const
+import { accountErrors as error } from "./Errors.ts"
 
 const query = { return_to: Schema.optionalKey(Schema.String) }
 const text = (maxLength: number) => Schema.String.check(Schema.isBetweenLength(1, maxLength), isPlain)
@@ -77,7 +50,9 @@ export class AccountsApi extends HttpApiGroup.make("accounts")
         passkey: Schema.Boolean,
         registration: Schema.Boolean,
         mail: Schema.Boolean,
-        verification: Schema.Boolean
+        verification: Schema.Boolean,
+        /** Other services at which people can sign in. */
+        providers: Schema.Array(Schema.Struct({ id: Schema.String, label: Schema.String }))
       }),
       error
     }).annotateMerge(summary("Show how people can sign in")),

@@ -1,38 +1,12 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import {
-  BadGateway,
-  Conflict,
-  Forbidden,
-  GatewayTimeout,
-  Gone,
-  InvalidRequest,
-  NotFound,
-  StepUpRequired,
-  TooManyRequests,
-  Unauthorized,
-  Unavailable
-} from "../../domain/errors.ts"
 import { MfaStatus } from "../../domain/identity/SecondFactors.ts"
 import { SessionSummary, IdentitySession } from "../../domain/identity/Identity.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
 import { Success } from "../wire/Body.ts"
-
-const error = [
-  InvalidRequest,
-  Unauthorized,
-  Forbidden,
-  StepUpRequired,
-  NotFound,
-  Conflict,
-  Gone,
-  TooManyRequests,
-  Unavailable,
-  BadGateway,
-  GatewayTimeout
-] as const
+import { accountErrors, identityErrors as error } from "./Errors.ts"
 
 /** Where a step-up returns to: a page of this service or the dashboard. */
 const query = { return_to: Schema.optionalKey(Schema.String) }
@@ -122,10 +96,19 @@ export class AuthApi extends HttpApiGroup.make("auth")
     }).annotateMerge(summary("Start signing in with a passkey")),
     HttpApiEndpoint.post("passkeyLogin", "/login/passkey", {
       query,
-      payload: Schema.Struct({ flow_id: FlowId, passkey_login: Credential }),
-      success: Schema.Struct({ session: IdentitySession }),
-      error
-    }).annotateMerge(summary("Sign in with a passkey; the response sets the session cookie")),
+      payload: Schema.Struct({
+        flow_id: FlowId,
+        passkey_login: Credential,
+        token: Schema.optionalKey(Schema.Boolean)
+      }),
+      success: Schema.Struct({ session: IdentitySession, session_token: Schema.optionalKey(Schema.String) }),
+      error: accountErrors
+    }).annotateMerge(
+      summary(
+        "Sign in with a passkey; the response sets the session cookie",
+        "`token: true` returns `session_token` instead, also with 403 `aal2_required`; with IDP_PUBLIC_URL that is 501 `USE_IDP`."
+      )
+    ),
     HttpApiEndpoint.get("recovery", "/recovery", {
       success: Schema.Struct({
         id: Schema.String,

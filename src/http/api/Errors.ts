@@ -1,4 +1,18 @@
 import { HttpApiSchema } from "effect/http-api"
+import {
+  BadGateway,
+  Conflict,
+  Forbidden,
+  GatewayTimeout,
+  Gone,
+  InvalidRequest,
+  NotFound,
+  NotImplemented,
+  StepUpRequired,
+  TooManyRequests,
+  Unauthorized,
+  Unavailable
+} from "../../domain/errors.ts"
 import { ErrorBody } from "../front/ErrorBodies.ts"
 
 const ofStatus = (status: number) => ErrorBody.pipe(HttpApiSchema.status(status))
@@ -11,3 +25,21 @@ export const rowErrors = [...clientErrors, ...[300, 416].map(ofStatus)]
 
 /** Those of an import, whose body may stop arriving. */
 export const importErrors = [...clientErrors, ofStatus(408)]
+
+/** The errors of every call that asks an identity provider. */
+export const identityErrors = [
+  InvalidRequest,
+  Unauthorized,
+  Forbidden,
+  StepUpRequired,
+  NotFound,
+  Conflict,
+  Gone,
+  TooManyRequests,
+  Unavailable,
+  BadGateway,
+  GatewayTimeout
+] as const
+
+/** Those of calls that only the embedded identity provider answers. */
+export const accountErrors = [...identityErrors, NotImplemented] as const

@@ -9,7 +9,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
       OpenApi.annotations({
         summary: "List the latest requests, the newest first",
         description: `Of each process, the latest 1,000 requests and the latest 500 that failed or took a second; without queries, headers and
-bodies. With \`SVC_WORKERS\`, of all workers: \`processes\` is how many answered. Kept in memory, so that a restart begins anew; other replicas
+bodies. With \`SVC_WORKERS\`, of all workers: \`processes\` is how many answered. Kept in memory, so that a restart clears it; other replicas
 have their own. Probes (\`/healthz\`, \`/readyz\`) and preflights are left out.`
       })
     ),

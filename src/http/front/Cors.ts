@@ -2,6 +2,8 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 
 const exposed =
   "Content-Range, Content-Location, Content-Profile, Content-Disposition, ETag, Location, Preference-Applied, Retry-After, WWW-Authenticate, X-Max-Rows, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
+/** In addition, those that Supabase's clients read. */
+const exposedToSupabase = `${exposed}, Link, Tus-Resumable, Upload-Length, Upload-Offset, X-Relay-Error, X-Supabase-Api-Version, X-Total-Count`
 const methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 
 /** The OAuth 2.0 server decides for each client which origins may use its tokens. */
@@ -24,6 +26,12 @@ export const corsHeaders = (path: string, origin: string | undefined, dashboard:
     "access-control-expose-headers": exposed
   }
 }
+
+/** CORS headers of the paths of Supabase's clients, where the key is the credential too. */
+export const supabaseCorsHeaders = (origin: string | undefined) =>
+  origin === undefined
+    ? undefined
+    : { "access-control-allow-origin": "*", "access-control-expose-headers": exposedToSupabase }
 
 /** The credentials, and the database that they are used on: caches know only of Authorization that it makes a difference. */
 const credentials = "Apikey, Authorization, X-Api-Key"
@@ -51,10 +59,11 @@ const maxList = 2048
 /** The response to a CORS preflight (Fetch standard); undefined for other requests. */
 export const preflight = (
   request: HttpServerRequest.HttpServerRequest,
+  path: string,
   allowed: Readonly<Record<string, string>> | undefined
 ): HttpServerResponse.HttpServerResponse | undefined => {
   if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return undefined
-  if (ofOAuth2Server.test(request.url)) return undefined
+  if (ofOAuth2Server.test(path)) return undefined
   const asked = request.headers["access-control-request-headers"] ?? "*"
   return HttpServerResponse.empty({
     status: 204,

@@ -15,7 +15,8 @@ export const ErrorBody = Schema.Struct({
   request_id: Schema.String,
   position: Schema.optionalKey(Schema.Int),
   statement_index: Schema.optionalKey(Schema.Int),
-  redirect_to: Schema.optionalKey(Schema.NullOr(Schema.String))
+  redirect_to: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  session_token: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "Error" })
 
 /** Characters of a text in an error body; what is longer repeats the request. */
@@ -43,7 +44,8 @@ const withBody = (
       request_id: requestId,
       ...(body["position"] === undefined ? {} : { position: body["position"] }),
       ...(body["statement_index"] === undefined ? {} : { statement_index: body["statement_index"] }),
-      ...(body["redirect_to"] === undefined ? {} : { redirect_to: body["redirect_to"] })
+      ...(body["redirect_to"] === undefined ? {} : { redirect_to: body["redirect_to"] }),
+      ...(body["session_token"] === undefined ? {} : { session_token: body["session_token"] })
     }),
     { status, statusText, headers, contentType: headers["content-type"] ?? "application/json" }
   )

@@ -1,8 +1,8 @@
-import { type Cause, Context, Effect, Exit, Tracer } from "effect"
+import { Cause, Context, Effect, Exit, Tracer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { IncomingMessage } from "node:http"
-import { type ClientError, InvalidRequest, NotFound, PayloadTooLarge } from "../../domain/errors.ts"
+import { type ClientError, InvalidRequest, PayloadTooLarge } from "../../domain/errors.ts"
 import { url } from "../../domain/Settings.ts"
 import { type Caller, CurrentCaller } from "../access/Caller.ts"
 import { clientAddress } from "../access/ClientAddress.ts"
@@ -10,12 +10,17 @@ import { type Headers, headersOf, withBearerKey } from "../access/Credentials.ts
 import { ApiGate } from "../access/ApiGate.ts"
 import { dashboardHeader } from "../access/Origins.ts"
 import { hasSessionCookie } from "../access/SessionCookies.ts"
-import { ClientGate, type Quota } from "../access/ClientGate.ts"
+import { ClientGate } from "../access/ClientGate.ts"
+import { type Quota } from "../access/KeyLimits.ts"
 import { AnswerBudget, largeAnswer } from "../../services/access/AnswerBudget.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { Turns } from "../../services/access/Turns.ts"
+import { SupabaseSettings } from "../../services/supabase/Settings.ts"
+import { notServed, shaped } from "../supabase/Errors.ts"
+import { SupabaseGate } from "../supabase/Gate.ts"
+import { rowsUrl, type SupabaseApi, supabaseApiOf } from "../supabase/Prefix.ts"
 import { withHeaders } from "../wire/OwnedResponse.ts"
-import { corsHeaders, preflight, varyOf } from "./Cors.ts"
+import { corsHeaders, preflight, supabaseCorsHeaders, varyOf } from "./Cors.ts"
 import {
   bearer,
   completed,
@@ -27,6 +32,7 @@ import {
   withErrorDetails
 } from "./ErrorBodies.ts"
 import { makeFailureLog } from "./FailureLog.ts"
+import { noRoute } from "./NoRoute.ts"
 import { makeRequestRecord } from "./RequestRecord.ts"
 import { inTurnIfLarge } from "./LargeBodies.ts"
 
@@ -57,6 +63,8 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
     Effect.gen(function* () {
       const gate = yield* ClientGate
       const apiGate = yield* ApiGate
+      const supabase = yield* SupabaseGate
+      const { enabled } = yield* SupabaseSettings
       const turns = yield* Turns
       const memory = yield* AnswerBudget
       const settings = yield* IdentitySettings
@@ -105,33 +113,40 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
 
       return (app: Effect.Effect<Response, unknown, HttpServerRequest.HttpServerRequest>) =>
         Effect.withFiber((fiber) => {
-          const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-          const path = pathOf(request.url)
+          const asked = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+          const askedPath = pathOf(asked.url)
+          const api = enabled && !askedPath.startsWith("/v1/") ? supabaseApiOf(askedPath) : undefined
+          const rest = api === "rest"
+          // The routes of /v1/db serve /rest/v1 too.
+          const request = rest ? asked.modify({ url: rowsUrl(asked.url) }) : asked
+          const path = rest ? rowsUrl(askedPath) : askedPath
           const given = headersOf(request)
           const requestId = requestIdOf(given["x-request-id"])
-          const arrival = record.arrived(request, path, requestId)
+          const arrival = record.arrived(asked, askedPath, requestId)
           const span = Context.getOrUndefined(fiber.context, Tracer.ParentSpan)
           if (span?._tag === "Span") span.attribute("request_id", requestId)
           const address = clientAddress(request, settings)
-          const cors = corsHeaders(path, given["origin"], dashboard)
+          const cors =
+            api === undefined ? corsHeaders(path, given["origin"], dashboard) : supabaseCorsHeaders(given["origin"])
           const remote = path.startsWith("/ofrep/")
           const client = remote || path === "/v1" || path.startsWith("/v1/")
           const quota: Quota = { limit: -1, remaining: -1, reset: 0, key: undefined }
           let owner = address
-          const byPage = client && isByPage(given)
+          const byPage = client && !rest && isByPage(given)
+          const enter = () => {
+            if (rest) return supabase.enter(given, address, quota)
+            if (remote) return enterRemote(request, address, quota)
+            return byPage ? gate.enterBySession(request, address, quota) : gate.enter(given, address, quota)
+          }
           const run = client
-            ? Effect.flatMapEager(
-                remote
-                  ? enterRemote(request, address, quota)
-                  : byPage
-                    ? gate.enterBySession(request, address, quota)
-                    : gate.enter(given, address, quota),
-                (caller) => {
-                  owner = caller.actor.client ?? address
-                  return inTurnIfLarge(turns, owner, request, Effect.provideService(app, CurrentCaller, caller))
-                }
-              )
-            : inTurnIfLarge(turns, address, request, app)
+            ? Effect.flatMapEager(enter(), (caller) => {
+                owner = caller.actor.client ?? address
+                const known = Effect.provideService(app, CurrentCaller, caller)
+                return inTurnIfLarge(turns, owner, request, rest ? served(known, request) : known)
+              })
+            : streams(api)
+              ? app
+              : inTurnIfLarge(turns, address, request, app)
           const headers = (response: Response) => {
             if ((contentLengthOf(response) ?? 0) >= largeAnswer && request.source instanceof IncomingMessage) {
               memory.belongs(request.source, owner)
@@ -157,7 +172,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
             return withHeaders(response, added)
           }
 
-          const preflighted = preflight(request, cors)
+          const preflighted = preflight(request, path, cors)
           if (preflighted !== undefined) return Effect.succeed(headers(preflighted))
           if (lacksHost(request)) return Effect.succeed(headers(noHost(requestId)))
           if (request.url.length > maxUrlLength) return Effect.succeed(headers(urlTooLong(requestId)))
@@ -166,12 +181,21 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
               if (given.status < 400 || remote || hasChosenStatus(given)) return Effect.succeed(headers(given))
               const response = completed(given, requestId)
               const { method } = request
-              return Effect.as(log({ id: requestId, method, path, response, ofDatabase: false }), headers(response))
+              return Effect.as(
+                log({ id: requestId, method, path, response, ofDatabase: false }),
+                headers(api === undefined ? response : shaped(api, response, method))
+              )
             },
             onFailure: (cause) => {
               if (Exit.hasInterrupts(Exit.failCause(cause))) {
                 record.ended(arrival, undefined, quota.key)
                 return Effect.failCause(cause)
+              }
+              if (api !== undefined) {
+                const refused = !rest && frameworkFailure(cause) === "route" ? Cause.fail(notServed(api, path)) : cause
+                return Effect.map(failed(refused, request.method, path, requestId), (response) =>
+                  headers(shaped(api, response, request.method))
+                )
               }
               return Effect.map(failed(cause, request.method, path, requestId), (response) =>
                 headers(remote ? withErrorDetails(response) : response)
@@ -186,6 +210,13 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
 /** Whether a page of the dashboard asks, by its session instead of a key. */
 const isByPage = (headers: Headers) =>
   headers[dashboardHeader] === "1" && headers["apikey"] === undefined && headers["x-api-key"] === undefined
+
+/** Whether bodies are passed on as they arrive, and so take no memory. */
+const streams = (api: SupabaseApi | undefined) => api === "functions" || api === "storage"
+
+/** Serves a request other than the one that arrived. */
+const served = <A, E, R>(app: Effect.Effect<A, E, R>, request: HttpServerRequest.HttpServerRequest) =>
+  Effect.provideService(app, HttpServerRequest.HttpServerRequest, request)
 
 const contentLengthOf = ({ body }: Response) => ("contentLength" in body ? body.contentLength : undefined)
 
@@ -210,45 +241,3 @@ const urlTooLong = (requestId: string) =>
     ),
     414
   )
-
-/** Where clients of other services find what they ask for. */
-const elsewhere = [
-  [
-    "/rest/v1",
-    "Tables are at /v1/db/<table>, functions at /v1/db/rpc/<function>: use @supabase/postgrest-js with /v1/db (docs/rows.md)"
-  ],
-  ["/auth/v1", "Sessions are at /api/auth (docs/identity.md); JWTs of your own server are accepted too (docs/tour.md)"],
-  ["/storage/v1", "Files are in an S3-compatible store, with presigned URLs from /api/storage (docs/storage.md)"],
-  ["/realtime/v1", "The feed is the WebSocket /realtime?apikey=<key>&jwt=<JWT> (docs/realtime.md)"],
-  [
-    "/functions/v1",
-    "Functions of the database are at /v1/db/rpc/<function>; other code runs in a server of yours, called by webhooks (docs/webhooks.md)"
-  ]
-] as const
-const hintOf = (path: string) => elsewhere.find(([start]) => path.startsWith(start))?.[1] ?? null
-
-const noRoute = (methods: ReadonlyArray<string>, method: string, path: string, requestId: string) => {
-  const rows = path.startsWith("/v1/db/")
-  if (methods.length === 0) {
-    const unknown = rows
-      ? new NotFound({ error: "Invalid path specified in request URL", code: "PGRST125" })
-      : new NotFound({ error: `No such route: ${path.slice(0, 200)}`, hint: hintOf(path) })
-    return errorResponse(unknown, requestId)
-  }
-  // The router finds no route for a path that it can't decode.
-  if (methods.includes(method) && method !== "OPTIONS") {
-    return errorResponse(new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" }), requestId)
-  }
-  const allow = methods.join(", ")
-  if (method === "OPTIONS") return HttpServerResponse.empty({ status: 204, headers: { allow } })
-  const refused = errorResponse(
-    rows
-      ? new InvalidRequest({ error: `Unsupported HTTP method: ${method}`, code: "PGRST117" })
-      : new InvalidRequest({
-          error: `${method} is not allowed on ${path.slice(0, 200)}; use ${allow}`,
-          code: "METHOD_NOT_ALLOWED"
-        }),
-    requestId
-  )
-  return HttpServerResponse.setHeader(HttpServerResponse.setStatus(refused, 405), "allow", allow)
-}

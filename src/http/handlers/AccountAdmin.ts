@@ -1,5 +1,8 @@
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { Forbidden } from "../../domain/errors.ts"
+import { exportText, type KratosIdentity } from "../../domain/identity/KratosIdentity.ts"
 import { Mails } from "../../services/identity/Mails.ts"
 import { Sessions } from "../../services/identity/Sessions.ts"
 import {
@@ -9,6 +12,7 @@ import {
   type NewAccount
 } from "../../services/ports/identity/Accounts.ts"
 import { IdP } from "../../services/ports/IdP.ts"
+import { CurrentAuthor } from "../access/Caller.ts"
 import { Api } from "../Api.ts"
 import { success } from "../wire/Body.ts"
 
@@ -25,6 +29,25 @@ const accountOf = ({ metadata_public, password_hash, traits = {}, ...given }: Gi
   ...(metadata_public === undefined ? {} : { metadataPublic: metadata_public }),
   ...(password_hash === undefined ? {} : { passwordHash: password_hash })
 })
+
+/** An account of an import: in this service's form or that of an export. */
+const importedOf = (given: (Given & { readonly email: string }) | KratosIdentity): NewAccount => {
+  if ("email" in given) return accountOf(given)
+  const { credentials, external_id, metadata_public, state, traits, verifiable_addresses = [] } = given
+  const email = String(traits["email"] ?? "")
+  const passwordHash = credentials?.password?.config.hashed_password
+  return {
+    email,
+    traits,
+    verified: verifiable_addresses.some(({ value, verified }) => verified && value === email),
+    ...(external_id === undefined ? {} : { id: external_id }),
+    ...(metadata_public == null ? {} : { metadataPublic: metadata_public }),
+    ...(passwordHash === undefined ? {} : { passwordHash }),
+    ...(state === undefined ? {} : { state })
+  }
+}
+
+const needsKey = new Forbidden({ error: "An export contains password hashes: it needs a service_role key" })
 
 export const AccountAdminHandlers = HttpApiBuilder.group(
   Api,
@@ -62,8 +85,8 @@ export const AccountAdminHandlers = HttpApiBuilder.group(
       import: ({ payload }) =>
         call((admin) =>
           Effect.map(
-            Effect.forEach(payload.identities, (given) =>
-              Effect.match(admin.create(accountOf(given)), {
+            Effect.forEach(payload.identities.map(importedOf), (given) =>
+              Effect.match(admin.create(given), {
                 onFailure: ({ code, error }) => ({ email: given.email, id: null, error, code }),
                 onSuccess: ({ id }) => ({ email: given.email, id, error: null, code: null })
               })
@@ -71,7 +94,21 @@ export const AccountAdminHandlers = HttpApiBuilder.group(
             (results) => ({ results })
           )
         ),
-      find: ({ params }) => Effect.andThen(accounts.admin, idp.identity(params.id)),
+      export: Effect.fnUntraced(function* () {
+        if ((yield* CurrentAuthor).type !== "key") return yield* needsKey
+        const { exported } = yield* accounts.admin
+        return HttpServerResponse.stream(Stream.encodeText(exportText(exported)), {
+          contentType: "application/json",
+          headers: { "cache-control": "no-store", "content-disposition": 'attachment; filename="identities.json"' }
+        })
+      }),
+      find: ({ params }) =>
+        call((admin) =>
+          Effect.gen(function* () {
+            const identity = yield* idp.identity(params.id)
+            return { ...identity, factors: yield* admin.factors(identity.id) }
+          })
+        ),
       change: ({ params, payload: { metadata_public, ...given } }) =>
         change(params.id, (admin) =>
           admin.change(params.id, {
@@ -83,6 +120,11 @@ export const AccountAdminHandlers = HttpApiBuilder.group(
         Effect.as(
           change(params.id, (admin) => admin.remove(params.id)),
           success
+        ),
+      sessions: ({ params }) =>
+        Effect.map(
+          call((admin) => admin.sessions(params.id)),
+          (sessions) => ({ sessions })
         ),
       endSessions: ({ params }) =>
         Effect.map(

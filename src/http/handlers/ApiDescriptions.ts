@@ -48,7 +48,8 @@ export const ApiDescriptionsRoutes = HttpRouter.use(
         return yield* new NotAcceptable({ error, code: "PGRST107" })
       }
       const database = yield* databaseOf(request.headers, caller.actor, db.main, branches)
-      const document = yield* descriptions.describe(database, caller.actor, schema)
+      const describe = caller.supabase === undefined ? descriptions.describe : descriptions.describeAsPostgrest
+      const document = yield* describe(database, caller.actor, schema)
       const chosen = schemas.length > 1 || choosesProfile(request)
       return HttpServerResponse.uint8Array(document, {
         contentType: `${media}; charset=utf-8`,

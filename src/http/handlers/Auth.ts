@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { StepUpRequired } from "../../domain/errors.ts"
 import { isoTime } from "../../domain/text/IsoTime.ts"
@@ -72,7 +72,14 @@ export const AuthHandlers = HttpApiBuilder.group(
       passkeyOptions: () => signIn.beginPasskey,
       passkeyLogin: Effect.fnUntraced(function* ({ payload }) {
         const browser = yield* CurrentBrowser
-        const { flow_id, passkey_login } = payload
+        const { flow_id, passkey_login, token = false } = payload
+        if (token) {
+          const signedIn = yield* signIn.passkeyOfApp(browser.address, flow_id, passkey_login)
+          const session_token = Redacted.value(signedIn.credential.value)
+          if (signedIn.session !== null) return { session: signedIn.session, session_token }
+          const { code, error, redirect_to } = signedIn.stepUp ?? (yield* Effect.die("A half session has a step due"))
+          return yield* new StepUpRequired({ code, error, redirect_to, session_token })
+        }
         const { cookies, outcome } = yield* signIn.passkey(browser, browser.address, flow_id, passkey_login)
         yield* setSignInCookies(cookies, browser.secure)
         return outcome instanceof StepUpRequired ? yield* outcome : { session: outcome }

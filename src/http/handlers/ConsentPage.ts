@@ -2,9 +2,10 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { type ClientError, Forbidden } from "../../domain/errors.ts"
 import { accountOf } from "../../domain/identity/Identity.ts"
-import { asOtherUser } from "../../domain/oauth2/OAuth2.ts"
+import { asOtherUser, localesOf } from "../../domain/oauth2/OAuth2.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
 import { type Session, Sessions } from "../../services/identity/Sessions.ts"
+import { CurrentLanguage } from "../../services/identity/CurrentLanguage.ts"
 import { BrandSettings } from "../../services/identity/Brand.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { IdentitySignatures } from "../../services/identity/Signatures.ts"
@@ -49,7 +50,7 @@ export const ConsentPageRoutes = HttpRouter.use(
       if (session !== undefined) return yield* use(session)
       const next = to ?? (yield* idp.loginUrl({ returnTo }))
       // A redirect that answers the form would be blocked by the page's form-action policy.
-      return request.method === "POST" ? redirectPage(next) : redirectTo({ redirectTo: next })
+      return request.method === "POST" ? redirectPage(next, yield* CurrentLanguage) : redirectTo({ redirectTo: next })
     })
 
     const browserOf = ({ credential }: Session) => ({ credentials: [credential], returnTo: undefined })
@@ -66,7 +67,7 @@ export const ConsentPageRoutes = HttpRouter.use(
       const { baseUrl, secure } = yield* browserRequestOf(request, settings)
       yield* clearSessionCookies(secure)
       const returnTo = yield* bridge.returnToConsent(baseUrl, challenge)
-      return redirectPage(asOtherUser(requestUrl) ?? (yield* idp.loginUrl({ returnTo })))
+      return redirectPage(asOtherUser(requestUrl) ?? (yield* idp.loginUrl({ returnTo })), yield* CurrentLanguage)
     })
 
     const show = Effect.gen(function* () {
@@ -76,11 +77,13 @@ export const ConsentPageRoutes = HttpRouter.use(
         request,
         challenge,
         Effect.fnUntraced(function* (session) {
+          const found = yield* consents.find(challenge, browserOf(session))
+          const language = localesOf(found.requestUrl) ?? (yield* CurrentLanguage)
           return consentPage({
-            request: yield* consents.find(challenge, browserOf(session)),
+            request: found,
             account: accountOf(session.identity),
-            words: { own: scopeDescriptions, dataScopes },
-            brand,
+            scopes: { own: scopeDescriptions, dataScopes },
+            look: { brand, language },
             token: yield* signatures.sign("consent", signed(challenge, session))
           })
         })
@@ -115,7 +118,7 @@ export const ConsentPageRoutes = HttpRouter.use(
                 remember: form.get("remember") === "on",
                 rememberFor: defaultRememberFor
               })
-          return redirectPage(redirectTo)
+          return redirectPage(redirectTo, yield* CurrentLanguage)
         })
       )
     })

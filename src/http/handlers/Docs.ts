@@ -46,7 +46,7 @@ const page = Effect.promise(async () => {
 /** `GET /`, `GET /docs` and `GET /openapi.json` (OpenAPI 3.1). */
 export const DocsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const json = Effect.sync(() => JSON.stringify(document))
+    const json = Effect.sync(() => JSON.stringify(document()))
     yield* router.add("GET", "/openapi.json", yield* staticText(json, "application/json"))
     const html = "text/html; charset=utf-8"
     yield* router.add("GET", "/docs", yield* staticText(page, html, { "content-security-policy": docsPolicy }))

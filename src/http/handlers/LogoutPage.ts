@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Forbidden } from "../../domain/errors.ts"
 import { accountOf } from "../../domain/identity/Identity.ts"
+import { CurrentLanguage } from "../../services/identity/CurrentLanguage.ts"
 import { BrandSettings } from "../../services/identity/Brand.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { IdentitySignatures } from "../../services/identity/Signatures.ts"
@@ -36,7 +37,7 @@ export const LogoutPageRoutes = HttpRouter.use(
       const challenge = yield* challengeIn(yield* queryFields, "logout_challenge")
       const { session, signed } = yield* load(request, challenge)
       return logoutPage({
-        brand,
+        look: { brand, language: yield* CurrentLanguage },
         challenge,
         account: session && accountOf(session.identity),
         token: yield* signatures.sign("logout", signed)
@@ -45,22 +46,25 @@ export const LogoutPageRoutes = HttpRouter.use(
 
     const answer = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
+      const language = yield* CurrentLanguage
       yield* refuseForeignForm(request, settings)
       const form = yield* formOf(request)
       const challenge = yield* challengeIn(form, "logout_challenge")
       const { browser, here, logout, secure, session, signed } = yield* load(request, challenge)
       if (!(yield* signatures.verify("logout", signed, form.get("token") ?? ""))) {
         // The session has ended since the page was shown: the page is shown again, without it.
-        if (session === undefined) return redirectPage(here)
+        if (session === undefined) return redirectPage(here, language)
         return yield* new Forbidden({ error: "This form belongs to another session; reload the page", code: "CSRF" })
       }
       if ((yield* decisionIn(form, "leave", "stay")) === "stay") {
         yield* logouts.reject(logout, browser)
-        return settings.dashboardUrl === undefined ? stillSignedInPage(brand) : redirectPage(settings.dashboardUrl)
+        return settings.dashboardUrl === undefined
+          ? stillSignedInPage({ brand, language })
+          : redirectPage(settings.dashboardUrl, language)
       }
       const { ended, redirectTo } = yield* logouts.accept(logout, browser)
       if (ended) yield* clearSessionCookies(secure)
-      return redirectPage(redirectTo)
+      return redirectPage(redirectTo, language)
     })
 
     yield* router.add("GET", "/oauth2/logout", withFailurePage(show))

@@ -1,6 +1,8 @@
 import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
 import { BrandSettings } from "../../services/identity/Brand.ts"
+import { CurrentLanguage } from "../../services/identity/CurrentLanguage.ts"
+import { inLanguage } from "../access/PageLanguage.ts"
 import { queryFields } from "../pages/Forms.ts"
 import { oauth2ErrorPage, signedOutPage } from "../pages/NoticePages.ts"
 
@@ -11,12 +13,21 @@ export const NoticePagesRoutes = HttpRouter.use(
     yield* router.add(
       "GET",
       "/oauth2/signed-out",
-      Effect.sync(() => signedOutPage(brand))
+      inLanguage(
+        Effect.map(CurrentLanguage, (language) => signedOutPage({ brand, language })),
+        false
+      )
     )
     yield* router.add(
       "GET",
       "/oauth2/error",
-      Effect.map(queryFields, (query) => oauth2ErrorPage(query.get("error") ?? "", brand))
+      inLanguage(
+        Effect.gen(function* () {
+          const query = yield* queryFields
+          return oauth2ErrorPage(query.get("error") ?? "", { brand, language: yield* CurrentLanguage })
+        }),
+        false
+      )
     )
   })
 )

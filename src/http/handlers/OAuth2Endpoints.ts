@@ -36,9 +36,9 @@ export const OAuth2EndpointsRoutes = HttpRouter.use(
       return yield* answer
     })
 
-    yield* router.add("GET", "/oauth2/auth", withFailurePage(begin))
-    yield* router.add("GET", "/oauth2/auth/:uid", withFailurePage(answer))
-    yield* router.add("GET", "/oauth2/sessions/logout", withFailurePage(answer))
+    yield* router.add("GET", "/oauth2/auth", withFailurePage(begin, false))
+    yield* router.add("GET", "/oauth2/auth/:uid", withFailurePage(answer, false))
+    yield* router.add("GET", "/oauth2/sessions/logout", withFailurePage(answer, false))
     yield* router.add("GET", "/.well-known/openid-configuration", answer)
     yield* router.add("GET", "/.well-known/oauth-authorization-server", answer)
     yield* router.add("GET", "/oauth2/userinfo", answer)

@@ -1,6 +1,7 @@
 import { HttpServerResponse } from "effect/http"
 import { createHash } from "node:crypto"
 import { type Accent, accentsOf } from "../../domain/identity/Accent.ts"
+import { type Language } from "../../domain/language/Language.ts"
 import { type Brand } from "../../services/identity/Brand.ts"
 import { grounds, pageStyle } from "./Style.ts"
 
@@ -33,6 +34,14 @@ const written = (piece: Piece): string =>
 /** A template that escapes its strings; undefined is left out. */
 export const html = (texts: TemplateStringsArray, ...pieces: ReadonlyArray<Piece>): Html => ({
   html: texts.map((text, index) => text + written(pieces[index])).join("")
+})
+
+/** A text of domain/language with its `{names}` replaced by HTML. */
+export const filledHtml = (text: string, values: Readonly<Record<string, Html>>): Html => ({
+  html: text
+    .split(/\{(\w+)\}/)
+    .map((part, index) => (index % 2 === 0 ? escaped(part) : (values[part]?.html ?? "")))
+    .join("")
 })
 
 /** An untrusted name in one line: without control, formatting and separator characters, and truncated. */
@@ -97,6 +106,12 @@ const brandOf = ({ logoUrl, name }: Brand): Html | undefined =>
         ${name === undefined ? undefined : html`<span>${name}</span>`}
       </header>`
 
+/** How all pages for people look. */
+export interface Look {
+  readonly brand?: Brand
+  readonly language: Language
+}
+
 /**
  * A complete page. `next`: a URL to which it refreshes immediately. `script`: the text of its only script. `brand`: the
  * operator, shown on top.
@@ -108,8 +123,7 @@ export const page = (
     readonly status?: number
     readonly next?: string
     readonly script?: string
-    readonly brand?: Brand
-  } = {}
+  } & Partial<Look> = {}
 ): HttpServerResponse.HttpServerResponse => {
   const refresh =
     options.next === undefined ? undefined : html`<meta http-equiv="refresh" content="0;url=${options.next}" />`
@@ -117,7 +131,7 @@ export const page = (
     options.script === undefined ? undefined : { html: `<script>${options.script}</script>` }
   const { element, hash } = styleOf(options.brand?.color)
   const document = html`<!doctype html>
-    <html lang="en">
+    <html lang="${options.language ?? "en"}">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />

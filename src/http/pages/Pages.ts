@@ -1,7 +1,11 @@
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type ClientError } from "../../domain/errors.ts"
+import { type Language } from "../../domain/language/Language.ts"
+import { wordsOf } from "../../domain/language/Words.ts"
+import { CurrentLanguage } from "../../services/identity/CurrentLanguage.ts"
 import { type Redirect } from "../../services/ports/OAuth2.ts"
+import { inLanguage } from "../access/PageLanguage.ts"
 import { failurePage } from "./FailurePage.ts"
 import { type Html, html, page } from "./Html.ts"
 
@@ -23,14 +27,16 @@ export const form = (name: "consent" | "logout", { challenge, token }: FormToken
  * Sends a browser on after a form. Not a redirect: browsers apply the page's form-action policy to the whole chain of
  * redirects, and the service can't know where a client redirects to.
  */
-export const redirectPage = (to: string): HttpServerResponse.HttpServerResponse =>
-  page(
-    "One moment",
-    html`<h1>One moment</h1>
-      <p>You are being redirected.</p>
-      <div class="buttons"><a class="button main" href="${to}">Continue</a></div>`,
-    { next: to }
+export const redirectPage = (to: string, language: Language): HttpServerResponse.HttpServerResponse => {
+  const { common, redirect } = wordsOf(language)
+  return page(
+    redirect.title,
+    html`<h1>${redirect.title}</h1>
+      <p>${redirect.text}</p>
+      <div class="buttons"><a class="button main" href="${to}">${common.continue}</a></div>`,
+    { next: to, language }
   )
+}
 
 /** Whether the client prefers HTML to JSON. */
 const wantsPage = (accept = "") => {
@@ -38,14 +44,19 @@ const wantsPage = (accept = "") => {
   return page >= 0 && (json < 0 || page < json)
 }
 
-/** Answers failures with a page if the client is a browser. */
+/** Answers in the language of the browser, and failures with a page if the client is one. `keeps`: see inLanguage. */
 export const withFailurePage = <A, E extends ClientError, R>(
-  answer: Effect.Effect<A, E, R>
+  answer: Effect.Effect<A, E, R>,
+  keeps = true
 ): Effect.Effect<A | HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest> =>
-  Effect.catch(answer, (error) =>
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-      wantsPage(headers["accept"]) ? Effect.succeed(failurePage(error)) : Effect.fail(error)
-    )
+  inLanguage(
+    Effect.catch(answer, (error) =>
+      Effect.gen(function* () {
+        const { headers } = yield* HttpServerRequest.HttpServerRequest
+        return wantsPage(headers["accept"]) ? failurePage(error, yield* CurrentLanguage) : yield* Effect.fail(error)
+      })
+    ),
+    keeps
   )
 
 /** A redirect whose URL may contain secrets: not cached, and sent to no other site as a referrer. */

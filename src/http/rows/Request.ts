@@ -34,12 +34,20 @@ export interface RequestDependencies {
 
 const broken = () => new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" })
 
+/** With the defaults of Supabase, which are PostgREST's. */
+const asSupabase = (stated: Preferences): Preferences => ({
+  ...stated,
+  return: stated.return ?? "minimal",
+  missing: stated.missing ?? "null"
+})
+
 /** Decodes requests. Absent headers cost nothing. */
 export const requestDecoder = ({ branches, db, settings }: RequestDependencies) => {
   const { plans, schemas, txEnd } = settings
   const overridable = txEnd.endsWith("-allow-override")
   const rollsBack = txEnd.startsWith("rollback")
   const unsaid: Preferences = rollsBack ? { ...noPreferences, tx: "rollback" } : noPreferences
+  const unsaidToSupabase = asSupabase(unsaid)
   const several = schemas.length > 1
 
   /** Adds how the transaction ends, by preference or by setting. */
@@ -47,6 +55,9 @@ export const requestDecoder = ({ branches, db, settings }: RequestDependencies) 
     if (stated === noPreferences) return unsaid
     return rollsBack && stated.tx === undefined ? { ...stated, tx: "rollback" } : stated
   }
+
+  const withDefaults = (stated: Preferences) =>
+    stated === noPreferences ? unsaidToSupabase : asSupabase(withEnd(stated))
 
   return (request: HttpServerRequest.HttpServerRequest) =>
     Effect.withFiber<DecodedRequest, ClientError>((fiber) => {
@@ -74,7 +85,7 @@ export const requestDecoder = ({ branches, db, settings }: RequestDependencies) 
         searchPath: settings.searchPath(schema.success),
         table,
         query,
-        preferences: withEnd(stated),
+        preferences: caller.supabase === undefined ? withEnd(stated) : withDefaults(stated),
         range: method === "GET" ? rowRange(headers["range"]) : undefined,
         form: form.success.form,
         context: contextOf(request),

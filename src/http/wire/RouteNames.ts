@@ -1,4 +1,4 @@
-import { document } from "../OpenApi.ts"
+import { routes } from "../OpenApi.ts"
 
 /** A step of the templates: by the text of a segment, or any segment. */
 interface Step {
@@ -43,8 +43,18 @@ export const routeNamesOf = (templates: ReadonlyArray<string>) => {
   return (path: string): string => (path.startsWith("/") ? (find(root, path, 0) ?? "") : "")
 }
 
-const byTemplate = routeNamesOf([...Object.keys(document.paths), "/openapi.json", "/docs", "/", "/favicon.ico"])
+const byTemplate = routeNamesOf([
+  ...routes.keys(),
+  "/rest/v1/",
+  "/rest/v1/{table}",
+  "/rest/v1/rpc/{function}",
+  "/functions/v1/{function}"
+])
 
 /** The name of a path's route, such as `/v1/db/{table}`. */
 export const routeName = (path: string): string =>
-  path === "/dashboard" || path.startsWith("/dashboard/") ? "/dashboard/{file}" : byTemplate(path)
+  path === "/dashboard" || path.startsWith("/dashboard/")
+    ? "/dashboard/{file}"
+    : path.startsWith("/storage/v1/")
+      ? "/storage/v1/{path}"
+      : byTemplate(path)

@@ -1,11 +1,12 @@
 import { Effect, Layer } from "effect"
 import { readdir, readFile } from "node:fs/promises"
-import { join, relative, resolve, sep } from "node:path"
+import { join, relative, sep } from "node:path"
+import { fileURLToPath } from "node:url"
 import { DashboardFiles } from "../../services/ports/DashboardFiles.ts"
 import { DashboardSettings } from "../../services/dashboard/Settings.ts"
 
 /** Where `npm run build:dashboard` writes it. */
-const dist = resolve(import.meta.dirname, "../../../dashboard/dist")
+const dist = fileURLToPath(new URL("../../../dashboard/dist", import.meta.url))
 
 const readAll = async (directory: string) => {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true })

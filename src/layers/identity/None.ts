@@ -1,4 +1,6 @@
 import { Effect, Layer } from "effect"
+import { NotImplemented } from "../../domain/errors.ts"
+import { Accounts } from "../../services/ports/identity/Accounts.ts"
 import { IdP, notConfigured } from "../../services/ports/IdP.ts"
 
 const refuse = () => Effect.fail(notConfigured("IDP_PUBLIC_URL"))
@@ -29,3 +31,21 @@ export const layerIdPNone = Layer.succeed(IdP, {
   beginRecovery: Effect.suspend(refuse),
   recover: refuse
 })
+
+/** With SVC_IDENTITY=off there are no accounts: 503. */
+export const layerAccountsNone = Layer.succeed(Accounts, {
+  calls: Effect.suspend(refuse),
+  admin: Effect.suspend(refuse)
+})
+
+/** With another identity provider, accounts are managed there: 501 with its address. */
+export const layerAccountsElsewhere = (publicUrl: string) => {
+  const elsewhere = Effect.fail(
+    new NotImplemented({
+      error: `Accounts are kept by the identity provider at ${publicUrl}`,
+      code: "USE_IDP",
+      hint: `Use the API and the pages of ${publicUrl}`
+    })
+  )
+  return Layer.succeed(Accounts, { calls: elsewhere, admin: elsewhere })
+}

@@ -7,21 +7,25 @@ import { IdentitySeals } from "../../services/identity/Seals.ts"
 import { IdentitySignatures } from "../../services/identity/Signatures.ts"
 import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
 import { type IdPAddress, idpAddress } from "./Address.ts"
-import { layerAccountsElsewhere, layerAccountsNone } from "./Elsewhere.ts"
 import { layerIdentityEmbedded } from "./embedded/Embedded.ts"
 import { layerIdPKratos } from "./kratos/Kratos.ts"
 import { layerMailDelivery } from "./mail/Delivery.ts"
-import { layerIdPNone } from "./None.ts"
+import { layerAccountsElsewhere, layerAccountsNone, layerIdPNone } from "./None.ts"
+import { makeGitHub } from "./providers/GitHub.ts"
+import { makeOidc } from "./providers/Oidc.ts"
+import { type ProviderSettings, providerSettings } from "./providers/Settings.ts"
 import { layerIdentityUpkeep } from "./Upkeep.ts"
 
 /** Who keeps the accounts: the server of IDP_PUBLIC_URL, else this service, unless SVC_IDENTITY is off. */
-export class IdPChoice extends Context.Service<IdPChoice, { readonly address: IdPAddress | undefined }>()(
-  "svc/layers/IdPChoice"
-) {
-  static readonly layer = Layer.effect(
-    IdPChoice,
-    Effect.map(idpAddress, (address) => ({ address }))
-  )
+export class IdPChoice extends Context.Service<
+  IdPChoice,
+  {
+    readonly address: IdPAddress | undefined
+    /** Where people can sign in to accounts that this service keeps. */
+    readonly providers: ReadonlyArray<ProviderSettings>
+  }
+>()("svc/layers/IdPChoice") {
+  static readonly layer = Layer.effect(IdPChoice, Effect.all({ address: idpAddress, providers: providerSettings }))
 }
 
 /** What signs and seals, on the service's own tables. */
@@ -32,10 +36,12 @@ export const layerKeys = Layer.unwrap(
 /** The identity provider, and the accounts that it keeps. */
 export const layerPorts = Layer.unwrap(
   Effect.gen(function* () {
-    const { address } = yield* IdPChoice
+    const { address, providers } = yield* IdPChoice
     const { embedded } = yield* AccountSettings
     if (address !== undefined) return Layer.mergeAll(layerIdPKratos(address), layerAccountsElsewhere(address.publicUrl))
-    return embedded ? layerIdentityEmbedded : Layer.mergeAll(layerIdPNone, layerAccountsNone)
+    return embedded
+      ? layerIdentityEmbedded(providers.map((one) => (one.kind === "github" ? makeGitHub(one) : makeOidc(one))))
+      : Layer.mergeAll(layerIdPNone, layerAccountsNone)
   })
 ).pipe(Layer.provideMerge(Mails.layer))
 

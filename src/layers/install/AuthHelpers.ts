@@ -48,7 +48,15 @@ export const installAuthHelpers = (sql: SqlClient.SqlClient, serviceRole: string
     yield* sql.unsafe("create schema auth")
     yield* sql.unsafe("comment on schema auth is 'Helpers of svc for row-level security policies'")
     yield* sql.unsafe(`grant usage on schema auth to anon, authenticated, ${quoteName(serviceRole)}`)
+    yield* addAuthHelpers(sql)
+  })
+
+/** Creates the helpers that schema `auth` lacks. */
+export const addAuthHelpers = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
     for (const { name, returns, body, comment } of helpers) {
+      const [state] = yield* sql<{ there: boolean }>`select to_regprocedure(${`auth.${name}()`}) is not null as there`
+      if (state?.there === true) continue
       yield* sql.unsafe(`create function auth.${name}() returns ${returns} stable parallel safe return ${body}`)
       yield* sql.unsafe(`comment on function auth.${name}() is '${comment.replaceAll("'", "''")}'`)
     }

@@ -12,6 +12,7 @@ import { checkPrivileges, type InstallOptions } from "./Privileges.ts"
 import { migrations } from "./OwnMigrations.ts"
 import { authenticator, callerRoles, eventsRole } from "./Roles.ts"
 import { restrictSignals } from "./Signals.ts"
+import { installSupabase } from "./supabase/Install.ts"
 
 /**
  * Installs what is missing, at every start: schema `svc` and its tables, the roles `anon`, `authenticated` and
@@ -37,6 +38,7 @@ export const install = (options: InstallOptions, { lockMillis, millis } = lockLi
         const login = yield* authenticator(sql)
         for (const schema of options.schemas) yield* grants(sql, schema, options.serviceRole)
         yield* installAuthHelpers(sql, options.serviceRole)
+        if (options.supabase === true) yield* installSupabase(sql, options.serviceRole)
         yield* eventTriggers(sql)
         yield* restrictSignals(sql, options.serviceRole)
         return login

@@ -16,6 +16,8 @@ import { backupDigests } from "./migrations/0015_backup_digests.ts"
 import { dashboard } from "./migrations/0016_dashboard.ts"
 import { accounts } from "./migrations/0017_accounts.ts"
 import { oauth2 } from "./migrations/0018_oauth2.ts"
+import { identityLinks } from "./migrations/0019_identity_links.ts"
+import { identityEvents } from "./migrations/0020_identity_events.ts"
 
 /**
  * The service's own tables, in schema `svc`. Numbers only grow. The SQL of a released migration must never change,
@@ -39,5 +41,7 @@ export const migrations = {
   "0015_backup_digests": backupDigests,
   "0016_dashboard": dashboard,
   "0017_accounts": accounts,
-  "0018_oauth2": oauth2
+  "0018_oauth2": oauth2,
+  "0019_identity_links": identityLinks,
+  "0020_identity_events": identityEvents
 }

@@ -8,6 +8,8 @@ export interface InstallOptions {
   readonly serviceRole: string
   /** Schemas exposed by `/v1/db`. */
   readonly schemas: ReadonlyArray<string>
+  /** Whether the database gets what the SQL of Supabase projects expects. */
+  readonly supabase?: boolean
 }
 
 interface State {

@@ -1,17 +1,21 @@
 import { Effect, Layer } from "effect"
 import { NotFound, Unavailable } from "../../domain/errors.ts"
-import { text } from "../../domain/Settings.ts"
+import { flag, text } from "../../domain/Settings.ts"
 import { AccountSettings } from "../../services/identity/AccountSettings.ts"
 import { OwnSigningKeys } from "../../services/identity/OwnSigningKeys.ts"
 import { OAuth2Endpoints } from "../../services/oauth2/Endpoints.ts"
 import { IdP } from "../../services/ports/IdP.ts"
+import { makePublicFetch } from "../net/PublicFetch.ts"
 import { oauth2Address } from "./Address.ts"
 import { layerOAuth2Embedded } from "./embedded/Embedded.ts"
 import { layerOAuth2Hydra } from "./hydra/Hydra.ts"
 import { layerOAuth2None } from "./None.ts"
 
+/** Whether URLs of clients may have loopback and private addresses. */
+const allowPrivate = flag("SVC_OAUTH2_ALLOW_PRIVATE", false)
+
 /** Validates the settings before anything is started. */
-export const layerSettings = Layer.effectDiscard(oauth2Address)
+export const layerSettings = Layer.effectDiscard(Effect.all([oauth2Address, allowPrivate]))
 
 const layerElsewhere = Layer.succeed(OAuth2Endpoints, { handler: undefined })
 
@@ -33,7 +37,8 @@ const layerEmbedded = Layer.unwrap(
           () => Effect.succeed(true)
         )
       )
-    return layerOAuth2Embedded({ issuer: ownUrl, keys: keys.all, isActive })
+    const fetch = yield* makePublicFetch({ allowPrivate: yield* allowPrivate, setting: "SVC_OAUTH2_ALLOW_PRIVATE" })
+    return layerOAuth2Embedded({ issuer: ownUrl, keys: keys.all, isActive, fetch })
   })
 )
 

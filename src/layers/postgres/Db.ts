@@ -4,6 +4,7 @@ import { duration, integer, text } from "../../domain/Settings.ts"
 import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
+import { supabaseEnabled } from "../../services/supabase/Settings.ts"
 import { install } from "../install/Install.ts"
 import { makeBranchPools } from "./BranchPools.ts"
 import { type Login, ownSearchPath } from "./Login.ts"
@@ -19,6 +20,8 @@ export class DbSettings extends Context.Service<
   DbSettings,
   {
     readonly serviceRole: string
+    /** Whether the database gets what the SQL of Supabase projects expects. */
+    readonly supabase: boolean
     readonly poolSize: number
     readonly branchPoolSize: number
     readonly branchMaxConnections: number
@@ -32,6 +35,7 @@ export class DbSettings extends Context.Service<
     Effect.gen(function* () {
       return DbSettings.of({
         serviceRole: yield* text("SVC_SERVICE_ROLE", "postgres"),
+        supabase: yield* supabaseEnabled,
         poolSize: yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000),
         branchPoolSize: yield* integer("SVC_BRANCH_POOL_SIZE", 8, 1, 1000),
         branchMaxConnections: yield* integer("SVC_BRANCH_MAX_CONNECTIONS", 50, 2, 10_000),
@@ -63,12 +67,20 @@ export const layerDb = Layer.effect(
   Effect.gen(function* () {
     const address = yield* PostgresAddress
     const { schemas } = yield* RowSettings
-    const { branchMaxConnections, branchPoolSize, maxPublicAnswer, poolSize, serviceRole, sqlTimeout, timeout } =
-      yield* DbSettings
+    const {
+      branchMaxConnections,
+      branchPoolSize,
+      maxPublicAnswer,
+      poolSize,
+      serviceRole,
+      sqlTimeout,
+      supabase,
+      timeout
+    } = yield* DbSettings
     const answers = { maxPublicAnswer, memory: yield* AnswerBudget }
 
     const { authenticator, authenticatorPassword } = yield* Effect.mapError(
-      install({ serviceRole, schemas }),
+      install({ serviceRole, schemas, supabase }),
       explained(address)
     )
     const rows = makeRowPath({
@@ -80,7 +92,13 @@ export const layerDb = Layer.effect(
       ...answers
     })
     yield* Effect.addFinalizer(() => rows.close)
-    const session = yield* makeSqlSessions(address, { role: serviceRole, poolSize, sqlTimeout })
+    const session = yield* makeSqlSessions(address, {
+      role: serviceRole,
+      poolSize,
+      sqlTimeout,
+      // Migrations of Supabase call functions of extensions without their schema.
+      searchPath: supabase ? '"$user", public, extensions' : undefined
+    })
     const sessions = yield* MainSessions
     yield* sessions.add(rows)
     yield* sessions.add(session)

@@ -1,5 +1,7 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Cause, Console, Effect, Layer, Schema } from "effect"
+import * as NodeSink from "@effect/platform-node/NodeSink"
+import { Cause, Console, Effect, Layer, Schema, Stream } from "effect"
+import { exportText } from "../../domain/identity/KratosIdentity.ts"
 import { secret } from "../../domain/Settings.ts"
 import { AccountSettings } from "../../services/identity/AccountSettings.ts"
 import { Accounts } from "../../services/ports/identity/Accounts.ts"
@@ -16,7 +18,16 @@ import { layerMainDatabase } from "./MainDatabase.ts"
 const usage = `Usage: npm run account -- <command> <e-mail address>
   create   creates an account, and prints a link that signs its owner in
   admin    makes the account an administrator; creates it if there is none
-  recover  prints a link that signs its owner in`
+  recover  prints a link that signs its owner in
+npm run --silent account -- export
+  prints all accounts with their password hashes, as Ory Kratos imports them`
+
+const printExport = Effect.gen(function* () {
+  const { exported } = yield* (yield* Accounts).admin
+  const onError = (cause: unknown) => new Error("The export was not printed completely", { cause })
+  const stdout = NodeSink.fromWritable<Error, string>({ evaluate: () => process.stdout, onError, endOnDone: false })
+  yield* Stream.run(exportText(exported), stdout)
+})
 
 /**
  * `npm run account -- …`: accounts, directly in the database, for operators without e-mail or without an administrator.
@@ -24,10 +35,11 @@ const usage = `Usage: npm run account -- <command> <e-mail address>
  */
 const program = Effect.gen(function* () {
   const [command, email, ...more] = process.argv.slice(2)
+  if (command === "export" && email === undefined) return yield* printExport
   if (!["create", "admin", "recover"].includes(command ?? "") || email === undefined || more.length > 0) {
     yield* Console.error(usage)
     process.exitCode = 2
-    return
+    return undefined
   }
   const admin = yield* (yield* Accounts).admin
   const { identities } = yield* (yield* IdP).identities({ pageSize: 1, identifier: email })
@@ -35,7 +47,7 @@ const program = Effect.gen(function* () {
   if (command === "recover" && found === undefined) {
     yield* Console.error(`There is no account with the address ${email}`)
     process.exitCode = 1
-    return
+    return undefined
   }
   const identity =
     found !== undefined && command !== "create" ? found : yield* admin.create({ email, traits: {}, verified: true })
@@ -44,7 +56,7 @@ const program = Effect.gen(function* () {
     yield* admin.change(identity.id, { metadataPublic, state: "active" })
     yield* Console.log(`Administrator: ${identity.id}`)
   }
-  yield* Console.log((yield* admin.recoveryLink(identity.id)).link)
+  return yield* Console.log((yield* admin.recoveryLink(identity.id)).link)
 })
 
 /** An error of the service's own, whose text is for people. */

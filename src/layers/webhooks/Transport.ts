@@ -2,34 +2,22 @@ import { Effect, Layer } from "effect"
 import { lookup as lookUp } from "node:dns"
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http"
 import { Agent as AgentTls, request as requestHttps } from "node:https"
-import { isIP, type LookupFunction, type Socket } from "node:net"
+import { type Socket } from "node:net"
 import { isPublicAddress } from "../../domain/PublicAddress.ts"
 import { loggedText, readBytes, type WebhookReply } from "../../domain/webhooks/Delivery.ts"
 import { WebhookSettings } from "../../services/webhooks/Settings.ts"
 import { type WebhookRequest, WebhookTransport } from "../../services/ports/WebhookTransport.ts"
-import { NotPublic, type Resolve, socketMessages } from "../net/Outbound.ts"
+import { isPrivateLiteral, NotPublic, publicOnly, type Resolve, socketMessages } from "../net/Outbound.ts"
 import { errorCode } from "../process/StartError.ts"
 
 /** Idle connections are closed before most receivers would close them, which might be just as we send; in ms. */
 const idleMillis = 4_000
 
-const refused = (hostname: string) => new NotPublic(hostname, "WEBHOOK_ALLOW_PRIVATE")
-
-/** A look-up that returns only public addresses, so that no others are ever connected to. */
-const publicOnly =
-  (resolve: Resolve): LookupFunction =>
-  (hostname, options, done) =>
-    resolve(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) return done(error, "")
-      const allowed = addresses.filter(({ address }) => isPublicAddress(address))
-      const [first] = allowed
-      if (first === undefined) return done(refused(hostname), "")
-      return options.all === true ? done(null, allowed) : done(null, first.address, first.family)
-    })
+const setting = "WEBHOOK_ALLOW_PRIVATE"
 
 /** Checks the connected address once more, before anything is written. */
 const checkPeer = (socket: Socket, hostname: string) => {
-  if (!isPublicAddress(socket.remoteAddress ?? "")) socket.destroy(refused(hostname))
+  if (!isPublicAddress(socket.remoteAddress ?? "")) socket.destroy(new NotPublic(hostname, setting))
 }
 
 const incomplete = "Connection closed before the response was complete"
@@ -45,7 +33,7 @@ const messageOf = (cause: Error) => {
 const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
   const options = { keepAlive: true, maxSockets: Infinity, maxFreeSockets: 64, timeout: idleMillis }
   const agents = { "http:": new Agent(options), "https:": new AgentTls(options) }
-  const guard = allowPrivate ? {} : { lookup: publicOnly(resolve) }
+  const guard = allowPrivate ? {} : { lookup: publicOnly(resolve, setting) }
 
   const send = (given: WebhookRequest, url: URL) => {
     const secure = url.protocol === "https:"
@@ -79,8 +67,7 @@ const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
       const attempt = (again: boolean) => {
         const url = new URL(given.url)
         const hostname = url.hostname.replace(/^\[|\]$/g, "")
-        // Addresses are not looked up, so `publicOnly` would not see them.
-        if (!allowPrivate && isIP(hostname) !== 0 && !isPublicAddress(hostname)) return fail(refused(hostname))
+        if (!allowPrivate && isPrivateLiteral(hostname)) return fail(new NotPublic(hostname, setting))
         const sent = send(given, url)
         let responded = false
         request = sent

@@ -2,9 +2,14 @@ import { Context, Effect, Layer } from "effect"
 import { TooManyRequests } from "../../domain/errors.ts"
 import { FairQueue, Shares } from "../../domain/FairQueue.ts"
 
-/** Costly requests in progress, of one client and of all. Their memory and time on the event loop add up. */
-const maxOfClient = 2
-const maxOfAll = 8
+/** Requests in progress, of one client and of all. */
+export interface TurnLimits {
+  readonly ofClient: number
+  readonly ofAll: number
+}
+
+/** Of costly requests: their memory and time on the event loop add up. */
+const costly: TurnLimits = { ofClient: 2, ofAll: 8 }
 /** Further ones of one client that wait for their turn, and for how long, in ms. */
 const maxWaiting = 256
 const waitMillis = 20_000
@@ -37,75 +42,78 @@ export class Turns extends Context.Service<
     ) => Effect.Effect<A, E | TooManyRequests, R>
   }
 >()("svc/services/Turns") {
-  static readonly layer = Layer.sync(Turns, () => {
-    const waiting = new FairQueue<Waiter>()
-    const shares = new Shares()
-    let all = 0
-    const may = (client: string) => all < maxOfAll && shares.of(client) < maxOfClient
+  static readonly layer = Layer.sync(Turns, () => makeTurns(costly))
+}
 
-    const enter = (client: string) => {
-      all++
-      shares.add(client, 1)
-    }
-    const leave = (client: string) =>
-      Effect.sync(() => {
-        all--
-        shares.add(client, -1)
-        // Between two turns the event loop serves small requests.
-        setImmediate(next)
-      })
-    const next = () => {
-      const waiter = waiting.shift(may)
-      if (waiter === undefined) return
-      enter(waiter.client)
-      waiter.start()
-    }
+/** Turns of their own for requests of another kind. */
+export const makeTurns = ({ ofAll, ofClient }: TurnLimits): Turns["Service"] => {
+  const waiting = new FairQueue<Waiter>()
+  const shares = new Shares()
+  let all = 0
+  const may = (client: string) => all < ofAll && shares.of(client) < ofClient
 
-    const turn = (client: string): Effect.Effect<void, TooManyRequests> =>
-      Effect.suspend(() => {
-        if (may(client)) {
-          enter(client)
-          return Effect.void
-        }
-        return waiting.count(client) >= maxWaiting ? Effect.fail(tooMany) : queued(client)
-      })
+  const enter = (client: string) => {
+    all++
+    shares.add(client, 1)
+  }
+  const leave = (client: string) =>
+    Effect.sync(() => {
+      all--
+      shares.add(client, -1)
+      // Between two turns the event loop serves small requests.
+      setImmediate(next)
+    })
+  const next = () => {
+    const waiter = waiting.shift(may)
+    if (waiter === undefined) return
+    enter(waiter.client)
+    waiter.start()
+  }
 
-    const queued = (client: string) => {
-      let started = false
-      const wait = Effect.callback<void, TooManyRequests>((resume) => {
-        const waiter = {
-          client,
-          start: () => {
-            clearTimeout(timer)
-            started = true
-            resume(Effect.void)
-          }
-        }
-        const forget = () => {
+  const turn = (client: string): Effect.Effect<void, TooManyRequests> =>
+    Effect.suspend(() => {
+      if (may(client)) {
+        enter(client)
+        return Effect.void
+      }
+      return waiting.count(client) >= maxWaiting ? Effect.fail(tooMany) : queued(client)
+    })
+
+  const queued = (client: string) => {
+    let started = false
+    const wait = Effect.callback<void, TooManyRequests>((resume) => {
+      const waiter = {
+        client,
+        start: () => {
           clearTimeout(timer)
-          waiting.remove(client, waiter)
+          started = true
+          resume(Effect.void)
         }
-        const timer = setTimeout(() => {
-          forget()
-          resume(Effect.fail(tooMany))
-        }, waitMillis)
-        waiting.push(client, waiter)
-        return Effect.sync(forget)
-      })
-      return Effect.onInterrupt(Effect.interruptible(wait), () => (started ? leave(client) : Effect.void))
-    }
+      }
+      const forget = () => {
+        clearTimeout(timer)
+        waiting.remove(client, waiter)
+      }
+      const timer = setTimeout(() => {
+        forget()
+        resume(Effect.fail(tooMany))
+      }, waitMillis)
+      waiting.push(client, waiter)
+      return Effect.sync(forget)
+    })
+    return Effect.onInterrupt(Effect.interruptible(wait), () => (started ? leave(client) : Effect.void))
+  }
 
-    const take = <A, E, R>(client: string, request: Effect.Effect<A, E, R>) =>
-      Effect.withFiber<A, E | TooManyRequests, R>((fiber) =>
-        fiber.getRef(InTurn)
-          ? request
-          : Effect.acquireUseRelease(
-              turn(client),
-              () => Effect.provideService(request, InTurn, true),
-              () => leave(client)
-            )
-      )
+  const take = <A, E, R>(client: string, request: Effect.Effect<A, E, R>) =>
+    Effect.withFiber<A, E | TooManyRequests, R>((fiber) =>
+      fiber.getRef(InTurn)
+        ? request
+        : Effect.acquireUseRelease(
+            turn(client),
+            () => Effect.provideService(request, InTurn, true),
+            () => leave(client)
+          )
+    )
 
-    return Turns.of({ take })
-  })
+  return Turns.of({ take })
 }

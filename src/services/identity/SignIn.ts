@@ -12,6 +12,7 @@ import {
   type IdentitySession,
   type SessionSummary
 } from "../../domain/identity/Identity.ts"
+import { type AccountError, Accounts, type SignedIn } from "../ports/identity/Accounts.ts"
 import { type FlowError, IdP, type IdPError, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
 import { makeAttemptLimit, makeFailureLimit } from "./AttemptLimits.ts"
 import { Counts } from "../ports/Counts.ts"
@@ -39,6 +40,8 @@ export class SignIn extends Context.Service<
       { readonly outcome: IdentitySession | StepUpRequired; readonly cookies: RelayedCookies },
       FlowError | TooManyRequests
     >
+    /** The same for an app without cookies, which gets the session's token; only if the accounts are this service's. */
+    readonly passkeyOfApp: (address: string, flowId: string, assertion: string) => Effect.Effect<SignedIn, AccountError>
     readonly beginRecovery: Effect.Effect<{ readonly id: string; readonly expiresAt: string | null }, FlowError>
     /** The answer and its timing are the same for every e-mail address. */
     readonly recover: (
@@ -60,6 +63,7 @@ export class SignIn extends Context.Service<
     SignIn,
     Effect.gen(function* () {
       const idp = yield* IdP
+      const accounts = yield* Accounts
       const sessions = yield* Sessions
       const counts = yield* Counts
       const limitPasskeys = makeFailureLimit(counts.windows("passkeys"))
@@ -82,6 +86,10 @@ export class SignIn extends Context.Service<
           // A previous session of this browser is replaced.
           for (const credential of browser.credentials) yield* sessions.invalidate(credential)
           return { outcome: stepUp === null ? outcome : yield* sessions.withReturnUrl(browser, stepUp), cookies }
+        }),
+        passkeyOfApp: Effect.fn("SignIn.passkeyOfApp")(function* (address, flowId, assertion) {
+          const { signInByPasskey } = yield* accounts.calls
+          return yield* limitPasskeys(address, signInByPasskey(flowId, assertion, "Token"))
         }),
 
         beginRecovery: idp.beginRecovery,

@@ -20,6 +20,7 @@ import { type MigrationScript, migrationScript } from "../../domain/migrations/S
 import {
   matchNames,
   matchTimes,
+  matchVersions,
   type MigrationState,
   migrationStates,
   summaryOf
@@ -48,8 +49,14 @@ const busy = new Conflict({
 const filesFor = ({ keeper }: HistoryPlace, folder: MigrationFolder) =>
   folder.files.filter((file) => {
     if (keeper === "drizzle") return file.when !== undefined
+    if (keeper === "supabase") return /^\d+_/.test(file.name) && !file.folder
     return keeper === "other" ? false : keeper === "own" || file.folder
   })
+
+const matches: { readonly [Keeper in HistoryPlace["keeper"]]?: typeof matchNames } = {
+  drizzle: matchTimes,
+  supabase: matchVersions
+}
 
 /** The directory compared with the history. */
 interface Comparison {
@@ -104,7 +111,7 @@ export class Migrations extends Context.Service<
       const compare = Effect.gen(function* () {
         const folder = yield* files.folder
         const history = yield* histories.find(folder)
-        const match = history.place.keeper === "drizzle" ? matchTimes : matchNames
+        const match = matches[history.place.keeper] ?? matchNames
         return { folder, history, states: migrationStates(filesFor(history.place, folder), history.rows, match) }
       })
 

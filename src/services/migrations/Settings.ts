@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { supabaseEnabled } from "../supabase/Settings.ts"
 import { duration, oneOf, text } from "../../domain/Settings.ts"
 
 /** MIGRATIONS_*, read before anything is started (docs/configuration.md). */
@@ -16,8 +17,9 @@ export class MigrationSettings extends Context.Service<
   static readonly layer = Layer.effect(
     MigrationSettings,
     Effect.gen(function* () {
+      const enabled = yield* supabaseEnabled
       return MigrationSettings.of({
-        directory: yield* text("MIGRATIONS_DIR", "migrations"),
+        directory: yield* text("MIGRATIONS_DIR", enabled ? "supabase/migrations" : "migrations"),
         tool: yield* oneOf("MIGRATIONS_TOOL", "auto", ["auto", "drizzle", "prisma", "own"]),
         timeout: yield* duration("MIGRATIONS_TIMEOUT", 600_000)
       })

@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { type Unavailable } from "../../domain/errors.ts"
 import { type Browser, type IdentitySession } from "../../domain/identity/Identity.ts"
-import { asSwitched, signInParameters, type SignInParameters } from "../../domain/oauth2/OAuth2.ts"
+import { asSwitched, localesOf, signInParameters, type SignInParameters } from "../../domain/oauth2/OAuth2.ts"
 import { Sessions } from "../identity/Sessions.ts"
 import { IdentitySettings } from "../identity/Settings.ts"
 import { IdentitySignatures } from "../identity/Signatures.ts"
@@ -83,6 +83,8 @@ export class OAuth2Bridge extends Context.Service<
         const { baseUrl, challenge, credentials } = given
         const request = yield* requests.withRestart(challenge, oauth2.login(challenge))
         const parameters = signInParameters(request.requestUrl)
+        const asked = localesOf(request.requestUrl)
+        const language = asked === undefined ? {} : { language: asked }
         const trip = yield* tripOf(given)
         const sentAt = trip?.sentAt
 
@@ -102,16 +104,16 @@ export class OAuth2Bridge extends Context.Service<
         )
         if (found._tag === "Failure") {
           if (found.failure._tag !== "StepUpRequired") return yield* found.failure
-          return yield* signIn(found.failure.redirect_to ?? (yield* idp.loginUrl({ returnTo })))
+          return yield* signIn(found.failure.redirect_to ?? (yield* idp.loginUrl({ returnTo, ...language })))
         }
         const session = found.success
-        if (session === undefined) return yield* signIn(yield* idp.loginUrl({ returnTo }))
+        if (session === undefined) return yield* signIn(yield* idp.loginUrl({ returnTo, ...language }))
 
         const now = yield* Clock.currentTimeMillis
         if (!isFresh(session, parameters, sentAt, now / 1000)) {
           // Already sent to reauthenticate once; sending again would loop forever.
           if (sentAt !== undefined) return yield* refused("The sign-in was not renewed")
-          return yield* signIn(yield* idp.loginUrl({ returnTo, refresh: true }))
+          return yield* signIn(yield* idp.loginUrl({ returnTo, refresh: true, ...language }))
         }
         const isSwitch = request.skip && request.subject !== session.identity.id && !parameters.reauthenticate
         // The server would start the request again, without prompt=none.

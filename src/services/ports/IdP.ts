@@ -18,6 +18,7 @@ import {
   type IdentitySession,
   type SessionSummary
 } from "../../domain/identity/Identity.ts"
+import { type Language } from "../../domain/language/Language.ts"
 
 /** The identity provider is not configured (503), down (502) or slow (504). */
 export type IdPError = Unavailable | BadGateway | GatewayTimeout
@@ -74,6 +75,8 @@ export class IdP extends Context.Service<
       readonly returnTo: string | undefined
       readonly aal?: "aal2"
       readonly refresh?: boolean
+      /** The language that the person is to be asked in. Providers of one's own choose theirs. */
+      readonly language?: Language
     }) => Effect.Effect<string, IdPError>
 
     /** Uses the admin API. 404 when there is no such identity. */

@@ -2,6 +2,8 @@ import { Context, Effect, Layer } from "effect"
 import { LRUCache } from "lru-cache"
 import { type Unavailable } from "../../domain/errors.ts"
 import { openApiDocument } from "../../domain/schema/openapi/Document.ts"
+import { swaggerDocument } from "../../domain/schema/openapi/Swagger.ts"
+import { type SchemaOutline } from "../../domain/schema/Outline.ts"
 import { type Actor, type Database } from "../ports/Db.ts"
 import { RowSettings } from "../rows/Settings.ts"
 import { makeSharedRuns } from "../SharedRuns.ts"
@@ -18,12 +20,16 @@ interface Document {
   readonly bytes: Buffer
 }
 
-/** OpenAPI documents of `/v1/db`. */
+type Describe = (database: Database, actor: Actor, schema: string) => Effect.Effect<Buffer, Unavailable>
+
+/** Documents of `/v1/db`. */
 export class ApiDescriptions extends Context.Service<
   ApiDescriptions,
   {
     /** The current OpenAPI 3.1 document, as JSON text in UTF-8, of what the actor has privileges for in an exposed schema. */
-    readonly describe: (database: Database, actor: Actor, schema: string) => Effect.Effect<Buffer, Unavailable>
+    readonly describe: Describe
+    /** The same as a Swagger 2.0 document in the form of PostgREST. */
+    readonly describeAsPostgrest: Describe
   }
 >()("svc/services/ApiDescriptions") {
   static readonly layer = Layer.effect(
@@ -37,23 +43,29 @@ export class ApiDescriptions extends Context.Service<
       })
       const shared = yield* makeSharedRuns<Buffer, Unavailable>()
 
-      const describe = (database: Database, actor: Actor, schema: string) => {
-        const key = [database.name, actor.role, schema].join("\0")
-        const subject = { schema, standard: schema === schemas[0] }
-        const request = { database, actor, schemas: [schema], whole: false }
-        const described = Effect.suspend(() => {
-          const before = documents.get(key)
-          const written = writeOutline(request, (outline) => openApiDocument(outline, subject), before?.written)
-          return Effect.map(written, (written) => {
-            if (before?.written === written) return before.bytes
-            const bytes = Buffer.from(written.text)
-            documents.set(key, { written: { stamp: written.stamp, text: "" }, bytes })
-            return bytes
+      const writer =
+        (form: string, write: (outline: SchemaOutline, schema: string) => Generator<undefined, string>): Describe =>
+        (database, actor, schema) => {
+          const key = [form, database.name, actor.role, schema].join("\0")
+          const request = { database, actor, schemas: [schema], whole: false }
+          const described = Effect.suspend(() => {
+            const before = documents.get(key)
+            const written = writeOutline(request, (outline) => write(outline, schema), before?.written)
+            return Effect.map(written, (written) => {
+              if (before?.written === written) return before.bytes
+              const bytes = Buffer.from(written.text)
+              documents.set(key, { written: { stamp: written.stamp, text: "" }, bytes })
+              return bytes
+            })
           })
-        })
-        return shared(key, described)
-      }
-      return ApiDescriptions.of({ describe })
+          return shared(key, described)
+        }
+      return ApiDescriptions.of({
+        describe: writer("openapi", (outline, schema) =>
+          openApiDocument(outline, { schema, standard: schema === schemas[0] })
+        ),
+        describeAsPostgrest: writer("swagger", swaggerDocument)
+      })
     })
   )
 }

@@ -1,8 +1,11 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { type Forbidden, type InvalidRequest, type NotFound, type Unavailable } from "../../domain/errors.ts"
+import { type Forbidden, InvalidRequest, type NotFound, type Unavailable } from "../../domain/errors.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import {
+  identityPlace,
+  isIdentityPlace,
+  isIdentityWebhook,
   type NewWebhook,
   Webhook,
   type WebhookChange,
@@ -89,27 +92,36 @@ export class Webhooks extends Context.Service<
         return found ?? (yield* webhookNotFound(id))
       })
 
+      const insert = (given: NewWebhook, schema: string, name: string) =>
+        Effect.map(
+          rows(
+            `insert into svc.webhooks (name, table_schema, table_name, events, url, headers, secret, active)
+             values ($1, $2, $3, $4::text[], $5, $6::text::jsonb, $7, $8::bool) returning ${columns}`,
+            [
+              given.name ?? "",
+              schema,
+              name,
+              unique(given.events),
+              given.url,
+              JSON.stringify(given.headers ?? {}),
+              given.secret ?? null,
+              given.active ?? true
+            ]
+          ),
+          ([created]) => created as Webhook
+        )
+
       const create = Effect.fn("Webhooks.create")(function* (given: NewWebhook) {
-        const { oid, schema, name } = yield* watched.find(given.table_schema ?? "public", given.table_name)
+        if (yield* isIdentityWebhook(given)) {
+          return yield* onOwnTables(insert(given, identityPlace.table_schema, identityPlace.table_name))
+        }
+        const { oid, schema, name } = yield* watched.find(given.table_schema ?? "public", given.table_name ?? "")
         return yield* watched.change(
           Effect.gen(function* () {
             yield* triggers.lock(oid)
-            const [created] = yield* rows(
-              `insert into svc.webhooks (name, table_schema, table_name, events, url, headers, secret, active)
-               values ($1, $2, $3, $4::text[], $5, $6::text::jsonb, $7, $8::bool) returning ${columns}`,
-              [
-                given.name ?? "",
-                schema,
-                name,
-                unique(given.events),
-                given.url,
-                JSON.stringify(given.headers ?? {}),
-                given.secret ?? null,
-                given.active ?? true
-              ]
-            )
+            const created = yield* insert(given, schema, name)
             yield* triggers.apply(oid)
-            return created as Webhook
+            return created
           })
         )
       })
@@ -156,6 +168,12 @@ export class Webhooks extends Context.Service<
           table_schema: change.table_schema ?? from.table_schema,
           table_name: change.table_name ?? from.table_name
         }
+        if (change.events !== undefined) yield* isIdentityWebhook({ ...to, events: change.events })
+        if (isIdentityPlace(from) !== isIdentityPlace(to)) {
+          return yield* new InvalidRequest({
+            error: "A webhook of a table can't become one of accounts, or the reverse: create another"
+          })
+        }
         if (to.table_schema === from.table_schema && to.table_name === from.table_name) {
           return (yield* onOwnTables(sql.withTransaction(put(id, change)))) ?? (yield* webhookNotFound(id))
         }
@@ -173,7 +191,7 @@ export class Webhooks extends Context.Service<
       })
 
       const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId) {
-        const { oid } = yield* placeOf(id)
+        const { oid, ...place } = yield* placeOf(id)
         const removed = yield* onOwnTables(
           sql.unsafe(
             `with gone as (
@@ -184,7 +202,7 @@ export class Webhooks extends Context.Service<
           )
         )
         if (removed.length === 0) return yield* webhookNotFound(id)
-        if (oid !== null) yield* triggers.reconcile(oid)
+        if (oid !== null && !isIdentityPlace(place)) yield* triggers.reconcile(oid)
       })
 
       return Webhooks.of({ list, find, create, update, remove })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "vitest"
 import { readAddress } from "../../../src/domain/identity/Address.ts"
 import { isImportableHash, passwordFault } from "../../../src/domain/identity/Password.ts"
-import { makeTotpSecret, totpStepOf } from "../../../src/domain/identity/Totp.ts"
+import { makeTotpSecret, totpStepOf } from "../../../src/domain/identity/SecondFactors.ts"
 import { totpCode } from "../../support/identity/totp.ts"
 
 describe("readAddress", () => {
@@ -90,7 +90,15 @@ describe("isImportableHash", () => {
 })
 
 describe("codes of authenticator apps", () => {
-  it("agree with those of another implementation, one step around now", () => {
+  it.each([
+    [59, "287082"],
+    [1111111109, "081804"],
+    [1234567890, "005924"],
+    [20000000000, "353130"]
+  ])("at %d s: %s (RFC 6238, appendix B)", (seconds, code) =>
+    assert.strictEqual(totpStepOf("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", code, seconds * 1000), Math.floor(seconds / 30))
+  )
+  it("are valid one step around now", () => {
     const now = 1_800_000_000_000
     for (let turn = 0; turn < 50; turn++) {
       const secret = makeTotpSecret()

@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto"
 import { readdir, rm, stat } from "node:fs/promises"
 import { join } from "node:path"
+import { zstdDecompressSync } from "node:zlib"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { type Backup } from "../../../src/domain/backups/Backup.ts"
 import { type Branch } from "../../../src/domain/branches/Branch.ts"
 import { backUp, backupOver } from "../../support/backups/calls.ts"
-import { branchSql } from "../../support/branches/branches.ts"
+import { branchSql, makeBranch } from "../../support/branches/branches.ts"
 import { ask, assertRefused, sql } from "../../support/client.ts"
+import { register } from "../../support/identity/people.ts"
 import { type Service, startService, until } from "../../support/service.ts"
 
 const anonymous = inject("service")
@@ -17,11 +19,23 @@ beforeAll(async () => {
   await call("POST /api/storage/buckets", { name: "dumps" })
   await sql(service, "create table notes (id int generated always as identity primary key, text text)")
   await sql(service, "insert into notes (text) select 'note ' || n from generate_series(1, 50000) n")
+  await sql(service, "create table diary (owner uuid references svc.identities on delete cascade, text text)")
+  const { id } = await register(service)
+  await sql(service, "insert into diary values ($1, 'Dear diary')", [id])
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
 const call = (line: string, body?: unknown, headers: Record<string, string> = {}) =>
   ask(service, line, { key: service.service_role, headers, ...(body === undefined ? {} : { body }) })
+/** What is left of people in a copy of the database: their tables, their rows, and references to them. */
+const peopleIn = async (branch: number) =>
+  branchSql(
+    service,
+    branch,
+    `select (select count(*)::int from pg_class where relname like 'identit%') as tables,
+       (select count(*)::int from diary where owner is not null) as diary,
+       (select count(*)::int from pg_constraint where contype = 'f') as keys`
+  )
 const files = async () => (await readdir(join(service.dataDir, "backups"))).sort()
 const download = async (id: number, headers: Record<string, string> = {}, method = "GET") => {
   const response = await fetch(`${service.url}/api/backups/${id}/file`, {
@@ -63,6 +77,8 @@ describe("backups over HTTP", () => {
     assert.strictEqual(response.headers.get("content-disposition"), `attachment; filename="${file}"`)
     assert.strictEqual(response.headers.get("accept-ranges"), "bytes")
     assert.strictEqual(bytes.length, size)
+    const text = file.endsWith(".zst") ? zstdDecompressSync(bytes) : bytes
+    assert.include(text.toString("latin1"), "identity_addresses", "people are in the backup")
     const part = await download(whole.id, { range: "bytes=100-299" })
     assert.strictEqual(part.response.status, 206)
     assert.strictEqual(part.response.headers.get("content-range"), `bytes 100-299/${size}`)
@@ -104,6 +120,11 @@ describe("backups over HTTP", () => {
       Number((await branchSql(service, branch.id, "select count(*)::int as n from notes"))[0]?.["n"]),
       50_000
     )
+    const rowsOnly = [{ tables: 0, diary: 1, keys: 0 }]
+    assert.deepStrictEqual(await peopleIn(branch.id), rowsOnly)
+    const copy = await makeBranch(service, "a copy of now")
+    assert.deepStrictEqual(await peopleIn(copy.id), rowsOnly)
+    assert.strictEqual((await call(`DELETE /api/branches/${copy.id}`)).status, 200)
     const listed = (await call("GET /api/branches")).json as Array<Branch>
     assert.deepStrictEqual(
       listed.map(({ id, source_backup_id }) => ({ id, source_backup_id })),

@@ -2,6 +2,7 @@ import { assert, describe, inject, it } from "vitest"
 import { WebSocket } from "ws"
 import { ask, assertRefused, type Reply, type Request, sql } from "../../support/client.ts"
 import { serveInProcess } from "../../support/inProcess.ts"
+import { startBrowsing } from "../../support/browser/cookieClient.ts"
 import { onTerminal, startService, until } from "../../support/service.ts"
 
 const service = inject("service")
@@ -306,6 +307,28 @@ describe("the sign-in link of the start", () => {
     assertRefused(await redeem(), 410, "LINK_EXPIRED")
     const cookie = cookieOf(one.status === 201 ? one : other)
     assert.strictEqual((await ask(own, "GET /api/keys", { headers: { cookie } })).status, 200)
+
+    // Beside it, one that makes the first administrator.
+    const page = /First administrator: http:\/\/localhost:\d+(\/auth\/administrator\?\S+)/.exec(own.output())?.[1]
+    const browser = startBrowsing()
+    const open = async () => (await browser.once(own.url + page, { headers: { accept: "text/html" } })).text
+    const shown = await open()
+    const form = new URLSearchParams({ email: "ops@example.com", password: "four common words", action: "create" })
+    for (const [, name = "", value = ""] of shown.matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g)) {
+      form.set(name, value)
+    }
+    const claim = () =>
+      browser.once(`${own.url}/auth/administrator`, {
+        method: "POST",
+        body: form,
+        headers: { origin: own.url, accept: "text/html" }
+      })
+    const made = await claim()
+    assert.include(made.text, "You are an administrator")
+    const person = `idp_session=${browser.cookie("127.0.0.1", "idp_session")}`
+    assert.strictEqual((await ask(own, "GET /api/keys", { headers: { cookie: person } })).status, 200)
+    assert.strictEqual((await claim()).status, 410)
+    assert.include(await open(), "This link is no longer valid")
   })
 
   it.each([
@@ -319,11 +342,13 @@ describe("the sign-in link of the start", () => {
     // Printed after the listener is ready, and before a stop.
     await own.stop()
     assert.isUndefined(linkIn(own.output()))
+    if (!("SVC_DASHBOARD" in env)) assert.notInclude(own.output(), "First administrator")
   })
 
   it("is not printed for a database of yours", async () => {
     await using other = await serveInProcess()
     assert.isUndefined(linkIn(other.output()))
+    assert.notInclude(other.output(), "First administrator")
     assert.match(other.output(), /Dashboard: http:\/\/127\.0\.0\.1:\d+\/dashboard\//)
   })
 })

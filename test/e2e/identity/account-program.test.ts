@@ -47,7 +47,11 @@ it("npm run account creates and recovers accounts, and says what is wrong", asyn
   assert.deepStrictEqual([again.code, again.output], [1, "There is an account with this address\n"])
   const invalid = await account("create", "no address")
   assert.deepStrictEqual([invalid.code, invalid.output], [1, "The e-mail address is invalid\n"])
-  for (const given of [[], ["create"], ["remove", email], ["create", email, "x"]]) {
+  const exported = await account("export")
+  assert.strictEqual(exported.code, 0)
+  const all = JSON.parse(exported.output) as ReadonlyArray<{ readonly traits: { readonly email: string } }>
+  assert.include(JSON.stringify(all.find(({ traits }) => traits.email === email)), '"hashed_password":"$argon2id$')
+  for (const given of [[], ["export", email], ["create"], ["remove", email], ["create", email, "x"]]) {
     const end = await account(...given)
     assert.strictEqual(end.code, 2)
     assert.match(end.output, /^Usage: npm run account/)

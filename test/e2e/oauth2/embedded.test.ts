@@ -170,7 +170,7 @@ describe("signing keys", () => {
 })
 
 describe("two replicas on one database", () => {
-  it("complete each other's sign-ins, and honour a code once", async () => {
+  it("complete each other's sign-ins, and honour a code and a refresh token once", async () => {
     const [port, otherPort] = [await freePort(), await freePort()]
     const PUBLIC_URL = `http://127.0.0.1:${port}`
     const { adminUrl, publicUrl } = stage.idp
@@ -206,6 +206,20 @@ describe("two replicas on one database", () => {
     )
     assert.isAtMost(statuses.filter((status) => status === 200).length, 1)
     assert.includeMembers([200, 400], statuses)
+
+    const tokens = await signIn(pair, visitor, application)
+    const renew = async (url: string, refresh_token: string) => {
+      const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token })
+      const response = await fetch(`${url}/oauth2/token`, { method: "POST", headers: { authorization }, body })
+      return { status: response.status, ...((await response.json()) as { readonly refresh_token?: string }) }
+    }
+    const renewed = await Promise.all(
+      [one, two, one, two, one, two].map(({ url }) => renew(url, tokens.refresh_token ?? ""))
+    )
+    assert.deepStrictEqual(renewed.map(({ status }) => status).toSorted(), [200, 400, 400, 400, 400, 400])
+    // The client stays signed in, at every replica.
+    const next = renewed.find(({ status }) => status === 200)?.refresh_token ?? ""
+    assert.strictEqual((await renew(two.url, next)).status, 200)
   })
 })
 

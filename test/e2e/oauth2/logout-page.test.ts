@@ -17,6 +17,7 @@ import { as, dashboard, type IdentityService, startIdentityService } from "../..
 import { onwardIn, openPage, sendForm, tokenIn } from "../../support/oauth2/pageForm.ts"
 import { startRelyingParty } from "../../support/oauth2/relyingParty.ts"
 import { type Tab } from "../../support/browser/browserTab.ts"
+import { assertReadable, lookAs, looks } from "../../support/browser/looks.ts"
 import { totpCode } from "../../support/identity/totp.ts"
 
 const chromium = await findChromium()
@@ -275,7 +276,7 @@ describe.skipIf(chromium === undefined)(`the logout page in ${chromium ?? "a bro
     assert.strictEqual(await tab.soon("document.querySelector('h1').textContent"), "Sign out?")
     return { tab, person, credential }
   }
-  const looks = (tab: Tab) =>
+  const seenIn = (tab: Tab) =>
     tab.soon(`JSON.stringify([
       document.scripts.length,
       document.documentElement.scrollWidth - document.documentElement.clientWidth,
@@ -294,7 +295,7 @@ describe.skipIf(chromium === undefined)(`the logout page in ${chromium ?? "a bro
       deviceScaleFactor: 1,
       mobile: false
     })
-    const [count, overflow, buttons, ground] = JSON.parse(await looks(tab)) as ReadonlyArray<unknown>
+    const [count, overflow, buttons, ground] = JSON.parse(await seenIn(tab)) as ReadonlyArray<unknown>
     assert.deepStrictEqual([count, overflow, buttons], [0, 0, ["Sign out", "Stay signed in"]])
     // The style sheet is applied: its hash is correct.
     assert.notStrictEqual(ground, "rgba(0, 0, 0, 0)")
@@ -302,6 +303,32 @@ describe.skipIf(chromium === undefined)(`the logout page in ${chromium ?? "a bro
     await tab.click("button[value=leave]")
     assert.strictEqual(await tab.soon("location.pathname === '/healthz' ? 'there' : ''"), "there")
     assert.isFalse(await isSignedIn(credential))
+  })
+
+  it.each(looks)("is readable in all of its states: $name", async (look) => {
+    const { tab } = await open()
+    await using _ = tab
+    await lookAs(tab, look)
+    const question = await tab.soon("location.href")
+    await assertReadable(tab, "the question")
+    const boxes = await tab.soon(`JSON.stringify(Array.from(document.querySelectorAll("button"), (one) => {
+      const { bottom, height, width } = one.getBoundingClientRect()
+      return [height >= 24 && width >= 24, bottom <= innerHeight]
+    }))`)
+    assert.deepStrictEqual(JSON.parse(boxes), [
+      [true, true],
+      [true, true]
+    ])
+    await tab.go(`${parts.service.url}/oauth2/logout?logout_challenge=x`)
+    await assertReadable(tab, "a link that is not valid")
+    await tab.go(question)
+    await tab.send("Network.deleteCookies", { name: "idp_session", url: parts.service.url })
+    await tab.go(question)
+    assert.notInclude(await tab.soon("document.querySelector('main').innerText"), "You are signed in as")
+    await assertReadable(tab, "the question to a browser without a session")
+    await tab.click("button[value=stay]")
+    await tab.soon("/still/.test(document.querySelector('h1')?.textContent) ? 'stays' : ''")
+    await assertReadable(tab, "the answer: still signed in")
   })
 
   it("keeps the user signed in", async () => {

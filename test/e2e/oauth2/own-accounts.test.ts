@@ -17,6 +17,7 @@ beforeAll(async () => {
     env: {
       PORT: port,
       PUBLIC_URL: issuer,
+      LOG_LEVEL: "Debug",
       SVC_BRAND_NAME: "Acme",
       SVC_SCOPE_DESCRIPTIONS: '{"orders:read":"See your orders"}'
     }
@@ -87,6 +88,23 @@ describe("with accounts of the service, an app", () => {
     assert.deepInclude(tokens.claims() ?? {}, { sub: id, email, iss: issuer, aud: app.id, acr: "aal1" })
     assert.deepInclude(await app.userinfo(tokens.access_token, id), { sub: id, email })
     const renewed = await app.refresh(tokens.refresh_token ?? "")
+    const secrets = {
+      code: back.url.searchParams.get("code"),
+      verifier: attempt.verifier,
+      access: tokens.access_token,
+      refresh: tokens.refresh_token,
+      renewed: renewed.refresh_token,
+      id: tokens.id_token,
+      secret: app.secret,
+      cookie: browser.cookie("127.0.0.1", "oauth2_session"),
+      session: browser.cookie("127.0.0.1", "idp_session"),
+      challenge: consent.url.searchParams.get("consent_challenge"),
+      email
+    }
+    for (const [name, value] of Object.entries(secrets)) {
+      assert.isAbove((value ?? "").length, 10, name)
+      assert.notInclude(service.output(), value ?? "", name)
+    }
     await app.revoke(renewed.refresh_token ?? "")
     assert.strictEqual(await refused(app.refresh(renewed.refresh_token ?? "")), "invalid_grant")
   })
@@ -105,6 +123,19 @@ describe("with accounts of the service, an app", () => {
     })
     assert.strictEqual(wrote.status, 201, wrote.text)
     assert.deepInclude((wrote.json as ReadonlyArray<object>)[0], { owner: id })
+  })
+
+  it("is told by prompt=none that the person's session has ended", async () => {
+    const { browser, cookie } = await makeMember()
+    const app = await makeApp()
+    const attempt = await app.begin({ scope })
+    const { onward } = await answer(browser, (await toPage(browser, attempt.url)).url, "allow")
+    await app.finish(attempt, (await browser.go(onward, isApp)).url)
+    const out = await ask(service, "POST /api/auth/logout", { headers: { cookie, origin: issuer } })
+    assert.strictEqual(out.status, 200, out.text)
+    const silent = await app.begin({ scope, prompt: "none" })
+    const { url } = await browser.go(silent.url, isApp)
+    assert.deepStrictEqual([url.searchParams.get("error"), url.searchParams.get("code")], ["login_required", null])
   })
 
   it("gets no new tokens for a person who was disabled", async () => {

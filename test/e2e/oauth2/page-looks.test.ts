@@ -1,16 +1,13 @@
 import { Redacted } from "effect"
-import { readFileSync } from "node:fs"
-import { createRequire } from "node:module"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { type Chromium, findChromium, startChromium } from "../../support/browser/browser.ts"
 import { type Tab } from "../../support/browser/browserTab.ts"
+import { assertReadable, lookAs, looks } from "../../support/browser/looks.ts"
 import { cookieOf, makePerson } from "../../support/identity/idp.ts"
 import { type IdentityService, startIdentityService } from "../../support/identity/service.ts"
 import { authorizationUrl, makeClient } from "../../support/oauth2/codeFlow.ts"
 
 const chromium = await findChromium()
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
-
 const scopes = Array.from({ length: 20 }, (_, index) => `orders:part-${index + 1}`)
 const name = "مقهى الأصدقاء ".repeat(4).trim()
 
@@ -41,41 +38,18 @@ describe.skipIf(chromium === undefined)("the pages of sign-ins in a browser", ()
     return tab
   }
 
-  const looks = [
-    ["light", { "prefers-color-scheme": "light" }, 1280, 800, 1],
-    ["dark", { "prefers-color-scheme": "dark" }, 1280, 800, 1],
-    ["forced colours", { "forced-colors": "active" }, 1280, 800, 1],
-    ["320 px", { "prefers-color-scheme": "light" }, 320, 640, 1],
-    // 1280 × 800 at 200 %.
-    ["zoomed", { "prefers-color-scheme": "dark" }, 640, 400, 2]
-  ] as const
-
   const paths = [
     ["consent", () => url],
     ["signed out", () => `${parts.service.url}/oauth2/signed-out`],
     ["error", () => `${parts.service.url}/oauth2/error?error=invalid_client`]
   ] as const
 
-  it.each(looks)("are accessible, and their buttons in reach: %s", async (_name, media, width, height, scale) => {
+  it.each(looks)("are accessible, and their buttons in reach: $name", async (look) => {
     await using tab = await open()
-    await tab.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: scale, mobile: false })
-    const features = Object.entries(media).map(([name, value]) => ({ name, value }))
-    await tab.send("Emulation.setEmulatedMedia", { features })
+    await lookAs(tab, look)
     for (const [what, at] of paths) {
       await tab.go(at())
-      await tab.soon("document.querySelector('h1').textContent")
-      await tab.send("Runtime.evaluate", { expression: axe })
-      const { result } = await tab.send<{ readonly result: { readonly value: string } }>("Runtime.evaluate", {
-        expression: `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations.map(({ id, nodes }) =>
-          id + ": " + nodes.map(({ target, failureSummary }) => target + " " + failureSummary).join("; ")).join("\\n"))`,
-        awaitPromise: true,
-        returnByValue: true
-      })
-      assert.strictEqual(result.value, "", what)
-      const overflow = await tab.soon(
-        "String(document.documentElement.scrollWidth - document.documentElement.clientWidth)"
-      )
-      assert.strictEqual(overflow, "0", what)
+      await assertReadable(tab, what)
       assert.include(await tab.soon("document.querySelector('header').textContent"), "Acme & Söhne")
     }
     await tab.go(url)
@@ -95,7 +69,7 @@ describe.skipIf(chromium === undefined)("the pages of sign-ins in a browser", ()
     })()`)
     assert.isAtLeast(Number(gap), 0)
     // A window that is too low to spare the room scrolls to the buttons.
-    if (height >= 500) assert.isTrue((top ?? -1) >= 0 && (bottom ?? Infinity) <= (window ?? 0), seen)
+    if (look.height >= 500) assert.isTrue((top ?? -1) >= 0 && (bottom ?? Infinity) <= (window ?? 0), seen)
   })
 
   it("describe scopes in the operator's words, and say whose account it is", async () => {

@@ -1,4 +1,6 @@
+import { randomUUID } from "node:crypto"
 import { execFile } from "node:child_process"
+import { createHmac } from "node:crypto"
 import { promisify } from "node:util"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -6,6 +8,8 @@ import { join } from "node:path"
 import { Webhook as Verifier } from "standardwebhooks"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { ask, assertRefused, type Request, sql } from "../../support/client.ts"
+import { asMember, logIn, register, sessionCookie } from "../../support/identity/people.ts"
+import { totpCode } from "../../support/identity/totp.ts"
 import { type Receiver, startReceiver } from "../../support/webhooks/receiver.ts"
 import { type Service, startService, until } from "../../support/service.ts"
 
@@ -231,12 +235,13 @@ describe("a delivery", () => {
       (secret: string) => new Verifier(secret)
     ]
   ])("is signed with %s, verified by its library and openssl", async (_name, secret, verifier) => {
-    const hook = await create({ secret, events: ["INSERT", "UPDATE", "DELETE"], url: `${sink.url}/signed?a=b` })
-    const from = sink.at("/signed?a=b").length
+    // A path of its own: another attempt may have left a webhook with another secret.
+    const path = `/signed/${randomUUID()}?a=b`
+    const hook = await create({ secret, events: ["INSERT", "UPDATE", "DELETE"], url: `${sink.url}${path}` })
     const id = await insert('é🎉 "quoted" \u2028')
     await sql(service, "update notes set id = id + 9007199254740000000 where id = $1", [id])
     await sql(service, "delete from notes where id > 9007199254740000000")
-    const deliveries = (await sink.count("/signed?a=b", from + 3)).slice(from)
+    const deliveries = await sink.count(path, 3)
     const directory = await mkdtemp(join(tmpdir(), "svc-test-"))
     try {
       for (const { body, headers } of deliveries) {
@@ -414,3 +419,117 @@ it("receivers on loopback addresses are rejected by default", async () => {
     await ask(other, `DELETE /api/webhooks/${id}`, { key: other.service_role })
   }
 })
+
+describe("accounts", () => {
+  interface Happened {
+    readonly event: string
+    readonly row: Readonly<{ [field: string]: unknown }> | null
+    readonly old_row: { readonly id: string } | null
+    readonly session?: { readonly methods: ReadonlyArray<string>; readonly aal: string }
+  }
+  const all = ["identity.created", "identity.updated", "identity.deleted", "identity.signed_in"]
+  const listen = async (path: string, events = all, secret = "a secret of the hook") =>
+    call("POST /api/webhooks", { events, url: `${sink.url}/${path}`, secret })
+  const happened = async (path: string, count: number) =>
+    (await sink.count(`/${path}`, count)).map(({ json }) => json as unknown as Happened)
+  const origin = () => ({ headers: { origin: service.url } })
+
+  it("are reported when they are created, changed and deleted, and when people sign in, signed and without secrets", async () => {
+    const made = await listen("people")
+    assert.strictEqual(made.status, 201, made.text)
+    const hook = made.json as Record
+    assert.deepStrictEqual(
+      [hook["table_schema"], hook["table_name"], hook["table_exists"]],
+      ["svc", "identities", true]
+    )
+
+    const { cookie, email, id, password } = await register(service)
+    await happened("people", 2)
+    // Nothing is sent of what does not happen.
+    assertRefused(await ask(service, "POST /api/auth/register", { body: { email, password } }), 409, "ADDRESS_TAKEN")
+    assertRefused(await logIn(service, email, "wrong"), 401, "INVALID_CREDENTIALS")
+    await asMember(service, cookie, "PATCH /api/auth/account", { body: { traits: { name: "Ann" } } })
+    await happened("people", 3)
+    const setup = (await asMember(service, cookie, "POST /api/auth/mfa/totp/setup")).json as Totp
+    const body = { flow_id: setup.flow_id, totp_code: totpCode(setup.totp_secret) }
+    assert.strictEqual((await asMember(service, cookie, "POST /api/auth/mfa/totp/verify", { body })).status, 200)
+    const half = await logIn(service, email, password)
+    assertRefused(half, 403, "aal2_required")
+    const code = totpCode(setup.totp_secret)
+    const whole = await asMember(service, sessionCookie(half), "POST /api/auth/login/factor", {
+      body: { method: "totp", code }
+    })
+    assert.strictEqual(whole.status, 200, whole.text)
+    await happened("people", 4)
+    await call(`PATCH /api/identities/${id}`, { verified: true, state: "inactive", metadata_public: { plan: "pro" } })
+    await happened("people", 5)
+    await call(`DELETE /api/identities/${id}`)
+    const events = (await happened("people", 6)).toSorted((a, b) => (stampOf(a) < stampOf(b) ? -1 : 1))
+    assert.deepStrictEqual(events.map(({ event }) => event).toSorted(), [
+      "identity.created",
+      "identity.deleted",
+      "identity.signed_in",
+      "identity.signed_in",
+      "identity.updated",
+      "identity.updated"
+    ])
+    const of = (event: string) => events.filter((one) => one.event === event)
+    assert.deepStrictEqual(of("identity.created")[0]?.row?.["addresses"], [{ value: email, verified: false }])
+    const [named, changed] = of("identity.updated")
+    assert.deepStrictEqual(named?.row?.["traits"], { email, name: "Ann" })
+    assert.deepInclude(changed?.row, {
+      state: "inactive",
+      metadata_public: { plan: "pro" },
+      addresses: [{ value: email, verified: true }]
+    })
+    const [first, second] = of("identity.signed_in")
+    assert.deepStrictEqual([first?.session?.aal, first?.session?.methods], ["aal1", ["password"]])
+    assert.deepStrictEqual([second?.session?.aal, second?.session?.methods], ["aal2", ["password", "totp"]])
+    assert.deepStrictEqual([of("identity.deleted")[0]?.row, of("identity.deleted")[0]?.old_row?.id], [null, id])
+
+    const { body: sent, headers } = sink.at("/people")[0]!
+    const signature = createHmac("sha256", "a secret of the hook").update(sent).digest("hex")
+    assert.strictEqual(headers["x-svc-signature"], signature)
+    const bytes = Buffer.concat(sink.at("/people").map((one) => one.body)).toString()
+    const token = cookie.slice("idp_session=".length)
+    for (const secret of [password, token, setup.totp_secret, code, "argon2", "hash", "secret"]) {
+      assert.notInclude(bytes, secret)
+    }
+    assert.strictEqual((await logs(hook.id)).length, 6)
+    await remove(hook)
+  })
+
+  it("are events of their own: without a table, and not beside those of rows", async () => {
+    const refused = async (given: object) =>
+      assertRefused(await call("POST /api/webhooks", given), 400, "INVALID_REQUEST")
+    const url = `${sink.url}/x`
+    await refused({ events: ["identity.created", "INSERT"], url })
+    await refused({ events: ["identity.created"], table_name: "notes", url })
+    await refused({ events: ["identity.stolen"], url })
+    await refused({ events: ["INSERT"], url })
+    await refused({ events: ["INSERT"], table_schema: "svc", table_name: "identities", url })
+    const people = (await listen("none", ["identity.deleted"])).json as Record
+    const rows = await create()
+    const change = async (id: number, given: object) => (await call(`PATCH /api/webhooks/${id}`, given)).status
+    assert.strictEqual(await change(people.id, { events: ["INSERT"] }), 400)
+    assert.strictEqual(await change(people.id, { table_schema: "public", table_name: "notes" }), 400)
+    assert.strictEqual(await change(rows.id, { events: ["identity.created"] }), 400)
+    assert.strictEqual(await change(rows.id, { table_schema: "svc", table_name: "identities" }), 400)
+    assert.strictEqual(await change(people.id, { events: ["identity.updated"] }), 200)
+    const person = await register(service)
+    await asMember(service, person.cookie, "DELETE /api/auth/account", origin())
+    assert.strictEqual((await call(`POST /api/webhooks/${people.id}/test`)).status, 200)
+    assert.deepStrictEqual(
+      (await happened("none", 1)).map(({ event }) => event),
+      ["TEST"]
+    )
+    await remove(people)
+    await remove(rows)
+  })
+})
+
+interface Totp {
+  readonly flow_id: string
+  readonly totp_secret: string
+}
+const stampOf = (one: object) => String((one as { readonly timestamp: string }).timestamp)

@@ -109,7 +109,7 @@ describe("a person", () => {
   })
 
   it("of an app without cookies has a session token", async () => {
-    const { email, password } = await register(service)
+    const { email, id, password } = await register(service)
     const body = { identifier: email, password, token: true }
     const reply = await ask(service, "POST /api/auth/login", { body, headers: elsewhere() })
     assert.deepStrictEqual(reply.headers.getSetCookie(), [])
@@ -117,6 +117,13 @@ describe("a person", () => {
     const as = (name: string) => asMember(service, `${name}=${token}`, "GET /api/auth/session")
     assert.strictEqual((await as("svc_session")).status, 200)
     assertRefused(await as("idp_session"), 401, "UNAUTHENTICATED")
+    await sql(service, "insert into svc.identity_recovery_codes values ($1::text::uuid, 'x')", [id])
+    const due = await ask(service, "POST /api/auth/login", { body, headers: elsewhere() })
+    assertRefused(due, 403, "aal2_required")
+    const half = `svc_session=${String(bodyOf(due)["session_token"])}`
+    const shown = await asMember(service, half, "GET /api/auth/login/factor")
+    assert.deepStrictEqual(shown.json, { totp: false, webauthn: null, recovery_codes: true })
+    assertRefused(await asMember(service, half, "POST /api/auth/token"), 403, "aal2_required")
   })
 
   it("recovers the account, sets a password, and so ends all other sessions", async () => {

@@ -2,9 +2,13 @@ import { hash as argon2 } from "@node-rs/argon2"
 import { hash as bcrypt } from "@node-rs/bcrypt"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, assertRefused, sql } from "../../support/client.ts"
-import { freshEmail } from "../../support/identity/idp.ts"
+import { freshEmail, type IdPUnderTest, tokenOf } from "../../support/identity/idp.ts"
 import { asMember, logIn, register, sessionCookie } from "../../support/identity/people.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+
+const { IDP_TEST_ADMIN_URL, IDP_TEST_PUBLIC_URL } = process.env
+/** The real Kratos, if there is one. */
+const kratos: IdPUnderTest = { publicUrl: IDP_TEST_PUBLIC_URL ?? "", adminUrl: IDP_TEST_ADMIN_URL ?? "", origin: "" }
 
 let service: InProcessService
 beforeAll(async () => {
@@ -69,6 +73,43 @@ describe("/api/identities", () => {
     assertRefused(await admin(`DELETE /api/identities/${id}/factors/none`), 400)
   })
 
+  it("shows the sessions and factors of a person", async () => {
+    const { cookie, email, id, password } = await register(service)
+    const one = `/api/identities/${id}`
+    const factors = async () => bodyOf(await admin(`GET ${one}`))["factors"] as ReadonlyArray<Json>
+    const [registered, ...others] = await factors()
+    assert.deepInclude(registered, { type: "password", last_used_at: null })
+    assert.match(String(registered?.["created_at"]), /^20.*Z$/)
+    assert.isEmpty(others)
+    await logIn(service, email, password)
+    await sql(
+      service,
+      `with app as (update svc.identities set totp_secret = 'sealed', totp_last_step = 58000000 where id = $1::uuid),
+         codes as (insert into svc.identity_recovery_codes values ($1::uuid, 'one', '2026-01-02 03:04:05Z'), ($1::uuid, 'two', null))
+       insert into svc.identity_keys (id, identity_id, passkey, public_key, counter, display_name, backed_up, added_at)
+       values ('a' || $2::text, $1::uuid, true, '', 0, 'Laptop', false, '2026-01-01 00:00Z'), ('b' || $2::text, $1::uuid, false, '', 0, 'Key', false, '2026-01-01 00:00Z')`,
+      [id, email]
+    )
+    const [, ...second] = await factors()
+    const none = { id: null, name: null, unused: null, created_at: null, last_used_at: null }
+    const key = { ...none, created_at: "2026-01-01T00:00:00.000Z" }
+    assert.deepStrictEqual(second, [
+      { ...key, type: "passkey", id: `a${email}`, name: "Laptop" },
+      { ...key, type: "webauthn", id: `b${email}`, name: "Key" },
+      { ...none, type: "totp", last_used_at: "2025-02-19T21:20:00.000Z" },
+      { ...none, type: "recovery_codes", unused: 1, last_used_at: "2026-01-02T03:04:05.000Z" }
+    ])
+    const { sessions } = bodyOf(await admin(`GET ${one}/sessions`)) as { sessions: ReadonlyArray<Json> }
+    assert.lengthOf(sessions, 2)
+    for (const session of sessions) {
+      assert.hasAllKeys(session, ["id", "current", "aal", "authenticated_at", "issued_at", "expires_at", "devices"])
+      assert.isFalse(session["current"])
+    }
+    assert.isTrue(String(sessions[0]?.["issued_at"]) >= String(sessions[1]?.["issued_at"]))
+    assertRefused(await asMember(service, cookie, `GET ${one}/sessions`), 403)
+    assertRefused(await admin("GET /api/identities/x/sessions"), 404, "IDENTITY_NOT_FOUND")
+  })
+
   it("imports password hashes, and refuses those that would take too long to verify", async () => {
     const password = "ｆour common wörds"
     const accounts = {
@@ -97,6 +138,93 @@ describe("/api/identities", () => {
       assert.match(String(row?.["password_hash"]), /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/, "it is hashed anew")
       assert.strictEqual((await logIn(service, email, password)).status, 200)
     }
+  })
+
+  it("exports people, who sign in to the empty instance that imports them, with their ids", async () => {
+    await using empty = await serveInProcess()
+    const typed = "ｆour common wörds"
+    const person = await register(service)
+    const own = { email: freshEmail(), password: typed, traits: { name: "Bob" }, verified: true, state: "inactive" }
+    await admin("POST /api/identities", own)
+    const hashed = { email: freshEmail(), password_hash: await bcrypt(typed, 5) }
+    await admin("POST /api/identities", hashed)
+    const invited = { email: freshEmail() }
+    await admin("POST /api/identities", invited)
+
+    const exported = await admin("GET /api/identities/export")
+    assert.strictEqual(exported.status, 200, exported.text)
+    assert.match(exported.headers.get("content-disposition") ?? "", /identities\.json/)
+    const all = exported.json as ReadonlyArray<Json & { readonly traits: Json }>
+    const [row] = await sql(service, "select count(*)::int as n from svc.identities")
+    assert.lengthOf(all, Number(row?.["n"]))
+    const identities = [person, own, hashed, invited].map(({ email }) =>
+      all.find(({ traits }) => traits["email"] === email)!
+    )
+    assert.match(JSON.stringify(identities[2]), /"hashed_password":"\$2b\$05\$/)
+    assert.notProperty(identities[3], "credentials")
+
+    const load = () => ask(empty, "POST /api/identities/import", { key: empty.service_role, body: { identities } })
+    const first = bodyOf(await load())["results"] as ReadonlyArray<Json>
+    assert.deepStrictEqual(
+      first.map(({ error, id }) => [id, error]),
+      identities.map(({ external_id }) => [external_id, null])
+    )
+    assert.include((await load()).text, "ID_TAKEN")
+    const again = await ask(empty, "GET /api/identities/export", { key: empty.service_role })
+    const byId = (list: ReadonlyArray<Json>) =>
+      list.toSorted((a, b) => (String(a["external_id"]) < String(b["external_id"]) ? -1 : 1))
+    assert.deepStrictEqual(byId(again.json as ReadonlyArray<Json>), byId(identities))
+    await ask(empty, `PATCH /api/identities/${String(first[1]?.["id"])}`, {
+      key: empty.service_role,
+      body: { state: "active" }
+    })
+    for (const [email, password] of [
+      [person.email, person.password],
+      [own.email, typed],
+      [hashed.email, typed]
+    ] as const) {
+      assertRefused(await logIn(empty, email, "another password"), 401, "INVALID_CREDENTIALS")
+      const done = await logIn(empty, email, password)
+      assert.strictEqual(done.status, 200, done.text)
+    }
+    for (const [bad, code] of [
+      [{ traits: { email: freshEmail() }, external_id: "1" }, null],
+      [{ traits: {} }, null],
+      [{ traits: { email: freshEmail() }, credentials: { password: { config: { hashed_password: "x" } } } }, null],
+      [{ traits: { email: freshEmail() }, credentials: { oidc: {} } }, 400]
+    ] as const) {
+      const reply = await admin("POST /api/identities/import", { identities: [bad] })
+      if (code !== null) assertRefused(reply, code)
+      else assert.isNotNull((bodyOf(reply)["results"] as ReadonlyArray<Json>)[0]?.["error"], reply.text)
+    }
+  })
+
+  it.skipIf(IDP_TEST_ADMIN_URL === undefined)(
+    "exports people, who sign in at the Kratos that imports them",
+    async () => {
+      const [person, imported] = [await register(service), { email: freshEmail(), password: "five words of bcrypt" }]
+      await admin("POST /api/identities", { email: imported.email, password_hash: await bcrypt(imported.password, 5) })
+      const all = (await admin("GET /api/identities/export")).json as ReadonlyArray<{ readonly traits: Json }>
+      for (const { email, password } of [person, imported]) {
+        const response = await fetch(`${IDP_TEST_ADMIN_URL}/admin/identities`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify(all.find(({ traits }) => traits["email"] === email))
+        })
+        const made = (await response.json()) as { readonly id: string }
+        assert.strictEqual(response.status, 201, JSON.stringify(made))
+        await tokenOf(kratos, { id: made.id, email, password })
+      }
+    }
+  )
+
+  it("exports password hashes for a service_role key only", async () => {
+    const { cookie, id } = await register(service)
+    await admin(`PATCH /api/identities/${id}`, { metadata_public: { svc_role: "admin" } })
+    assert.strictEqual((await asMember(service, cookie, "GET /api/identities")).status, 200)
+    assertRefused(await asMember(service, cookie, "GET /api/identities/export"), 403, "FORBIDDEN")
+    assertRefused(await ask(service, "GET /api/identities/export", { key: service.anon }), 403)
+    assertRefused(await ask(service, "GET /api/identities/export"), 401)
   })
 
   it("and /api/mails are for operators, and show no secrets", async () => {

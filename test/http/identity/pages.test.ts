@@ -1,5 +1,5 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { sql } from "../../support/client.ts"
+import { ask, sql } from "../../support/client.ts"
 import { elsewhere, mailTo } from "../../support/identity/people.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
 import { totpCode } from "../../support/identity/totp.ts"
@@ -246,5 +246,69 @@ describe("the pages", () => {
     assert.strictEqual((await tab.submit("/auth/account", { action: "delete" })).status, 400)
     assert.strictEqual((await tab.submit("/auth/account", { action: "delete", sure: "yes" })).to, "/auth/signed-out")
     assert.deepStrictEqual(await sql(service, "select from svc.identity_addresses where value = $1", [email]), [])
+  })
+})
+
+describe("the language", () => {
+  const german = { "accept-language": "de-AT,de;q=0.9,en;q=0.5" }
+
+  it("is that of the browser, on pages, in their errors, and in e-mails", async () => {
+    const { email } = await registered()
+    const tab = new Tab()
+    const page = await tab.open("/auth/login", { headers: german })
+    assert.include(page.html, '<html lang="de">')
+    const headers = { ...german, origin: service.url }
+    const wrong = await tab.submit("/auth/login", { email, password: "wrong" }, headers)
+    assert.include(wrong.html, "Die Adresse oder das Passwort ist falsch")
+    const weak = await tab.submit("/auth/register", { email: freshEmail(), password: "short" }, headers)
+    assert.include(weak.html, "Das Passwort muss mindestens 8 Zeichen lang sein")
+    await tab.open("/auth/recovery", { headers: german })
+    await tab.submit("/auth/recovery", { action: "send", email }, headers)
+    const mail = await mailTo(service, email)
+    assert.match(mail.text, /^Jemand, vermutlich Sie/)
+    assert.match(mail.code, /^\d{8}$/)
+    const refused = await tab.open("/auth/callback/nowhere", { headers: german })
+    assert.include(refused.html, "Etwas ist schiefgegangen")
+    assert.include(
+      (await new Tab().open("/oauth2/error?error=invalid_scope", { headers: german })).html,
+      '<html lang="de">'
+    )
+  })
+
+  it("is the one that an app asks for, on all pages of its sign-in", async () => {
+    const made = await ask(service, "POST /api/oauth2/clients", {
+      key: service.service_role,
+      body: { client_name: "Shop", redirect_uris: ["http://localhost:4000/callback"], scope: "openid" }
+    })
+    const { client_id = "" } = made.json as { client_id?: string }
+    const { email } = await registered()
+    const tab = new Tab()
+    const parameters = {
+      client_id,
+      response_type: "code",
+      scope: "openid",
+      redirect_uri: "http://localhost:4000/callback"
+    }
+    const asked = {
+      state: "12345678",
+      code_challenge: "x".repeat(43),
+      code_challenge_method: "S256",
+      ui_locales: "fr de-CH"
+    }
+    const follow = async (to: string) => {
+      let shown = await tab.open(to)
+      while (shown.status === 302 || shown.status === 303)
+        shown = await tab.open(new URL(shown.to, service.url).href.replace(/^https?:\/\/[^/]+/, ""))
+      return shown
+    }
+    const login = await follow(`/oauth2/auth?${new URLSearchParams({ ...parameters, ...asked })}`)
+    assert.include(login.html, '<html lang="de">')
+    assert.include((await tab.open("/auth/recovery")).html, "Konto wiederherstellen")
+    await follow(`/oauth2/auth?${new URLSearchParams({ ...parameters, ...asked })}`)
+    const entered = await tab.submit("/auth/login", { email, password })
+    const consent = await follow(new URL(entered.to, service.url).href.replace(/^https?:\/\/[^/]+/, ""))
+    assert.include(consent.html, "Shop</bdi> möchte auf Ihr Konto bei")
+    // A link to a page can't be given another language by what it names.
+    assert.include((await new Tab().open("/auth/login?ui_locales=<script>")).html, '<html lang="en">')
   })
 })

@@ -2,6 +2,7 @@ import { afterAll, assert, beforeAll, it } from "vitest"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { Authenticator } from "../../support/identity/authenticator.ts"
 import { asMember, elsewhere, register, sessionCookie } from "../../support/identity/people.ts"
+import { totpCode } from "../../support/identity/totp.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
 const origin = "https://id.example.com"
@@ -34,8 +35,8 @@ const challenge = async () => {
   assert.strictEqual(status, 200, text)
   return json as { flow_id: string; passkey_options: { publicKey: Json } }
 }
-const signIn = (flow_id: string, passkey_login: string) =>
-  ask(service, "POST /api/auth/login/passkey", { body: { flow_id, passkey_login }, headers: elsewhere() })
+const signIn = (flow_id: string, passkey_login: string, more: object = {}) =>
+  ask(service, "POST /api/auth/login/passkey", { body: { flow_id, passkey_login, ...more }, headers: elsewhere() })
 
 it("passkeys are added, listed, renamed, used and removed", async () => {
   const { cookie, email, id, key, passkey } = await withPasskey()
@@ -62,6 +63,37 @@ it("passkeys are added, listed, renamed, used and removed", async () => {
     const body = line === "PATCH" ? { display_name: "x" } : undefined
     assertRefused(await as(cookie, `${line} /api/auth/passkeys/${key.lastId}`, body), 404, "PASSKEY_NOT_FOUND")
   }
+})
+
+it("passkeys give apps without cookies a token, which is no cookie, and half of one if a second factor is due", async () => {
+  const { cookie, id, key } = await withPasskey()
+  const used = async (key: Authenticator) => {
+    const { flow_id, passkey_options } = await challenge()
+    const assertion = key.get(passkey_options.publicKey)
+    return { reply: await signIn(flow_id, assertion, { token: true }), again: () => signIn(flow_id, assertion) }
+  }
+  const { again, reply } = await used(key)
+  assert.strictEqual(reply.status, 200, reply.text)
+  assert.isEmpty(reply.headers.getSetCookie())
+  const { session, session_token } = reply.json as { session: { identity: { id: string } }; session_token: string }
+  assert.strictEqual(session.identity.id, id)
+  const at = (cookie: string, line: string, body?: unknown) =>
+    ask(service, line, { headers: { cookie, origin }, ...(body === undefined ? {} : { body }) })
+  assert.strictEqual((await at(`svc_session=${session_token}`, "GET /api/auth/session")).status, 200)
+  assertRefused(await at(`idp_session=${session_token}`, "GET /api/auth/session"), 401, "UNAUTHENTICATED")
+  assertRefused(await again(), 410, "FLOW_EXPIRED")
+
+  const setup = (await as(cookie, "POST /api/auth/mfa/totp/setup")).json as { flow_id: string; totp_secret: string }
+  const code = totpCode(setup.totp_secret)
+  await as(cookie, "POST /api/auth/mfa/totp/verify", { flow_id: setup.flow_id, totp_code: code })
+  const due = (await used(key)).reply
+  assertRefused(due, 403, "aal2_required")
+  assert.isEmpty(due.headers.getSetCookie())
+  const half = `svc_session=${(due.json as { session_token: string }).session_token}`
+  assertRefused(await at(half, "POST /api/auth/token"), 403, "aal2_required")
+  const shown = await at(half, "POST /api/auth/login/factor", { method: "totp", code })
+  assert.strictEqual(shown.status, 200, shown.text)
+  assert.strictEqual((await at(half, "POST /api/auth/token")).status, 200)
 })
 
 it("passkeys of others, copies, and what was tampered with, do not sign in", async () => {
@@ -123,6 +155,12 @@ it("a credential belongs to one person, and its flow to the session", async () =
   assertRefused(stolen, 403, "FLOW_FORBIDDEN")
   const added = await as(ann.cookie, "POST /api/auth/passkeys/verify", { flow_id: foreign.flow_id, credential })
   assert.strictEqual(added.status, 201)
+  const another = new Authenticator(origin).create(foreign.options.publicKey)
+  const reused = await as(ann.cookie, "POST /api/auth/passkeys/verify", {
+    flow_id: foreign.flow_id,
+    credential: another
+  })
+  assertRefused(reused, 400, "INVALID_WEBAUTHN")
   const own = await begin(bob.cookie)
   const again = await as(bob.cookie, "POST /api/auth/passkeys/verify", { flow_id: own.flow_id, credential })
   assertRefused(again, 409, "WEBAUTHN_EXISTS")

@@ -38,6 +38,7 @@ const cases: ReadonlyArray<readonly [name: string, value: string, says: RegExp]>
   ["SVC_ENCRYPTION_KEY", "short", /32 bytes/],
   ["SVC_ENCRYPTION_KEYS_OLD", "short", /32 bytes/],
   ["SVC_CONNECTIONS_ALLOW_PRIVATE", "1", /true or false/],
+  ["SVC_OAUTH2_ALLOW_PRIVATE", "1", /true or false/],
   ["SVC_BRANCH_TIMEOUT", "soon", /a duration/],
   ["SVC_BRANCH_END_SESSIONS", "1", /true or false/],
   ["SVC_BRANCH_POOL_SIZE", "0", /a whole number from 1 to 1000/],

@@ -269,6 +269,41 @@ layer(port, live)("an authorization request", (it) => {
   )
 })
 
+layer(port, live)("prompt=none with offline_access", (it) => {
+  const more = { prompt: "none", scope: "openid offline_access" }
+
+  it.effect("gives a refresh token if that was consented to, and otherwise asks no user", () =>
+    Effect.gen(function* () {
+      const { acceptLogin, consent, login } = yield* OAuth2
+      const of = yield* party({ scope: "openid offline_access" })
+      const [browser, subject] = [startBrowsing(), fresh("ada")]
+      const silent = authorizationUrl(server, of, more)
+      assert.strictEqual((yield* arrive(browser, silent)).query["error"], "login_required")
+      const first = { browser, subject, more: { scope: "openid" }, grantScope: ["openid"], remember: true }
+      yield* journey(server, of, first)
+      const early = yield* challengeAt(browser, silent, "login")
+      const known = yield* login(early)
+      assert.isTrue(known.skip)
+      assert.strictEqual(new URL(known.requestUrl).searchParams.get("prompt"), "none", "so the bridge asks no user")
+      const unasked = yield* challengeAt(browser, (yield* acceptLogin(early, signedIn(subject))).redirectTo, "consent")
+      const asked = yield* consent(unasked)
+      assert.isFalse(asked.skip)
+      assert.strictEqual(
+        new URL(asked.requestUrl).searchParams.get("prompt"),
+        "none",
+        "so the bridge answers consent_required"
+      )
+      const scope = { scope: "openid offline_access" }
+      const grantScope = ["openid", "offline_access"]
+      yield* journey(server, of, { browser, subject, more: scope, grantScope, remember: true })
+      const again = yield* signIn(server, of, { browser, subject, more })
+      assert.isTrue((yield* consent(again)).skip)
+      const { code } = yield* allow(again, { browser, subject, grantScope })
+      assert.isString((yield* exchange(server, of, code)).body.refresh_token)
+    })
+  )
+})
+
 layer(port, live)("claims", (it) => {
   it.effect("can't replace those of the server", () =>
     Effect.gen(function* () {

@@ -1,9 +1,11 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Exit, Scope } from "effect"
+import { once } from "node:events"
 import { createServer } from "node:http"
 import { type AddressInfo } from "node:net"
 import { afterAll, vi } from "vitest"
 import { BadGateway } from "../../../src/domain/errors.ts"
+import { makePublicFetch } from "../../../src/layers/net/PublicFetch.ts"
 import { OAuth2 } from "../../../src/services/ports/OAuth2.ts"
 import { startBrowsing } from "../../support/browser/cookieClient.ts"
 import { live } from "../../support/database.ts"
@@ -14,13 +16,31 @@ import { challengeAt, claimsOf, exchange, fresh, journey, party, refresh } from 
 vi.setConfig({ testTimeout: 60_000 })
 
 let idpIsDown = false
+let internalAllowed = false
+const refusals: Array<string> = []
+const setting = "SVC_OAUTH2_ALLOW_PRIVATE"
+const scope = Scope.makeUnsafe()
+const [open, guarded] = await Effect.runPromise(
+  Effect.all([
+    makePublicFetch({ allowPrivate: true, setting }),
+    makePublicFetch({ allowPrivate: false, setting })
+  ]).pipe(Scope.provide(scope))
+)
 const { close, failures, port, server } = await startEmbedded("oauth2_outside", {
+  fetch: (url, init) =>
+    (internalAllowed ? open : guarded)(url, init).catch((failure: Error) => {
+      refusals.push(String(failure.cause))
+      throw failure
+    }),
   isActive: () =>
     Effect.suspend(() =>
       idpIsDown ? Effect.fail(new BadGateway({ error: "The identity provider is down" })) : Effect.succeed(true)
     )
 })
-afterAll(close)
+afterAll(async () => {
+  await Effect.runPromise(Scope.close(scope, Exit.void))
+  await close()
+})
 
 /** Signs a user in and out of a client with this URL for notices. */
 const signOut = Effect.fnUntraced(function* (backchannel_logout_uri: string) {
@@ -50,41 +70,39 @@ layer(port, live)("other servers", (it) => {
     })
   )
 
-  it.effect("are notified of sign-outs", () =>
+  it.effect("are notified of sign-outs, on internal addresses only if that is allowed", () =>
     Effect.gen(function* () {
-      const url = "https://shop.example.com/signed-out"
-      const original = globalThis.fetch
-      const sent: Array<string> = []
-      const spy = vi.spyOn(globalThis, "fetch").mockImplementation((to, init) => {
-        if (String(to) !== url) return original(to, init)
-        sent.push(String(init?.body))
-        return Promise.resolve(new Response(null, { status: 200 }))
-      })
-      yield* Effect.addFinalizer(() => Effect.sync(() => spy.mockRestore()))
-      const { of, subject } = yield* signOut(url)
+      const received: Array<string> = []
+      const client = createServer((request, response) => {
+        let body = ""
+        request
+          .setEncoding("utf8")
+          .on("data", (text: string) => (body += text))
+          .once("end", () => {
+            received.push(body)
+            response.end()
+          })
+      }).listen(0, "127.0.0.1")
+      yield* Effect.addFinalizer(() => Effect.sync(() => client.close()))
+      yield* Effect.promise(() => once(client, "listening"))
+      const url = `http://127.0.0.1:${(client.address() as AddressInfo).port}/signed-out`
+      yield* signOut(url)
       yield* eventually(
-        Effect.sync(() => sent),
+        Effect.sync(() => refusals),
         (all) => all.length > 0
       )
-      const claims = claimsOf(new URLSearchParams(sent[0]).get("logout_token") ?? "")
+      assert.match(refusals[0] ?? "", /127\.0\.0\.1 is not on the public Internet \(SVC_OAUTH2_ALLOW_PRIVATE\)/)
+      assert.deepStrictEqual(received, [])
+      internalAllowed = true
+      const { of, subject } = yield* signOut(url)
+      yield* eventually(
+        Effect.sync(() => received),
+        (all) => all.length > 0
+      )
+      const claims = claimsOf(new URLSearchParams(received[0]).get("logout_token") ?? "")
       assert.deepInclude(claims, { iss: server.publicUrl, aud: of.client.client_id, sub: subject })
       assert.property(claims["events"], "http://schemas.openid.net/event/backchannel-logout")
       assert.isString(claims["sid"])
-    })
-  )
-
-  it.effect("are not notified on internal addresses", () =>
-    Effect.gen(function* () {
-      let requests = 0
-      const internal = createServer((_request, response) => {
-        requests++
-        response.end()
-      }).listen(0, "127.0.0.1")
-      yield* Effect.addFinalizer(() => Effect.sync(() => internal.close()))
-      yield* Effect.promise(() => new Promise((listening) => internal.once("listening", listening)))
-      yield* signOut(`http://127.0.0.1:${(internal.address() as AddressInfo).port}/signed-out`)
-      yield* Effect.sleep("300 millis")
-      assert.strictEqual(requests, 0)
     })
   )
 })

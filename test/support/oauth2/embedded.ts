@@ -5,6 +5,7 @@ import { once } from "node:events"
 import { createServer } from "node:http"
 import { type AddressInfo } from "node:net"
 import { type EmbeddedOptions, layerOAuth2Embedded } from "../../../src/layers/oauth2/embedded/Embedded.ts"
+import { makePublicFetch } from "../../../src/layers/net/PublicFetch.ts"
 import { type NodeHandler, OAuth2Endpoints } from "../../../src/services/oauth2/Endpoints.ts"
 import { layerDatabase } from "../database.ts"
 
@@ -50,12 +51,17 @@ export const startEmbedded = async (name: string, options: Partial<EmbeddedOptio
   )
   const port = layerListening.pipe(
     Layer.provideMerge(
-      layerOAuth2Embedded({
-        issuer: publicUrl,
-        keys: Effect.succeed([key]),
-        isActive: () => Effect.succeed(true),
-        ...options
-      })
+      Layer.unwrap(
+        Effect.map(makePublicFetch({ allowPrivate: false, setting: "SVC_OAUTH2_ALLOW_PRIVATE" }), (fetch) =>
+          layerOAuth2Embedded({
+            issuer: publicUrl,
+            keys: Effect.succeed([key]),
+            isActive: () => Effect.succeed(true),
+            fetch,
+            ...options
+          })
+        )
+      )
     ),
     Layer.provideMerge(layerDatabase({ name }))
   )

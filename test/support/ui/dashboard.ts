@@ -28,7 +28,7 @@ const complaints = new Map<Page, Array<string>>()
 const isExpected = (text: string) =>
   /^Failed to load resource: the server responded with a status of (?:4\d\d|50[123])/.test(text)
 
-const watch = async (page: Page, { url }: Address, store: string | undefined) => {
+const watch = async (page: Page, { url }: Address, others: ReadonlyArray<string>) => {
   const found: Array<string> = []
   complaints.set(page, found)
   page.on("pageerror", (error) => found.push(`error: ${error.message}`))
@@ -37,7 +37,7 @@ const watch = async (page: Page, { url }: Address, store: string | undefined) =>
   })
   page.on("request", (request) => {
     const { origin, protocol } = new URL(request.url())
-    if (/^https?:|^wss?:/.test(protocol) && ![new URL(url).origin, store].includes(origin.replace("ws:", "http:")))
+    if (/^https?:|^wss?:/.test(protocol) && ![new URL(url).origin, ...others].includes(origin.replace("ws:", "http:")))
       found.push(`request to ${origin}`)
   })
   await page.exposeFunction("reportViolation", (text: string) => found.push(`policy: ${text}`))
@@ -60,10 +60,13 @@ interface Options extends BrowserContextOptions {
   readonly on?: Address
   /** Whether the page may send requests to the object store; default: it may not. */
   readonly store?: boolean
+  /** Another origin to which the page may go. */
+  readonly app?: string
 }
 
 /** A browser of its own, with a page on which nothing has been opened yet. */
 export const openPage = async ({
+  app,
   on = service,
   signedIn = true,
   store = false,
@@ -79,7 +82,8 @@ export const openPage = async ({
   }
   const page = await context.newPage()
   const { json } = await ask(on, "GET /api/dashboard/config")
-  await watch(page, on, store ? (json as { readonly s3_public_origin: string }).s3_public_origin : undefined)
+  const others = store ? [(json as { readonly s3_public_origin: string }).s3_public_origin] : []
+  await watch(page, on, app === undefined ? others : [...others, app])
   return page
 }
 

@@ -1,10 +1,13 @@
 import { type HttpServerResponse } from "effect/http"
+import { encodeQR } from "qr"
 import { accountOf, type Identity, type SessionSummary } from "../../../domain/identity/Identity.ts"
 import { type Passkey } from "../../../services/ports/identity/Accounts.ts"
-import { qrCodeOf, qrPath } from "../../../domain/identity/QrCode.ts"
+import { type Link, type Provider } from "../../../services/ports/identity/Providers.ts"
 import { type Factors } from "../../../services/ports/IdP.ts"
-import { type Html, html, nameText, page } from "../Html.ts"
+import { filled } from "../../../domain/language/Language.ts"
+import { filledHtml, type Html, html, nameText, page } from "../Html.ts"
 import { keyForm, keyScript } from "./KeyScript.ts"
+import { linkedAccounts } from "./ProviderPages.ts"
 import { type Fault } from "./SignInPages.ts"
 import { accountForm, alert, button, input, type Visit } from "./Visit.ts"
 
@@ -16,9 +19,11 @@ export interface AccountView {
   readonly factors: Factors
   readonly passkeys: ReadonlyArray<Passkey>
   readonly sessions: ReadonlyArray<SessionSummary>
+  readonly providers: ReadonlyArray<Provider>
+  readonly links: ReadonlyArray<Link>
 }
 
-const day = (time: string | null) => (time === null ? "never" : time.slice(0, 10))
+const day = (time: string) => time.slice(0, 10)
 const act = (visit: Visit, action: string, text: string, fields?: Html, main = false) =>
   accountForm(visit, "account", html`${fields} ${button(text, "action", action, main)}`)
 const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}" />`
@@ -29,55 +34,63 @@ const named = (visit: Visit, action: string, items: ReadonlyArray<{ id: string; 
       ({ id, name, note }) =>
         html`<li>
           <bdi>${nameText(name, 200)}</bdi> <span class="soft">${note}</span>
-          ${act(visit, action, "Remove", hidden("id", id))}
+          ${act(visit, action, visit.words.common.remove, hidden("id", id))}
         </li>`
     )}
   </ul>`
 
 /** A person's account: each change is a form of its own; nothing needs JavaScript but keys, which have their own page. */
 export const accountPage = (visit: Visit, view: AccountView, message?: Fault): Response => {
-  const { factors, identity, passkeys, sessions } = view
+  const { factors, identity, links, passkeys, providers, sessions } = view
   const [address] = identity.addresses
+  const { account, common } = visit.words
   return page(
-    "Your account",
-    html`<h1>Your account</h1>
+    account.title,
+    html`<h1>${account.title}</h1>
       ${alert(message?.text)}
       <p><bdi>${nameText(accountOf(identity), 254)}</bdi></p>
-      ${address === undefined || address.verified ? undefined : html`<p class="soft">This address is not confirmed. <a href="verify">Confirm it</a></p>`}
-      ${act(visit, "logout", "Sign out")}
+      ${address === undefined || address.verified ? undefined : html`<p class="soft">${account.unconfirmed} <a href="verify">${account.confirm}</a></p>`}
+      ${act(visit, "logout", common.signOut)}
 
-      <h2>Address</h2>
+      <h2>${account.address}</h2>
       ${act(
         visit,
         "email",
-        "Change the address",
-        input("New e-mail address", { name: "email", type: "email", autocomplete: "email", maxlength: "254" })
+        account.changeAddress,
+        input(account.newAddress, { name: "email", type: "email", autocomplete: "email", maxlength: "254" })
       )}
 
-      <h2>Password</h2>
-      <p><a href="password">Set a new password</a></p>
+      <h2>${account.password}</h2>
+      <p><a href="password">${account.setPassword}</a></p>
 
-      <h2>Passkeys</h2>
+      <h2>${account.passkeys}</h2>
       ${named(
         visit,
         "passkey-remove",
         passkeys.map(({ added_at, display_name, id, last_used_at }) => ({
           id,
           name: display_name,
-          note: `added ${day(added_at)}, used ${day(last_used_at)}`
+          note:
+            last_used_at === null
+              ? filled(account.unused, { added: day(added_at) })
+              : filled(account.used, { added: day(added_at), used: day(last_used_at) })
         }))
       )}
-      <p><a href="keys?kind=passkey">Add a passkey</a></p>
+      <p><a href="keys?kind=passkey">${account.addPasskey}</a></p>
 
-      <h2>Second factor</h2>
+      ${linkedAccounts(visit, providers, links)}
+
+      <h2>${account.factors}</h2>
       <ul>
-        <li>Authenticator app ${factors.totp ? act(visit, "totp-remove", "Remove") : act(visit, "totp", "Set up")}</li>
         <li>
-          Recovery codes
+          ${account.app} ${factors.totp ? act(visit, "totp-remove", common.remove) : act(visit, "totp", account.setUp)}
+        </li>
+        <li>
+          ${account.codes}
           <span class="soft"
-            >${factors.recoveryCodes.count === 0 ? "none" : `${factors.recoveryCodes.count - factors.recoveryCodes.used} left`}</span
+            >${factors.recoveryCodes.count === 0 ? account.none : filled(account.left, { count: String(factors.recoveryCodes.count - factors.recoveryCodes.used) })}</span
           >
-          ${act(visit, "codes", factors.recoveryCodes.count === 0 ? "Generate" : "Replace")}
+          ${act(visit, "codes", factors.recoveryCodes.count === 0 ? account.generate : account.replace)}
         </li>
       </ul>
       ${named(
@@ -86,49 +99,50 @@ export const accountPage = (visit: Visit, view: AccountView, message?: Fault): R
         factors.webauthn.map(({ addedAt, displayName, id }) => ({
           id,
           name: displayName,
-          note: `added ${day(addedAt)}`
+          note: addedAt === null ? "" : filled(account.added, { added: day(addedAt) })
         }))
       )}
-      <p><a href="keys?kind=key">Add a security key</a></p>
+      <p><a href="keys?kind=key">${account.addKey}</a></p>
 
-      <h2>Signed in on</h2>
+      <h2>${account.sessions}</h2>
       <ul>
         ${sessions.map(
           ({ current, devices: [device], id, issued_at }) =>
             html`<li>
-              <bdi>${nameText(device?.user_agent ?? "Unknown device", 80)}</bdi>
+              <bdi>${nameText(device?.user_agent ?? account.unknownDevice, 80)}</bdi>
               <span class="soft"
-                >${device?.ip_address ?? ""} since ${day(issued_at)}${current ? ", this one" : ""}</span
+                >${device?.ip_address ?? ""}
+                ${filled(account.since, { time: day(issued_at) })}${current ? `, ${account.current}` : ""}</span
               >
-              ${current ? undefined : act(visit, "session", "Sign out", hidden("id", id))}
+              ${current ? undefined : act(visit, "session", common.signOut, hidden("id", id))}
             </li>`
         )}
       </ul>
-      ${sessions.length > 1 ? act(visit, "sessions", "Sign out everywhere else") : undefined}
+      ${sessions.length > 1 ? act(visit, "sessions", account.endOthers) : undefined}
 
-      <h2>Delete the account</h2>
+      <h2>${account.delete}</h2>
       ${act(
         visit,
         "delete",
-        "Delete my account",
-        html`<label
-          ><input type="checkbox" name="sure" value="yes" required /><span
-            >Delete the account and all of its data</span
-          ></label
-        >`
+        account.deleteMine,
+        html`<label><input type="checkbox" name="sure" value="yes" required /><span>${account.sure}</span></label>`
       )}`,
-    { brand: visit.brand, status: message?.status ?? 200 }
+    { ...visit.look, status: message?.status ?? 200 }
   )
 }
 
-/** The URI as a picture; dark on light in every colour scheme, which scanners expect. */
-const qrPicture = (uri: string): Html | undefined => {
-  const code = qrCodeOf(uri)
-  if (code === undefined) return undefined
-  const size = String(code.length + 8)
-  return html`<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="QR code of the key below">
+/** Cameras do not read denser codes than that of a text of this length. */
+const maxQrText = 1000
+
+/** The URI as a picture, unless it is too long; dark on light in every colour scheme, which scanners expect. */
+const qrPicture = (visit: Visit, uri: string): Html | undefined => {
+  if (uri.length > maxQrText) return undefined
+  const rows = encodeQR(uri, "raw", { border: 4 })
+  const size = String(rows.length)
+  const dark = rows.flatMap((row, y) => row.flatMap((cell, x) => (cell ? [`M${x} ${y}h1v1h-1z`] : []))).join("")
+  return html`<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="${visit.words.totp.picture}">
     <path fill="#fff" d="M0 0h${size}v${size}H0z" />
-    <path fill="#000" d="${qrPath(code)}" />
+    <path fill="#000" d="${dark}" />
   </svg>`
 }
 
@@ -139,48 +153,42 @@ export const totpPage = (
   fault?: Fault
 ): Response =>
   page(
-    "Authenticator app",
-    html`<h1>Set up an authenticator app</h1>
+    visit.words.totp.title,
+    html`<h1>${visit.words.totp.heading}</h1>
       ${alert(fault?.text)}
-      <p>
-        Scan the code with the app, or enter its key, or <a href="${setup.uri}">open it there</a> if the app is on this
-        device.
-      </p>
-      ${qrPicture(setup.uri)}
+      <p>${filledHtml(visit.words.totp.text, { link: html`<a href="${setup.uri}">${visit.words.totp.open}</a>` })}</p>
+      ${qrPicture(visit, setup.uri)}
       <pre>${setup.secret.replaceAll(/(.{4})(?=.)/g, "$1 ")}</pre>
       ${accountForm(
         visit,
         "account",
         html`${hidden("flow", setup.flowId)} ${hidden("secret", setup.secret)}
-          ${input("Code that the app shows", { name: "code", inputmode: "numeric", autocomplete: "one-time-code", maxlength: "6" })}
-          <div class="buttons">${button("Add the app", "action", "totp-confirm")}</div>`
+          ${input(visit.words.totp.code, { name: "code", inputmode: "numeric", autocomplete: "one-time-code", maxlength: "6" })}
+          <div class="buttons">${button(visit.words.totp.submit, "action", "totp-confirm")}</div>`
       )}
       <footer>
-        <p><a href="account">Cancel</a></p>
+        <p><a href="account">${visit.words.common.cancel}</a></p>
       </footer>`,
-    { brand: visit.brand, status: fault?.status ?? 200 }
+    { ...visit.look, status: fault?.status ?? 200 }
   )
 
 /** Shows new recovery codes, once. */
 export const codesPage = (visit: Visit, flowId: string, codes: ReadonlyArray<string>): Response =>
   page(
-    "Recovery codes",
-    html`<h1>Your recovery codes</h1>
-      <p>
-        Keep them where only you can read them. Each signs you in once when your second factor is lost. They are not
-        shown again.
-      </p>
+    visit.words.codes.title,
+    html`<h1>${visit.words.codes.heading}</h1>
+      <p>${visit.words.codes.text}</p>
       <pre>${codes.join("\n")}</pre>
       ${accountForm(
         visit,
         "account",
         html`${hidden("flow", flowId)}
-          <div class="buttons">${button("I have stored them", "action", "codes-confirm")}</div>`
+          <div class="buttons">${button(visit.words.codes.stored, "action", "codes-confirm")}</div>`
       )}
       <footer>
-        <p><a href="account">Cancel</a></p>
+        <p><a href="account">${visit.words.common.cancel}</a></p>
       </footer>`,
-    { brand: visit.brand }
+    visit.look
   )
 
 /** Adds a passkey or a security key. */
@@ -190,7 +198,8 @@ export const newKeyPage = (
   begun: { readonly flowId: string; readonly publicKey: unknown },
   fault?: Fault
 ): Response => {
-  const title = kind === "passkey" ? "Add a passkey" : "Add a security key"
+  const { keys } = visit.words
+  const title = kind === "passkey" ? keys.passkeyTitle : keys.keyTitle
   return page(
     title,
     html`<h1>${title}</h1>
@@ -201,16 +210,16 @@ export const newKeyPage = (
         kind,
         { create: begun.publicKey },
         begun.flowId,
-        "Add it",
-        input("Name of the key", {
+        keys.add,
+        input(keys.name, {
           name: "name",
           maxlength: "100",
-          value: kind === "passkey" ? "Passkey" : "Security key"
+          value: kind === "passkey" ? keys.passkeyName : keys.keyName
         })
       )}
       <footer>
-        <p><a href="account">Cancel</a></p>
+        <p><a href="account">${visit.words.common.cancel}</a></p>
       </footer>`,
-    { brand: visit.brand, status: fault?.status ?? 200, script: keyScript }
+    { ...visit.look, status: fault?.status ?? 200, script: keyScript }
   )
 }

@@ -19,8 +19,8 @@ for (const form of document.querySelectorAll("form[data-key]")) {
       form.submit()
     } catch (error) {
       form.querySelector("output").value = error.name === "InvalidStateError"
-        ? "This key is registered already."
-        : "The key was not used. Try again, or use another way."
+        ? form.dataset.known
+        : form.dataset.unused
     }
   }
   form.addEventListener("submit", start)
@@ -44,10 +44,13 @@ export const keyForm = (
       <input type="hidden" name="flow" value="${flowId}" />
       <input type="hidden" name="credential" value="" />
       ${more}
-      <noscript><p class="soft">Keys need JavaScript, which is turned off in this browser.</p></noscript>
+      <noscript><p class="soft">${visit.words.keys.noScript}</p></noscript>
       <output class="soft"></output>
       <div class="buttons">${button(label)}</div>`
   )
-  const options = html`<form data-key="${JSON.stringify(key)}"`
+  const options = html`<form
+    data-key="${JSON.stringify(key)}"
+    data-known="${visit.words.keys.known}"
+    data-unused="${visit.words.keys.unused}"`
   return { html: form.html.replace("<form", () => options.html) }
 }

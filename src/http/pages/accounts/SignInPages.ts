@@ -1,7 +1,8 @@
 import { type HttpServerResponse } from "effect/http"
 import { type DueFactors, type Methods } from "../../../services/ports/identity/Accounts.ts"
-import { html, nameText, page } from "../Html.ts"
+import { filledHtml, type Html, html, nameText, page } from "../Html.ts"
 import { keyForm, keyScript } from "./KeyScript.ts"
+import { providerButtons } from "./ProviderPages.ts"
 import { accountForm, alert, button, input, type Visit } from "./Visit.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -12,10 +13,15 @@ export interface Fault {
   readonly status: number
 }
 
-export const email = (value: string) =>
-  input("E-mail address", { name: "email", type: "email", autocomplete: "username", maxlength: "254", value })
-const password = (autocomplete: "current-password" | "new-password", label = "Password") =>
+export const email = ({ words }: Visit, value: string) =>
+  input(words.common.email, { name: "email", type: "email", autocomplete: "username", maxlength: "254", value })
+const password = (autocomplete: "current-password" | "new-password", label: string) =>
   input(label, { name: "password", type: "password", autocomplete, maxlength: "1024" })
+
+/** A new password, with what makes a good one. */
+export const newPassword = ({ words }: Visit): Html =>
+  html`${password("new-password", words.common.password)}
+    <p class="soft">${words.register.hint}</p>`
 
 /** `account`: the signed-in person's name, whose sign-in is too old. */
 export const loginPage = (
@@ -24,23 +30,24 @@ export const loginPage = (
   given: { readonly email?: string; readonly account?: string; readonly fault?: Fault }
 ): Response =>
   page(
-    "Sign in",
-    html`<h1>${given.account === undefined ? "Sign in" : "Confirm that it is you"}</h1>
-      ${given.account === undefined ? undefined : html`<p class="soft">You are signed in as <bdi>${nameText(given.account, 200)}</bdi>.</p>`}
+    visit.words.login.title,
+    html`<h1>${given.account === undefined ? visit.words.login.title : visit.words.login.again}</h1>
+      ${given.account === undefined ? undefined : html`<p class="soft">${filledHtml(visit.words.common.signedInAs, { name: html`<bdi>${nameText(given.account, 200)}</bdi>` })}</p>`}
       ${alert(given.fault?.text)}
       ${accountForm(
         visit,
         "login",
-        html`${given.account === undefined ? email(given.email ?? "") : html`<input type="hidden" name="refresh" value="true" />`}
-          ${password("current-password")}
-          <div class="buttons">${button("Sign in")}</div>`
+        html`${given.account === undefined ? email(visit, given.email ?? "") : html`<input type="hidden" name="refresh" value="true" />`}
+          ${password("current-password", visit.words.common.password)}
+          <div class="buttons">${button(visit.words.common.signIn)}</div>`
       )}
-      <div class="buttons"><a class="button" href="passkey${visit.query}">Use a passkey</a></div>
+      <div class="buttons"><a class="button" href="passkey${visit.query}">${visit.words.login.passkey}</a></div>
+      ${providerButtons(visit, methods.providers, given.account !== undefined)}
       <footer>
-        <p><a href="recovery${visit.query}">Forgot your password?</a></p>
-        ${methods.registration ? html`<p><a href="register${visit.query}">Create an account</a></p>` : undefined}
+        <p><a href="recovery${visit.query}">${visit.words.login.forgot}</a></p>
+        ${methods.registration ? html`<p><a href="register${visit.query}">${visit.words.login.register}</a></p>` : undefined}
       </footer>`,
-    { brand: visit.brand, status: given.fault?.status ?? 200 }
+    { ...visit.look, status: given.fault?.status ?? 200 }
   )
 
 export const passkeyPage = (
@@ -49,52 +56,56 @@ export const passkeyPage = (
   fault?: Fault
 ): Response =>
   page(
-    "Sign in with a passkey",
-    html`<h1>Sign in with a passkey</h1>
+    visit.words.passkey.title,
+    html`<h1>${visit.words.passkey.title}</h1>
       ${alert(fault?.text)}
-      <p>Your device will ask you to unlock it.</p>
-      ${keyForm(visit, "passkey", "passkey", { get: flow.publicKey }, flow.flowId, "Use a passkey")}
+      <p>${visit.words.passkey.text}</p>
+      ${keyForm(visit, "passkey", "passkey", { get: flow.publicKey }, flow.flowId, visit.words.passkey.use)}
       <footer>
-        <p><a href="login${visit.query}">Use a password</a></p>
+        <p><a href="login${visit.query}">${visit.words.passkey.password}</a></p>
       </footer>`,
-    { brand: visit.brand, status: fault?.status ?? 200, script: keyScript }
+    { ...visit.look, status: fault?.status ?? 200, script: keyScript }
   )
 
-export const registerPage = (visit: Visit, given: { readonly email?: string; readonly fault?: Fault }): Response =>
+export const registerPage = (
+  visit: Visit,
+  methods: Methods,
+  given: { readonly email?: string; readonly fault?: Fault }
+): Response =>
   page(
-    "Create an account",
-    html`<h1>Create an account</h1>
+    visit.words.register.title,
+    html`<h1>${visit.words.register.title}</h1>
       ${alert(given.fault?.text)}
       ${accountForm(
         visit,
         "register",
-        html`${email(given.email ?? "")} ${password("new-password")}
-          <p class="soft">At least 8 characters. Several words are easy to remember and hard to guess.</p>
-          <div class="buttons">${button("Create an account")}</div>`
+        html`${email(visit, given.email ?? "")} ${newPassword(visit)}
+          <div class="buttons">${button(visit.words.register.submit)}</div>`
       )}
+      ${providerButtons(visit, methods.providers)}
       <footer>
-        <p><a href="login${visit.query}">I have an account</a></p>
+        <p><a href="login${visit.query}">${visit.words.register.have}</a></p>
       </footer>`,
-    { brand: visit.brand, status: given.fault?.status ?? 200 }
+    { ...visit.look, status: given.fault?.status ?? 200 }
   )
 
 export const factorPage = (visit: Visit, due: DueFactors, fault?: Fault): Response =>
   page(
-    "Second factor",
-    html`<h1>Confirm that it is you</h1>
+    visit.words.factor.title,
+    html`<h1>${visit.words.factor.heading}</h1>
       ${alert(fault?.text)}
       ${
         due.totp
           ? accountForm(
               visit,
               "factor",
-              html`${input("Code of your authenticator app", {
+              html`${input(visit.words.factor.code, {
                   name: "code",
                   inputmode: "numeric",
                   autocomplete: "one-time-code",
                   maxlength: "6"
                 })}
-                <div class="buttons">${button("Continue", "action", "totp")}</div>`
+                <div class="buttons">${button(visit.words.common.continue, "action", "totp")}</div>`
             )
           : undefined
       }
@@ -107,39 +118,41 @@ export const factorPage = (visit: Visit, due: DueFactors, fault?: Fault): Respon
               "webauthn",
               { get: due.webauthn.options.publicKey },
               due.webauthn.flowId,
-              "Use a security key"
+              visit.words.factor.useKey
             )
       }
       ${
         due.recoveryCodes
-          ? html`<h2>Without them</h2>
+          ? html`<h2>${visit.words.factor.without}</h2>
               ${accountForm(
                 visit,
                 "factor",
-                html`${input("Recovery code", { name: "code", autocomplete: "off", maxlength: "8" })}
-                  <div class="buttons">${button("Use a recovery code", "action", "lookup_secret", false)}</div>`
+                html`${input(visit.words.factor.recoveryCode, { name: "code", autocomplete: "off", maxlength: "8" })}
+                  <div class="buttons">${button(visit.words.factor.useCode, "action", "lookup_secret", false)}</div>`
               )}`
           : undefined
       }
-      <footer>${accountForm(visit, "account", button("Sign out", "action", "logout", false))}</footer>`,
-    { brand: visit.brand, status: fault?.status ?? 200, ...(due.webauthn === null ? {} : { script: keyScript }) }
+      <footer>${accountForm(visit, "account", button(visit.words.common.signOut, "action", "logout", false))}</footer>`,
+    { ...visit.look, status: fault?.status ?? 200, ...(due.webauthn === null ? {} : { script: keyScript }) }
   )
 
 export const newPasswordPage = (visit: Visit, account: string, fault?: Fault): Response =>
   page(
-    "New password",
-    html`<h1>Choose a new password</h1>
-      <p class="soft">For <bdi>${nameText(account, 200)}</bdi>. You will be signed out everywhere else.</p>
+    visit.words.newPassword.title,
+    html`<h1>${visit.words.newPassword.heading}</h1>
+      <p class="soft">
+        ${filledHtml(visit.words.newPassword.text, { name: html`<bdi>${nameText(account, 200)}</bdi>` })}
+      </p>
       ${alert(fault?.text)}
       ${accountForm(
         visit,
         "password",
         html`<input type="hidden" name="username" autocomplete="username" value="${account}" />
-          ${password("new-password", "New password")}
-          <div class="buttons">${button("Set the password")}</div>`
+          ${password("new-password", visit.words.newPassword.field)}
+          <div class="buttons">${button(visit.words.newPassword.submit)}</div>`
       )}
       <footer>
-        <p><a href="account">Not now</a></p>
+        <p><a href="account">${visit.words.newPassword.later}</a></p>
       </footer>`,
-    { brand: visit.brand, status: fault?.status ?? 200 }
+    { ...visit.look, status: fault?.status ?? 200 }
   )

@@ -2,7 +2,10 @@ import { Effect } from "effect"
 import { Cookies, HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomBytes } from "node:crypto"
 import { type ClientError, Forbidden } from "../../../domain/errors.ts"
-import { type Brand, BrandSettings } from "../../../services/identity/Brand.ts"
+import { type Words } from "../../../domain/language/Language.ts"
+import { wordsOf } from "../../../domain/language/Words.ts"
+import { BrandSettings } from "../../../services/identity/Brand.ts"
+import { CurrentLanguage } from "../../../services/identity/CurrentLanguage.ts"
 import { IdentitySettings } from "../../../services/identity/Settings.ts"
 import { IdentitySignatures } from "../../../services/identity/Signatures.ts"
 import { CurrentDevice } from "../../../services/ports/identity/Accounts.ts"
@@ -11,7 +14,7 @@ import { refuseForeignForm } from "../../access/Origins.ts"
 import { rawValue } from "../../access/SessionCookies.ts"
 import { queryOf } from "../../wire/Paths.ts"
 import { formOf } from "../Forms.ts"
-import { type Html, html } from "../Html.ts"
+import { type Html, html, type Look } from "../Html.ts"
 import { redirectPage, redirectTo } from "../Pages.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -22,8 +25,9 @@ const formCookie = "svc_form"
 /** A browser at one of the pages of accounts. */
 export interface Visit {
   readonly browser: BrowserRequest
-  /** Who operates the service, shown on each page. */
-  readonly brand: Brand
+  /** Who operates the service, shown on each page, and the language. */
+  readonly look: Look
+  readonly words: Words
   /** The fields of the form, or of the query. */
   readonly fields: URLSearchParams
   /** A page of ours or the dashboard's; undefined: none was given. */
@@ -72,6 +76,7 @@ export const makeVisits = Effect.gen(function* () {
           return yield* new Forbidden({ error: "This form belongs to another browser; reload the page", code: "CSRF" })
         }
       }
+      const language = yield* CurrentLanguage
       const returnTo = ourPage(fields.get("return_to"), request, settings)
       const token = yield* signatures.sign("account-form", cookie)
       const hidden = html`<input type="hidden" name="form" value="${token}" />${
@@ -79,7 +84,8 @@ export const makeVisits = Effect.gen(function* () {
         }`
       return yield* use({
         browser: { ...given, returnTo },
-        brand,
+        look: { brand, language },
+        words: wordsOf(language),
         fields,
         returnTo,
         hidden,
@@ -88,13 +94,23 @@ export const makeVisits = Effect.gen(function* () {
     })
 })
 
+/** A visit that goes on to a page. `returnTo`: it was verified when the visit began. */
+export const returningTo = (visit: Visit, returnTo: string | undefined): Visit => ({
+  ...visit,
+  browser: { ...visit.browser, returnTo: returnTo ?? visit.browser.returnTo },
+  returnTo,
+  query: returnTo === undefined ? "" : `?${new URLSearchParams({ return_to: returnTo })}`
+})
+
 /** To another page of accounts. */
 export const toPage = ({ browser }: Visit, name: string): Response =>
   redirectTo({ redirectTo: `${browser.baseUrl}/auth/${name}` })
 
 /** To where the browser wanted to go: after a form not by a redirect, which could lead to other sites. */
-export const leave = ({ browser, returnTo }: Visit): Response =>
-  returnTo === undefined ? redirectTo({ redirectTo: `${browser.baseUrl}/auth/account` }) : redirectPage(returnTo)
+export const leave = ({ browser, look, returnTo }: Visit): Response =>
+  returnTo === undefined
+    ? redirectTo({ redirectTo: `${browser.baseUrl}/auth/account` })
+    : redirectPage(returnTo, look.language)
 
 /** A form that is posted to a page of accounts. */
 export const accountForm = (visit: Visit, page: string, fields: Html): Html =>

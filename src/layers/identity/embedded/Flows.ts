@@ -6,10 +6,19 @@ import { flowExpired, flowForbidden, flowNotFound, wrongCode } from "./Refusals.
 import { hashOf, iso, isUuid, type Store } from "./Store.ts"
 
 /**
- * settings: a factor that is being added. passkey, factor: a challenge to sign in, or to complete a session. The others
- * wait for a mailed code or link.
+ * settings: a factor that is being added. passkey, factor: a challenge to sign in, or to complete a session. provider: a
+ * sign-in at another service. administrator: the link that makes the first one. The others wait for a mailed code or link.
  */
-export type FlowKind = "settings" | "passkey" | "factor" | "recovery" | "verification" | "email" | "registration"
+export type FlowKind =
+  | "settings"
+  | "passkey"
+  | "factor"
+  | "provider"
+  | "administrator"
+  | "recovery"
+  | "verification"
+  | "email"
+  | "registration"
 
 /** Flows of one identity; beyond them the oldest are deleted. */
 const maxFlows = 50
@@ -93,6 +102,17 @@ export const makeFlows = (flowSeconds: number, store: Store) => {
     find,
     /** Zero if it has been used meanwhile. */
     use,
+    /** Uses up a flow whose data contains this; 410 if there is none. */
+    take: Effect.fnUntraced(function* (id: string, kind: FlowKind, data: object) {
+      const rows = isUuid(id)
+        ? yield* flowRows(
+            `update svc.identity_flows set used_at = now() where id = $1::text::uuid and kind = $2
+               and data @> $3::text::jsonb and used_at is null and expires_at > now() returning ${columns}`,
+            [id, kind, JSON.stringify(data)]
+          )
+        : []
+      return rows[0] ?? (yield* flowExpired)
+    }),
     setData: (id: string, data: object) =>
       store.count(
         "update svc.identity_flows set data = $2::text::jsonb where id = $1::text::uuid and used_at is null returning 1",

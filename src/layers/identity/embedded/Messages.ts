@@ -1,34 +1,14 @@
 import { Effect } from "effect"
 import { randomBytes, randomInt } from "node:crypto"
+import { filled, type Words } from "../../../domain/language/Language.ts"
+import { wordsOf } from "../../../domain/language/Words.ts"
+import { CurrentLanguage } from "../../../services/identity/CurrentLanguage.ts"
 import { type Mails } from "../../../services/identity/Mails.ts"
 import { type IdentitySignatures } from "../../../services/identity/Signatures.ts"
 import { CurrentDevice } from "../../../services/ports/identity/Accounts.ts"
 import { type Way } from "./Flows.ts"
 import { type Limits } from "./Limits.ts"
 import { hashOf } from "./Store.ts"
-
-const texts = {
-  recovery: {
-    subject: "Recover your account",
-    intro: "Someone, probably you, asked to recover the account with this address.",
-    outro: "If it was not you, ignore this message: nothing has changed."
-  },
-  verification: {
-    subject: "Confirm your address",
-    intro: "Confirm that this is your e-mail address.",
-    outro: "If you do not know why you got this message, ignore it."
-  },
-  email: {
-    subject: "Confirm your new address",
-    intro: "Confirm that this is the new e-mail address of your account.",
-    outro: "If you do not know why you got this message, ignore it."
-  },
-  registration: {
-    subject: "Complete your registration",
-    intro: "Confirm your e-mail address to create your account.",
-    outro: "If you did not register, ignore this message: no account will be created."
-  }
-}
 
 const pages = { recovery: "recovery", verification: "verify", email: "verify", registration: "verify" } as const
 
@@ -54,7 +34,7 @@ export const makeMessages = (
     allowed,
     /** A new way through a flow; `mail` sends it. */
     way: Effect.fnUntraced(function* (
-      kind: keyof typeof texts,
+      kind: keyof typeof pages,
       flowId: string,
       to: { readonly value: string; readonly lookup: string },
       identity: string | null,
@@ -63,12 +43,17 @@ export const makeMessages = (
       const token = randomBytes(32).toString("base64url")
       const code = String(randomInt(100_000_000)).padStart(8, "0")
       const link = `${ownUrl}/auth/${pages[kind]}?flow=${flowId}&token=${token}`
+      const { mails: texts } = wordsOf(yield* CurrentLanguage)
       const { intro, outro, subject } = texts[kind]
       const way: Way = { token: hashOf(token), code: yield* codeOf(flowId, code), identity, lookup: to.lookup, mailed }
-      const body = `${intro}\n\nOpen this page:\n${link}\n\nor enter this code where you were asked for it: ${code}\n\n${outro}\n`
+      const body = `${intro}\n\n${texts.link}\n${link}\n\n${filled(texts.code, { code })}\n\n${outro}\n`
       return { way, link, mail: mails.send(to.value, `${subject} – ${host}`, body) }
     }),
-    notice: (to: string, subject: string, text: string) => mails.send(to, `${subject} – ${host}`, `${text}\n`)
+    /** `name`: of what it is about. */
+    notice: Effect.fnUntraced(function* (kind: keyof Words["notices"], to: string, name = "") {
+      const { subject, text } = wordsOf(yield* CurrentLanguage).notices[kind]
+      yield* mails.send(to, `${filled(subject, { name })} – ${host}`, `${filled(text, { name })}\n`)
+    })
   }
 }
 export type Messages = ReturnType<typeof makeMessages>

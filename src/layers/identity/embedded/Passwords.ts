@@ -10,27 +10,35 @@ const slots = 2
 /** Hashes that may wait for one of the slots. */
 const maxWaiting = 50
 
-/** Marks hashes that were imported: they were made of the password as it was typed. */
+/** Marks hashes that were imported: most were made of the password as it was typed. */
 const imported = "imported:"
 export const importedHash = (hash: string) => `${imported}${hash}`
+/** The hash itself, for other servers. */
+export const hashIn = (stored: string) => (isImported(stored) ? stored.slice(imported.length) : stored)
 /** Whether a stored hash should be replaced after the next sign-in. */
 export const isImported = (stored: string) => stored.startsWith(imported)
 
 const busy = new Unavailable({ error: "Too many people are signing in; retry shortly", code: "SIGN_IN_BUSY" })
 
+/** Refuses work beyond what may wait, before it costs anything. */
+const makeQueue = () => {
+  let admitted = 0
+  return <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> =>
+    Effect.suspend((): Effect.Effect<A, E | Unavailable, R> => {
+      if (admitted >= slots + maxWaiting) return Effect.fail(busy)
+      admitted++
+      return Effect.ensuring(
+        work,
+        Effect.sync(() => admitted--)
+      )
+    })
+}
+
 /** Hashes passwords. The libraries are loaded when the first password is. */
 export const makePasswords = Effect.gen(function* () {
   const hashing = yield* Semaphore.make(slots)
-  let waiting = 0
-  const inTurn = <A>(hash: () => Promise<A>) =>
-    Effect.suspend(() => {
-      if (waiting >= slots + maxWaiting) return Effect.fail(busy)
-      waiting++
-      return Effect.ensuring(
-        hashing.withPermit(Effect.promise(hash)),
-        Effect.sync(() => waiting--)
-      )
-    })
+  const hashes = makeQueue()
+  const inTurn = <A>(hash: () => Promise<A>) => hashes(hashing.withPermit(Effect.promise(hash)))
   const hash = (password: string) =>
     inTurn(async () => (await import("@node-rs/argon2")).hash(comparedPassword(password), cost))
   /** What the passwords of unknown names are compared with, so that they take as long as those of known ones. */
@@ -38,14 +46,23 @@ export const makePasswords = Effect.gen(function* () {
 
   const verify = async (stored: string, password: string) => {
     if (!isImported(stored)) return (await import("@node-rs/argon2")).verify(stored, comparedPassword(password))
-    const hash = stored.slice(imported.length)
-    return hash.startsWith("$argon2")
-      ? (await import("@node-rs/argon2")).verify(hash, password)
-      : (await import("@node-rs/bcrypt")).verify(password, hash)
+    const hash = hashIn(stored)
+    const isRight = async (given: string) =>
+      hash.startsWith("$argon2")
+        ? (await import("@node-rs/argon2")).verify(hash, given)
+        : (await import("@node-rs/bcrypt")).verify(given, hash)
+    const compared = comparedPassword(password)
+    // An export of this service has hashes of the compared form.
+    return (await isRight(password)) || (compared !== password && (await isRight(compared)))
   }
 
   return {
     hash,
+    /**
+     * For a sign-in, which will need a hash: refuses it before its limits are counted in the database, so that a flood costs
+     * no more than its parsing.
+     */
+    admitted: makeQueue(),
     /** `stored` null: there is no account or it has no password; false, as late as for a wrong password. */
     matches: Effect.fnUntraced(function* (stored: string | null, password: string) {
       const unknown = yield* ofNoAccount

@@ -123,11 +123,7 @@ export const makeProfile = (
             const { passwordHash: hash, traits } = account
             return yield* mailed("registration", address, null, { email: address.value, hash, traits })
           }
-          yield* messages.notice(
-            owner.value,
-            "You have an account already",
-            "Someone, probably you, tried to register with this address, which has an account already. Sign in, or recover it."
-          )
+          yield* messages.notice("known", owner.value)
           return yield* unmailed("registration")
         })
       )
@@ -174,11 +170,7 @@ export const makeProfile = (
             yield* sessions.endAll(id, session.id)
             const to = addresses[0]?.value
             if (to === undefined) return
-            yield* messages.notice(
-              to,
-              "Your password was changed",
-              "The password of your account was changed. If it was not you, recover your account at once."
-            )
+            yield* messages.notice("password", to)
           })
         )
       )
@@ -204,10 +196,7 @@ export const makeProfile = (
           const owner = yield* ownerOf(address.lookup)
           const { addresses } = yield* Effect.orDie(store.identity(identity_id))
           const before = addresses[0]?.value
-          if (before !== undefined) {
-            const text = `A change of your account's address to ${address.value} was requested. If it was not you, recover your account at once.`
-            yield* messages.notice(before, "Your address will be changed", text)
-          }
+          if (before !== undefined) yield* messages.notice("address", before, address.value)
           if (!mayMail || (owner !== undefined && owner.identity_id !== identity_id)) return yield* unmailed("email")
           return yield* mailed("email", address, identity_id, { email: address.value })
         })

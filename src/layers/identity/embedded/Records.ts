@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { InvalidRequest } from "../../../domain/errors.ts"
 import { type Address, readAddress } from "../../../domain/identity/Address.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
-import { addressTaken, invalidAddress } from "./Refusals.ts"
+import { addressTaken, idTaken, invalidAddress } from "./Refusals.ts"
 import { type Store } from "./Store.ts"
 
 /** Of all traits of an account, or its public metadata, as JSON text. */
@@ -27,6 +27,7 @@ export const addressOf = (text: string) => {
 }
 
 interface NewRecord {
+  readonly id?: string
   readonly address: Address
   readonly traits: JsonObject
   readonly metadataPublic: JsonObject
@@ -62,12 +63,12 @@ export const makeRecords = (store: Store) => {
         [id, yield* checked("metadata_public", metadata)]
       )
     }),
-    /** Returns the id; 409 `ADDRESS_TAKEN`. In a transaction. */
-    create: Effect.fnUntraced(function* ({ address, ...record }: NewRecord) {
-      const id = crypto.randomUUID()
-      yield* store.count(
+    /** Returns the id; 409 `ADDRESS_TAKEN` or `ID_TAKEN`. In a transaction. */
+    create: Effect.fnUntraced(function* ({ address, id = crypto.randomUUID(), ...record }: NewRecord) {
+      const created = yield* store.count(
         `insert into svc.identities (id, state, traits, metadata_public, password_hash, password_changed_at)
-         values ($1::text::uuid, $2, $3::text::jsonb, $4::text::jsonb, $5::text, case when $5::text is not null then now() end) returning 1`,
+         values ($1::text::uuid, $2, $3::text::jsonb, $4::text::jsonb, $5::text, case when $5::text is not null then now() end)
+         on conflict do nothing returning 1`,
         [
           id,
           record.state,
@@ -76,6 +77,7 @@ export const makeRecords = (store: Store) => {
           record.passwordHash
         ]
       )
+      if (created === 0) return yield* idTaken
       yield* setAddress(id, address, record.verified)
       return id
     }),

@@ -21,6 +21,7 @@ const maxWays = 3
 
 /** Recovery by e-mail. Only the address as it is stored gets a message, never the one that was typed. */
 export const makeRecovery = (
+  flowSeconds: number,
   store: Store,
   sessions: EmbeddedSessions,
   flows: Flows,
@@ -91,11 +92,19 @@ export const makeRecovery = (
             )
             // The address belongs to another account by now.
             if (address === undefined) return yield* flowExpired
+            const since = yield* store.count(
+              `select from svc.identities i join svc.identity_flows f on f.id = $2::text::uuid
+               where i.id = $1::text::uuid and i.password_changed_at > f.expires_at - make_interval(secs => $3::float8)`,
+              [identityId, flowId, flowSeconds]
+            )
+            // Someone may have changed it because another person reads their messages.
+            if (since > 0) return yield* flowExpired
             if (address.verified || !way.mailed) return
             for (const statement of [
               "update svc.identities set password_hash = null, totp_secret = null, updated_at = now() where id = $1::text::uuid returning 1",
               "delete from svc.identity_keys where identity_id = $1::text::uuid returning 1",
               "delete from svc.identity_recovery_codes where identity_id = $1::text::uuid returning 1",
+              "delete from svc.identity_links where identity_id = $1::text::uuid returning 1",
               "delete from svc.identity_sessions where identity_id = $1::text::uuid returning 1"
             ]) {
               yield* store.count(statement, [identityId])

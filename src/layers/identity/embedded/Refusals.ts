@@ -7,6 +7,7 @@ import {
   Unauthorized,
   Unavailable
 } from "../../../domain/errors.ts"
+import { English } from "../../../domain/language/English.ts"
 
 /** Errors that several parts of the embedded identity provider answer with. */
 
@@ -27,5 +28,6 @@ export const badCredentials = new Unauthorized({
 })
 export const noIdentity = new NotFound({ error: "There is no such identity", code: "IDENTITY_NOT_FOUND" })
 export const addressTaken = new Conflict({ error: "There is an account with this address", code: "ADDRESS_TAKEN" })
-export const invalidAddress = new InvalidRequest({ error: "The e-mail address is invalid" })
+export const idTaken = new Conflict({ error: "There is an account with this id", code: "ID_TAKEN" })
+export const invalidAddress = new InvalidRequest({ error: English.address })
 export const invalidPassword = (error: string) => new InvalidRequest({ error, code: "INVALID_PASSWORD" })

@@ -92,7 +92,7 @@ export const makeSessions = (
     )
 
   const secure = ownUrl.startsWith("https:") ? "; Secure" : ""
-  /** The cookie again, for clients that have it: a session that has changed is set anew. */
+  /** The cookie again, for clients that have it: a session that has changed is set again. */
   const cookiesOf = ({ _tag, value }: Credential, { expires_at }: Pick<SessionRow, "expires_at">) =>
     _tag === "Cookie"
       ? [
@@ -145,6 +145,27 @@ export const makeSessions = (
     return yield* signedIn({ _tag: kind, value: Redacted.make(value) })
   })
 
+  /** Sessions of an identity, the current one first. */
+  const listOf = (identityId: string, currentId: string | null) =>
+    Effect.map(
+      listed(
+        `select s.id::text, s.aal, ${timesSql}, s.ip, s.user_agent from svc.identity_sessions s
+         where identity_id = $1::text::uuid and expires_at > now()
+         order by (id is not distinct from $2::text::uuid) desc, s.issued_at desc limit 500`,
+        [identityId, currentId]
+      ),
+      (rows) =>
+        rows.map(({ aal, authenticated_at, expires_at, id, ip, issued_at, user_agent }): SessionSummary => ({
+          id,
+          current: id === currentId,
+          aal,
+          authenticated_at,
+          issued_at,
+          expires_at,
+          devices: [{ ip_address: ip, user_agent, location: null }]
+        }))
+    )
+
   return {
     half,
     whole,
@@ -167,30 +188,21 @@ export const makeSessions = (
       store.count("update svc.identity_sessions set authenticated_at = now() where id = $1::text::uuid returning 1", [
         id
       ]),
+    /** Ends a session that a new one of the same identity replaces. */
+    replace: ({ _tag, value }: Credential, identityId: string) =>
+      store.count(
+        `delete from svc.identity_sessions where token_hash = $1 and kind = $2 and identity_id = $3::text::uuid returning 1`,
+        [hashOf(Redacted.value(value)), _tag, identityId]
+      ),
     /** All of an identity but one. */
     endAll: (identityId: string, except: string | undefined) =>
       store.count(
         `delete from svc.identity_sessions where identity_id = $1::text::uuid and id is distinct from $2::text::uuid returning 1`,
         [identityId, except ?? null]
       ),
-    list: Effect.fnUntraced(function* (credential: Credential) {
-      const current = yield* whole(credential)
-      const rows = yield* listed(
-        `select s.id::text, s.aal, ${timesSql}, s.ip, s.user_agent from svc.identity_sessions s
-         where identity_id = $1::text::uuid and expires_at > now()
-         order by (id = $2::text::uuid) desc, s.issued_at desc limit 500`,
-        [current.identity_id, current.id]
-      )
-      return rows.map(({ aal, authenticated_at, expires_at, id, ip, issued_at, user_agent }): SessionSummary => ({
-        id,
-        current: id === current.id,
-        aal,
-        authenticated_at,
-        issued_at,
-        expires_at,
-        devices: [{ ip_address: ip, user_agent, location: null }]
-      }))
-    }),
+    listOf,
+    list: (credential: Credential) =>
+      Effect.flatMap(whole(credential), ({ id, identity_id }) => listOf(identity_id, id)),
     revoke: Effect.fnUntraced(function* (credential: Credential, id: string) {
       const current = yield* whole(credential)
       const ended = isUuid(id)

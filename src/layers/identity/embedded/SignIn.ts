@@ -93,16 +93,18 @@ export const makeSignIn = (
     }) {
       const { identifier, kind, password } = given
       const lookup = readAddress(identifier)?.lookup
-      const { hash, id } = yield* limits.guess(
-        lookup ?? identifier,
-        Effect.gen(function* () {
-          const [row] = yield* accounts(
-            `select i.id::text, i.password_hash, i.state = 'active' as active
-             from svc.identities i join svc.identity_addresses a on a.identity_id = i.id where a.lookup = $1`,
-            [lookup ?? ""]
-          )
-          return yield* verified(row, password)
-        })
+      const { hash, id } = yield* passwords.admitted(
+        limits.guess(
+          lookup ?? identifier,
+          Effect.gen(function* () {
+            const [row] = yield* accounts(
+              `select i.id::text, i.password_hash, i.state = 'active' as active
+               from svc.identities i join svc.identity_addresses a on a.identity_id = i.id where a.lookup = $1`,
+              [lookup ?? ""]
+            )
+            return yield* verified(row, password)
+          })
+        )
       )
       const signedIn = yield* sessions.open(id, kind, "password", hash)
       if (isImported(hash)) yield* rehash(id, hash, password)

@@ -32,6 +32,8 @@ const identityColumns = `i.id::text, i.state, i.schema_id, i.traits, i.metadata_
   coalesce((select json_agg(json_build_object('value', a.value, 'verified', a.verified_at is not null) order by a.lookup)
             from svc.identity_addresses a where a.identity_id = i.id), '[]') as addresses`
 
+const ExportRow = Schema.Struct({ ...IdentityRow.fields, password_hash: Schema.NullOr(Schema.String) })
+
 /** What a change of an account must know about it. */
 const LockedRow = Schema.Struct({
   id: Schema.String,
@@ -48,6 +50,7 @@ export const makeStore = Effect.gen(function* () {
     (text: string, params: ReadonlyArray<unknown> = []) =>
       onOwnTables(queryRows(sql, Result)(text, params))
   const identityRows = rows(IdentityRow)
+  const exportRows = rows(ExportRow)
   const lockedRows = rows(LockedRow)
   /** The number of rows that a statement with `returning 1` has changed. */
   const count = (text: string, params: ReadonlyArray<unknown> = []) =>
@@ -73,6 +76,13 @@ export const makeStore = Effect.gen(function* () {
     page: (limit: number, after: string | undefined) =>
       identityRows(
         `select ${identityColumns} from svc.identities i where $1::text is null or id > $1::text::uuid order by id limit $2::int4`,
+        [after ?? null, limit]
+      ),
+    /** The same with password hashes. */
+    exportPage: (limit: number, after: string | undefined) =>
+      exportRows(
+        `select ${identityColumns}, password_hash from svc.identities i
+         where $1::text is null or id > $1::text::uuid order by id limit $2::int4`,
         [after ?? null, limit]
       ),
     byLookup: (lookup: string) =>

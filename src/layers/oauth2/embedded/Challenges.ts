@@ -1,6 +1,6 @@
 import { Clock, Effect } from "effect"
 import { randomBytes } from "node:crypto"
-import { type Interaction, type InteractionResults, type Session } from "oidc-provider"
+import type { Interaction, InteractionResults, Session } from "oidc-provider"
 import { Gone, NotFound } from "../../../domain/errors.ts"
 import { type OAuth2, type Rejection } from "../../../services/ports/OAuth2.ts"
 import { oneLine } from "../Text.ts"

@@ -1,4 +1,4 @@
-import { type ClientMetadata, type ResponseType } from "oidc-provider"
+import type { ClientMetadata, ResponseType } from "oidc-provider"
 import { type OAuth2Client } from "../../../domain/oauth2/OAuth2.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { isPlainText } from "../../../domain/text/StorableText.ts"
@@ -83,7 +83,7 @@ const loopback = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?:[:/?]|$)/i
 
 /**
  * Apps of devices: they have addresses of their own schemes, or are public clients on a loopback address, whose port they
- * choose anew each time (RFC 8252 7.3).
+ * choose again each time (RFC 8252 7.3).
  */
 const isNative = (fields: JsonObject) => {
   const uris = textsOf(fields, "redirect_uris")

@@ -3,6 +3,7 @@ import { type JWK } from "jose"
 import { type ClientError, type Unavailable } from "../../../domain/errors.ts"
 import { OAuth2 } from "../../../services/ports/OAuth2.ts"
 import { OAuth2Endpoints } from "../../../services/oauth2/Endpoints.ts"
+import { type PublicFetch } from "../../net/PublicFetch.ts"
 import { challengesOn } from "./Challenges.ts"
 import { keepClean } from "./Cleaning.ts"
 import { clientsOn } from "./Clients.ts"
@@ -20,6 +21,8 @@ export interface EmbeddedOptions {
   readonly isActive: (subject: string) => Effect.Effect<boolean, ClientError>
   /** How long a user may take to sign in, in s. */
   readonly challengeSeconds?: () => number
+  /** For the URLs of clients. */
+  readonly fetch: PublicFetch
 }
 
 /** The secret from which all replicas derive the keys of cookies. */
@@ -28,7 +31,7 @@ const sharedSecret = ({ own, sql }: Store) =>
     row === undefined ? Effect.die("svc.identity_secret is empty") : Effect.succeed(row.secret)
   )
 
-/** Loads the library at the first call, and makes it anew when the keys have changed. */
+/** Loads the library at the first call, and makes a new one when the keys have changed. */
 const libraryOf = (store: Store, options: EmbeddedOptions, run: ReturnType<typeof Effect.runPromiseWith<never>>) => {
   let current: { readonly version: string; readonly loaded: Loaded } | undefined
   const library: Library = Effect.gen(function* () {
@@ -43,7 +46,8 @@ const libraryOf = (store: Store, options: EmbeddedOptions, run: ReturnType<typeo
       keys: keys.map(({ jwk }) => jwk),
       secret,
       challengeSeconds: options.challengeSeconds ?? (() => 1_800),
-      isActive: (subject) => run(options.isActive(subject))
+      isActive: (subject) => run(options.isActive(subject)),
+      fetch: options.fetch
     })
     current = { version, loaded }
     return loaded

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type IncomingMessage, type ServerResponse } from "node:http"
-import { type Provider } from "oidc-provider"
+import type { Provider } from "oidc-provider"
 import { Unavailable } from "../../../domain/errors.ts"
 
 /** npm oidc-provider, configured. */

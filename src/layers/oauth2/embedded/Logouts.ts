@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
-import { type KoaContextWithOIDC } from "oidc-provider"
+import type { KoaContextWithOIDC } from "oidc-provider"
 import { Gone } from "../../../domain/errors.ts"
 import { type OAuth2 } from "../../../services/ports/OAuth2.ts"
 import { unknownChallenge } from "./Challenges.ts"

@@ -1,8 +1,8 @@
 import { timingSafeEqual } from "node:crypto"
-import { type Client, type OIDCContext, type Provider, type UnknownObject } from "oidc-provider"
+import type { Client, OIDCContext, Provider, UnknownObject } from "oidc-provider"
 import { hashOf } from "./Store.ts"
 
-/** What the library's configuration has no words for. Its classes are public, and made anew for each provider. */
+/** What the library's configuration can't express. Its classes are public, and each provider has its own. */
 export const overrideClasses = ({ Claims, Client, OIDCContext }: Provider) => {
   // What a consent gives of claims was decided when it was given; the library would leave out all but standard claims.
   Object.defineProperty(Claims.prototype, "result", {

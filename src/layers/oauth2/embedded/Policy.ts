@@ -18,12 +18,14 @@ export const policyOn = ({ client }: Store) => {
     return false
   })
   const askLogin = new Check("bridge", "the user must sign in", "login_required", ({ oidc }) => {
-    if (oidc.prompts.has("none")) {
-      if (oidc.session?.accountId === undefined || isTooOld(oidc)) return true
+    if (oidc.result?.login !== undefined) return false
+    const none = oidc.prompts.has("none")
+    if (none || oidc.params?.[silentMark] !== undefined) {
+      if (oidc.session?.accountId === undefined || isTooOld(oidc)) throw new errors.LoginRequired()
       // The session at the identity provider may have ended: the bridge must know, and asks no user.
-      Object.assign(oidc.params ?? {}, { prompt: undefined, [silentMark]: "1" })
+      if (none) Object.assign(oidc.params ?? {}, { prompt: undefined, [silentMark]: "1" })
     }
-    return oidc.result?.login === undefined
+    return true
   })
   const askConsent = new Check(
     "bridge",

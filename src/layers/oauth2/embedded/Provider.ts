@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto"
 import { type IncomingMessage, type ServerResponse } from "node:http"
 import { type Configuration, errors, type JWK, type KoaContextWithOIDC, Provider } from "oidc-provider"
+import { type PublicFetch } from "../../net/PublicFetch.ts"
 import { adapterOn } from "./Adapter.ts"
 import { audiencesOf, scopesOf } from "./ClientFields.ts"
 import { type Loaded } from "./Library.ts"
@@ -24,6 +25,8 @@ export interface ProviderOptions {
   readonly challengeSeconds: () => number
   /** Whether a user still exists and is active. */
   readonly isActive: (subject: string) => Promise<boolean>
+  /** For the URLs of clients: their keys, and where they are notified of sign-outs. */
+  readonly fetch: PublicFetch
 }
 
 const day = 24 * 3_600
@@ -137,6 +140,7 @@ const configurationOf = (options: ProviderOptions, places: Places, claims: UserC
         return exp === undefined ? ttl.accessToken : Math.max(1, exp - Math.floor(Date.now() / 1000))
       }
     },
+    fetch: (url, init) => options.fetch(String(url), init as RequestInit),
     clientBasedCORS: (_ctx, origin, client) => claims.mayUse(origin, client),
     renderError: renderErrorOn(store, issuer)
   }
@@ -153,7 +157,7 @@ const refusalOf = (error: unknown) => {
 /** Paths that answer programs; all others are for browsers, whatever they accept. */
 const forPrograms = /^\/(?:oauth2\/(?:token|userinfo|revoke|introspect)$|\.well-known\/)/
 
-/** The library with this server's configuration. Its keys can't change: after a rotation it is made anew. */
+/** The library with this server's configuration. Its keys can't change: after a rotation a new one is made. */
 export const makeProvider = (options: ProviderOptions): Loaded => {
   const { issuer, store } = options
   const { host, pathname, protocol } = new URL(issuer)

@@ -29,9 +29,11 @@ const adapted = (given: string) => {
   // The library grants offline_access only with prompt=consent (OpenID Connect Core 11); the bridge asks in any case.
   const prompts = (query.get("prompt") ?? "").split(" ").filter(Boolean)
   const offline = (query.get("scope") ?? "").split(" ").includes("offline_access")
-  if (offline && !prompts.includes("consent") && !prompts.includes("none")) {
-    query.set("prompt", [...prompts, "consent"].join(" "))
+  const silent = prompts.join(" ") === "none"
+  if (offline && !prompts.includes("consent") && (silent || !prompts.includes("none"))) {
+    query.set("prompt", silent ? "consent" : [...prompts, "consent"].join(" "))
     query.set(offlineMark, "1")
+    if (silent) query.set(silentMark, "1")
   }
   // The name that Ory Hydra and Auth0 have for it.
   const audience = query.get("audience")

@@ -1,4 +1,4 @@
-import { type AccessToken, type Client, type Configuration, type FindAccount } from "oidc-provider"
+import type { AccessToken, Client, Configuration, FindAccount } from "oidc-provider"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { type Store } from "./Store.ts"
 

@@ -28,6 +28,8 @@ export interface SqlConnectionOptions {
   readonly role: string
   /** Statement timeout in ms. */
   readonly sqlTimeout: number
+  /** Undefined: the server's default. */
+  readonly searchPath?: string | undefined
 }
 
 /** Timeout of connecting and of a reset, in ms. */
@@ -39,8 +41,9 @@ const maxResultBytes = maxResultSize + maxResultSize / 4
  * Settings of a session, as startup options: RESET returns to them, the role included, so that no statement can change
  * what the next session starts with.
  */
-const startupOptions = ({ role, sqlTimeout }: SqlConnectionOptions) => ({
+const startupOptions = ({ role, searchPath, sqlTimeout }: SqlConnectionOptions) => ({
   role,
+  ...(searchPath === undefined ? {} : { search_path: searchPath }),
   TimeZone: "UTC",
   DateStyle: "ISO,YMD",
   IntervalStyle: "postgres",

@@ -55,7 +55,7 @@ const entity = (name: string): string => {
 const decodeText = (text: string) =>
   text.includes("&") ? text.replaceAll(/&([^;&]{0,10});?/g, (_, name: string) => entity(name)) : text
 
-/** A comment or processing instruction, CDATA, a tag, or text. A document type, which could declare entities, is none. */
+/** A comment or processing instruction, CDATA, a tag, or text. A document type, which could declare entities, does not match. */
 const token =
   /<(?:\?[^]*?\?>|!--[^]*?-->|!\[CDATA\[(?<data>[^]*?)\]\]>|(?<end>\/?)(?<name>[^\s<>/!?"'=]+)(?:\s+[^\s<>/="']+\s*=\s*(?:"[^<"]*"|'[^<']*'))*\s*(?<empty>\/?)>)|(?<text>[^<]+)/y
 

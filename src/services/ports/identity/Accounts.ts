@@ -1,13 +1,21 @@
-import { Context, type Effect } from "effect"
+import { Context, type Effect, type Stream } from "effect"
 import {
   type NotImplemented,
   type StepUpRequired,
   type TooManyRequests,
   type Unavailable
 } from "../../../domain/errors.ts"
-import { type Credential, type Identity, type IdentitySession } from "../../../domain/identity/Identity.ts"
+import {
+  type Credential,
+  type Identity,
+  type IdentitySession,
+  type SessionSummary,
+  type SignInFactor
+} from "../../../domain/identity/Identity.ts"
+import { type ExportedAccount } from "../../../domain/identity/KratosIdentity.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { type FlowError, type RelayedCookies } from "../IdP.ts"
+import { type Link, type Provider } from "./Providers.ts"
 
 /** The device that sends the request, for lists of sessions and for limits. */
 export interface Device {
@@ -55,6 +63,8 @@ export interface Methods {
   readonly mail: boolean
   /** Whether an account is created only when its address is confirmed. */
   readonly verification: boolean
+  /** Other services at which people can sign in. */
+  readonly providers: ReadonlyArray<Provider>
 }
 
 export interface Passkey {
@@ -68,6 +78,40 @@ export interface Passkey {
 export type AccountError = FlowError | TooManyRequests | NotImplemented
 
 type Call<A> = Effect.Effect<A, AccountError>
+
+/** How an attempt that the browser came back from has ended. */
+interface Returned {
+  readonly provider: Provider
+  readonly returnTo: string | undefined
+  /** Whether it was to link an account, not to sign in. */
+  readonly linking: boolean
+  /** A session, or undefined after linking. */
+  readonly outcome: Call<SignedIn | undefined>
+}
+
+/** Signing in at other services, and linking accounts there to one's own. */
+export interface ProviderCalls {
+  readonly list: ReadonlyArray<Provider>
+  /** Where the browser continues. `browser`: a secret of its cookie. `credential`: to link the account to that session's. */
+  readonly begin: (given: {
+    readonly provider: string
+    readonly callback: string
+    readonly returnTo: string | undefined
+    readonly browser: string
+    readonly again?: boolean
+    readonly credential?: Credential
+  }) => Call<string>
+  /** 410 `FLOW_EXPIRED` unless this browser has begun this attempt at this provider, and not used it yet. */
+  readonly finish: (given: {
+    readonly provider: string
+    readonly query: URLSearchParams
+    readonly browser: string
+    readonly credentials: ReadonlyArray<Credential>
+  }) => Call<Returned>
+  readonly links: (credential: Credential) => Call<ReadonlyArray<Link>>
+  /** 409 `LAST_SIGN_IN_METHOD` if the person could not sign in without it. */
+  readonly unlink: (credential: Credential, provider: string) => Call<void>
+}
 
 /** What people do with their own accounts, beyond the port IdP. */
 export interface AccountCalls {
@@ -85,6 +129,8 @@ export interface AccountCalls {
     readonly password: string
     readonly kind: Credential["_tag"]
   }) => Call<SignedIn>
+  /** The same by a passkey; 401 `INVALID_PASSKEY`. The flow is one of the port IdP's. */
+  readonly signInByPasskey: (flowId: string, assertion: string, kind: Credential["_tag"]) => Call<SignedIn>
   readonly dueFactors: (credential: Credential) => Call<DueFactors>
   /** Completes a session; after five wrong codes it ends. */
   readonly showFactor: (credential: Credential, proof: FactorProof) => Call<SignedIn>
@@ -119,10 +165,13 @@ export interface AccountCalls {
   ) => Call<Passkey>
   readonly renamePasskey: (credential: Credential, id: string, displayName: string) => Call<Passkey>
   readonly removePasskey: (credential: Credential, id: string) => Call<void>
+  readonly providers: ProviderCalls
 }
 
 /** An account to create. */
 export interface NewAccount {
+  /** A UUID; default: a new one. */
+  readonly id?: string
   readonly email: string
   readonly traits: JsonObject
   readonly metadataPublic?: JsonObject
@@ -143,16 +192,36 @@ export interface AccountChange {
 
 export type FactorKind = "totp" | "webauthn" | "passkeys" | "recovery_codes"
 
+/** Makes the first administrator, by a link. */
+export interface FirstAdministrator {
+  /** The path of a new link, which replaces those before; undefined once there is an administrator. */
+  readonly link: Call<string | undefined>
+  /** 410 `LINK_EXPIRED` if the link is not valid. */
+  readonly check: (flowId: string, token: string) => Call<void>
+  /** Makes an account the administrator: a new one, or that of a session. */
+  readonly claim: (
+    flowId: string,
+    token: string,
+    by: { readonly email: string; readonly password: string } | { readonly credential: Credential }
+  ) => Call<SignedIn>
+}
+
 /** What operators do with all accounts. */
 export interface AccountAdmin {
   readonly create: (account: NewAccount) => Call<Identity>
   readonly change: (id: string, change: AccountChange) => Call<Identity>
   readonly remove: (id: string) => Call<void>
+  /** The newest first; none is `current`. */
+  readonly sessions: (id: string) => Call<ReadonlyArray<SessionSummary>>
   /** Returns how many there were. */
   readonly endSessions: (id: string) => Call<number>
+  readonly factors: (id: string) => Call<ReadonlyArray<SignInFactor>>
+  /** All accounts with their password hashes, by id. */
+  readonly exported: Stream.Stream<ExportedAccount, Unavailable>
   readonly removeFactor: (id: string, kind: FactorKind) => Call<void>
   /** A link that signs its owner in once, and its end. */
   readonly recoveryLink: (id: string) => Call<{ readonly link: string; readonly expiresAt: string }>
+  readonly first: FirstAdministrator
 }
 
 /**

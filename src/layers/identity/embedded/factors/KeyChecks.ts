@@ -32,7 +32,7 @@ const decodeCredential = Schema.decodeUnknownOption(
 /** Whether a text can be the id of a credential, at most 1023 bytes in base64url. */
 export const isKeyId = (text: string) => /^[\w-]{1,1364}$/.test(text)
 
-/** The id and user handle of a credential given as JSON text; undefined when it is none. Verifies nothing. */
+/** The id and user handle of a credential given as JSON text; undefined when the text is not a credential. Verifies nothing. */
 export const readCredential = (text: string) => {
   const { id, response } = Option.getOrElse(decodeCredential(text), () => ({ id: undefined, response: undefined }))
   if (id === undefined || !isKeyId(id)) return undefined

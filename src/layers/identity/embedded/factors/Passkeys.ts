@@ -31,7 +31,9 @@ export const makePasskeys = (
   flows: Flows,
   checks: KeyChecks,
   limits: Limits,
-  keys: EmbeddedKeys
+  keys: EmbeddedKeys,
+  /** The ids of the providers at which people can sign in. */
+  providers: ReadonlyArray<string>
 ) => {
   const passkeyRows = store.rows(PasskeyRow)
   const passkey = Effect.fnUntraced(function* (identityId: string, id: string) {
@@ -81,9 +83,10 @@ export const makePasskeys = (
         Effect.fnUntraced(function* ({ password_hash }) {
           const removed = yield* store.count(
             `delete from svc.identity_keys where identity_id = $1::text::uuid and id = $2 and passkey
-               and ($3::bool or 1 < (select count(*) from svc.identity_keys where identity_id = $1::text::uuid and passkey))
+               and ($3::bool or 1 < (select count(*) from svc.identity_keys where identity_id = $1::text::uuid and passkey)
+                 or exists (select from svc.identity_links where identity_id = $1::text::uuid and provider = any ($4::text[])))
              returning 1`,
-            [identity_id, id, password_hash !== null]
+            [identity_id, id, password_hash !== null, providers]
           )
           if (removed === 0) return yield* lastMethod
         })

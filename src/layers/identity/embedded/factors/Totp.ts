@@ -1,7 +1,7 @@
 import { Clock, Effect, Redacted, Schema } from "effect"
 import { Conflict, NotFound } from "../../../../domain/errors.ts"
 import { type Credential } from "../../../../domain/identity/Identity.ts"
-import { makeTotpSecret, totpStepOf } from "../../../../domain/identity/Totp.ts"
+import { makeTotpSecret, totpStepOf } from "../../../../domain/identity/SecondFactors.ts"
 import { type IdentitySeals } from "../../../../services/identity/Seals.ts"
 import { type Flows } from "../Flows.ts"
 import { flowExpired, wrongCode } from "../Refusals.ts"

@@ -42,7 +42,7 @@ export const parsePolicy = (text: string, bucket: string): ReadonlyArray<PolicyS
   const statements = Array.isArray(given) ? given : [given]
   if (given === undefined || statements.length === 0) throw malformed("Missing required field Statement")
   const ids = statements.flatMap((each: unknown) =>
-    // An empty one is none, as in S3.
+    // An empty one deletes the policy, as in S3.
     isJsonObject(each) && typeof each["Sid"] === "string" && each["Sid"] !== "" ? each["Sid"] : []
   )
   if (new Set(ids).size < ids.length) throw malformed("Statement IDs (SID) in a single policy must be unique.")

@@ -1,62 +1,44 @@
 import { Effect } from "effect"
-import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
-import { accountOf } from "../../domain/identity/Identity.ts"
-import { otpauthUri } from "../../domain/identity/SecondFactors.ts"
-import { Mfa } from "../../services/identity/Mfa.ts"
-import { type Session, Sessions } from "../../services/identity/Sessions.ts"
-import { IdentitySettings } from "../../services/identity/Settings.ts"
-import { SignIn } from "../../services/identity/SignIn.ts"
-import { type AccountCalls, Accounts } from "../../services/ports/identity/Accounts.ts"
-import { IdP } from "../../services/ports/IdP.ts"
-import { clearSessionCookies } from "../access/SessionCookies.ts"
-import { accountPage, codesPage, newKeyPage, totpPage } from "../pages/accounts/AccountPage.ts"
-import { codePage } from "../pages/accounts/MailPages.ts"
-import { type Fault } from "../pages/accounts/SignInPages.ts"
-import { field, makeVisits, toPage, type Visit } from "../pages/accounts/Visit.ts"
-import { redirectTo, withFailurePage } from "../pages/Pages.ts"
-import { faultOf, isAboutForm } from "./SignInPages.ts"
-
-type Response = HttpServerResponse.HttpServerResponse
+import { HttpRouter, HttpServerRequest } from "effect/http"
+import { type ClientError, InvalidRequest } from "../../../domain/errors.ts"
+import { accountOf } from "../../../domain/identity/Identity.ts"
+import { otpauthUri } from "../../../domain/identity/SecondFactors.ts"
+import { English } from "../../../domain/language/English.ts"
+import { Mfa } from "../../../services/identity/Mfa.ts"
+import { type Session, Sessions } from "../../../services/identity/Sessions.ts"
+import { IdentitySettings } from "../../../services/identity/Settings.ts"
+import { SignIn } from "../../../services/identity/SignIn.ts"
+import { type AccountCalls } from "../../../services/ports/identity/Accounts.ts"
+import { IdP } from "../../../services/ports/IdP.ts"
+import { takeProviderSecret } from "../../access/ProviderCookie.ts"
+import { clearSessionCookies } from "../../access/SessionCookies.ts"
+import { accountPage, codesPage, newKeyPage, totpPage } from "../../pages/accounts/AccountPage.ts"
+import { codePage } from "../../pages/accounts/MailPages.ts"
+import { type Fault } from "../../pages/accounts/SignInPages.ts"
+import { field, toPage, type Visit } from "../../pages/accounts/Visit.ts"
+import { redirectPage } from "../../pages/Pages.ts"
+import { faultOf, isAboutForm, makePages, orSignIn, type Response } from "./Visits.ts"
 
 /** `/auth/account` and `/auth/keys`: what people change about their accounts. */
-export const AccountPageRoutes = HttpRouter.use(
+export const AccountRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const accounts = yield* Accounts
     const idp = yield* IdP
     const mfa = yield* Mfa
     const sessions = yield* Sessions
     const signIn = yield* SignIn
-    const visits = yield* makeVisits
+    const pages = yield* makePages(router)
     const { ownUrl } = yield* IdentitySettings
 
-    /** With the session of the browser; one that is missing or too old is sent to sign in, and returns. */
+    /** With the session of the browser, which signs in first if it must, and returns. */
     const on = <E extends ClientError, R>(
       method: "GET" | "POST",
       name: "account" | "keys",
       use: (visit: Visit, calls: AccountCalls) => Effect.Effect<Response, E, R>
     ) =>
-      router.add(
-        method,
-        `/auth/${name}`,
-        withFailurePage(
-          visits((visit) => {
-            const returnTo = `${visit.browser.baseUrl}/auth/account`
-            const returning = { ...visit, browser: { ...visit.browser, returnTo } }
-            return Effect.flatMap(accounts.calls, (calls) => use(returning, calls)).pipe(
-              Effect.catchIf(
-                (error: ClientError) => error.code === "UNAUTHENTICATED" || error._tag === "StepUpRequired",
-                (error) =>
-                  Effect.succeed(
-                    "redirect_to" in error && error.redirect_to !== null
-                      ? redirectTo({ redirectTo: error.redirect_to })
-                      : toPage(visit, `login?${new URLSearchParams({ return_to: returnTo })}`)
-                  )
-              )
-            )
-          })
-        )
-      )
+      pages.on(method, name, (visit, calls) => {
+        const returnTo = `${visit.browser.baseUrl}/auth/account`
+        return use({ ...visit, browser: { ...visit.browser, returnTo } }, calls).pipe(orSignIn(visit, returnTo))
+      })
 
     const show = (visit: Visit, calls: AccountCalls, fault?: Fault) =>
       Effect.map(
@@ -64,19 +46,26 @@ export const AccountPageRoutes = HttpRouter.use(
           Effect.all({
             factors: idp.factors(identity.id),
             passkeys: calls.passkeys(credential),
+            links: calls.providers.links(credential),
             sessions: idp.sessions(credential),
             // Not the cached one, which may be older than the change that this page shows.
             identity: idp.identity(identity.id)
           })
         ),
-        ({ value }) => accountPage(visit, value, fault)
+        ({ value }) => accountPage(visit, { ...value, providers: calls.providers.list }, fault)
       )
 
     const own = <A, E>(visit: Visit, use: (session: Session) => Effect.Effect<A, E>) =>
       Effect.map(sessions.withSession(visit.browser, use), ({ value }) => value)
 
     const actions: Readonly<
-      Record<string, (visit: Visit, calls: AccountCalls) => Effect.Effect<Response | void, ClientError>>
+      Record<
+        string,
+        (
+          visit: Visit,
+          calls: AccountCalls
+        ) => Effect.Effect<Response | void, ClientError, HttpServerRequest.HttpServerRequest>
+      >
     > = {
       email: (visit, calls) =>
         Effect.map(
@@ -96,7 +85,7 @@ export const AccountPageRoutes = HttpRouter.use(
               own(visit, ({ identity }) => {
                 const issuer = new URL(ownUrl).hostname
                 const uri = otpauthUri({ issuer, account: accountOf(identity), secret })
-                return Effect.succeed(totpPage(visit, { flowId, secret, uri }, faultOf(error)))
+                return Effect.succeed(totpPage(visit, { flowId, secret, uri }, faultOf(visit, error)))
               })
           )
         )
@@ -105,6 +94,20 @@ export const AccountPageRoutes = HttpRouter.use(
       codes: (visit) =>
         Effect.map(mfa.beginRecoveryCodes(visit.browser), ({ value }) => codesPage(visit, value.flow_id, value.codes)),
       "codes-confirm": (visit) => Effect.asVoid(mfa.confirmRecoveryCodes(visit.browser, field(visit, "flow", 100))),
+      link: (visit, calls) =>
+        Effect.gen(function* () {
+          const provider = field(visit, "id", 30)
+          const { baseUrl, secure } = visit.browser
+          const browser = yield* takeProviderSecret(yield* HttpServerRequest.HttpServerRequest, secure)
+          const callback = `${baseUrl}/auth/callback/${provider}`
+          const returnTo = `${baseUrl}/auth/account`
+          const url = yield* own(visit, ({ credential }) =>
+            calls.providers.begin({ provider, callback, returnTo, browser, credential })
+          )
+          return redirectPage(url, visit.look.language)
+        }),
+      unlink: (visit, calls) =>
+        own(visit, ({ credential }) => calls.providers.unlink(credential, field(visit, "id", 30))),
       "key-remove": (visit) => Effect.asVoid(mfa.removeWebAuthn(visit.browser, field(visit, "id", 2048))),
       "passkey-remove": (visit, calls) =>
         own(visit, ({ credential }) => calls.removePasskey(credential, field(visit, "id", 2048))),
@@ -116,7 +119,7 @@ export const AccountPageRoutes = HttpRouter.use(
     const end = Effect.fnUntraced(function* (visit: Visit, calls: AccountCalls, action: "logout" | "delete") {
       if (action === "delete") {
         if (field(visit, "sure") !== "yes") {
-          return yield* new InvalidRequest({ error: "Select the box to delete the account" })
+          return yield* new InvalidRequest({ error: English.account.selectSure })
         }
         yield* own(visit, (session) =>
           Effect.andThen(calls.remove(session.credential), sessions.invalidate(session.credential))
@@ -141,7 +144,7 @@ export const AccountPageRoutes = HttpRouter.use(
         Effect.map((answer): Response => answer || toPage(visit, "account")),
         Effect.catchIf(
           (error: ClientError) => isAboutForm(error) && error.code !== "UNAUTHENTICATED",
-          (error) => show(visit, calls, faultOf(error))
+          (error) => show(visit, calls, faultOf(visit, error))
         )
       )
     })
@@ -173,7 +176,7 @@ export const AccountPageRoutes = HttpRouter.use(
         Effect.as(toPage(visit, "account")),
         Effect.catchIf(
           (error: ClientError) => isAboutForm(error) && error.code !== "UNAUTHENTICATED",
-          (error) => showKey(visit, calls, kind, faultOf(error))
+          (error) => showKey(visit, calls, kind, faultOf(visit, error))
         )
       )
     })

@@ -1,0 +1,47 @@
+import { type English } from "./English.ts"
+
+/** The languages of pages and e-mails, as `lang` and `ui_locales` write them. */
+export const languages = ["en", "de"] as const
+export type Language = (typeof languages)[number]
+
+type Texts<A> = { readonly [K in keyof A]: A[K] extends string ? string : Texts<A[K]> }
+
+/** All texts of a language. */
+export type Words = Texts<typeof English>
+
+const languageOf = (tag: string): Language | undefined =>
+  languages.find((language) => language === tag.trim().split("-")[0]?.toLowerCase())
+
+/** The first language of ours in `ui_locales` of OpenID Connect: tags in order of preference, separated by spaces. */
+export const languageOfLocales = (locales: string): Language | undefined => {
+  for (const tag of locales.slice(0, 200).split(" ")) {
+    const language = languageOf(tag)
+    if (language !== undefined) return language
+  }
+  return undefined
+}
+
+/** The language of ours that a browser prefers (RFC 9110 12.5.4), else English. */
+export const acceptedLanguage = (header: string | undefined): Language => {
+  const given = (header ?? "")
+    .slice(0, 500)
+    .split(",")
+    .flatMap((part, index) => {
+      const [tag = "", ...parameters] = part.split(";")
+      const language = languageOf(tag)
+      const quality = parameters
+        .map((one) => /^\s*q=([01](?:\.\d{0,3})?)\s*$/.exec(one)?.[1])
+        .find((q) => q !== undefined)
+      return language === undefined ? [] : [{ language, quality: Number(quality ?? 1), index }]
+    })
+  const [best] = given
+    .filter(({ quality }) => quality > 0)
+    .toSorted((a, b) => b.quality - a.quality || a.index - b.index)
+  return best?.language ?? "en"
+}
+
+/** A text with its `{names}` replaced. */
+export const filled = (text: string, values: Readonly<Record<string, string>>): string =>
+  text.replaceAll(/\{(\w+)\}/g, (whole, name: string) =>
+    Object.hasOwn(values, name) ? (values[name] ?? whole) : whole
+  )

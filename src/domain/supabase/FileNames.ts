@@ -1,0 +1,39 @@
+import { InvalidRequest } from "../errors.ts"
+
+/** Characters of keys and, without the slash, of buckets, as Supabase has them. */
+const keyCharacters = /^[\w/!\-.*'() &$@=;:+,?]+$/
+const bucketCharacters = /^[\w!\-.*'() &$@=;:+,?]{1,100}$/
+const maxKey = 900
+
+export const invalidBucket = new InvalidRequest({ error: "Bucket name invalid", code: "InvalidBucketName" })
+
+export const isBucketName = (name: string): boolean => bucketCharacters.test(name) && name === name.trim()
+
+/** Whether a text may be an object's name: a path without empty segments, `.` and `..`. */
+export const isObjectName = (name: string): boolean =>
+  name.length <= maxKey &&
+  keyCharacters.test(name) &&
+  name.split("/").every((segment) => segment !== "" && segment !== "." && segment !== "..")
+
+export const invalidKey = (name: string) =>
+  new InvalidRequest({ error: `Invalid key: ${name.slice(0, 200)}`, code: "InvalidKey" })
+
+const units: Readonly<Record<string, number>> = { "": 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
+
+/** Bytes of a limit, as a number or such as `20mb`; undefined if it is neither. */
+export const bytesOf = (limit: number | string): number | undefined => {
+  if (typeof limit === "number") return Number.isSafeInteger(limit) && limit >= 0 ? limit : undefined
+  const [, digits, unit = ""] = /^(\d{1,12}) ?([kmg]?b)?$/i.exec(limit.trim()) ?? []
+  const bytes = Number(digits) * (units[unit.toLowerCase()] ?? 1)
+  return Number.isSafeInteger(bytes) ? bytes : undefined
+}
+
+/** Whether a media type is one of those, such as `image/*`, that a bucket accepts. */
+export const acceptsType = (allowed: ReadonlyArray<string> | null, type: string): boolean => {
+  if (allowed === null || allowed.length === 0) return true
+  const media = (type.split(";", 1)[0] ?? "").trim().toLowerCase()
+  return allowed.some((one) => {
+    const pattern = one.trim().toLowerCase()
+    return pattern === "*/*" || pattern === media || (pattern.endsWith("/*") && media.startsWith(pattern.slice(0, -1)))
+  })
+}

@@ -1,0 +1,34 @@
+import { Effect } from "effect"
+import { Cookies, HttpEffect, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { randomBytes } from "node:crypto"
+import { rawValue } from "./SessionCookies.ts"
+
+/** Binds sign-ins at other services to the browser that began them. */
+const name = "svc_provider"
+const minutes = 60
+
+/** The cookie's secret; "" without one. */
+export const providerSecretOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
+  const value = rawValue(headers["cookie"] ?? "", name) ?? ""
+  return /^[\w-]{43}$/.test(value) ? value : ""
+}
+
+/** The same; a browser without one gets one. Attempts in several tabs share it. */
+export const takeProviderSecret = (request: HttpServerRequest.HttpServerRequest, secure: boolean) => {
+  const value = providerSecretOf(request) || randomBytes(32).toString("base64url")
+  // Not only below /auth/callback: an attempt may be begun below /api.
+  const cookie = Cookies.makeCookieUnsafe(name, value, {
+    path: "/",
+    httpOnly: true,
+    // Sent when the provider redirects back, which is a navigation from another site.
+    sameSite: "lax",
+    maxAge: `${minutes} minutes`,
+    secure
+  })
+  return Effect.as(
+    HttpEffect.appendPreResponseHandler((_request, response) =>
+      Effect.succeed(HttpServerResponse.mergeCookies(response, Cookies.fromIterable([cookie])))
+    ),
+    value
+  )
+}

@@ -1,0 +1,70 @@
+import { type HttpServerResponse } from "effect/http"
+import { type ClientError } from "../../../domain/errors.ts"
+import { filled } from "../../../domain/language/Language.ts"
+import { type Link, type Provider } from "../../../services/ports/identity/Providers.ts"
+import { type Html, html, nameText, page } from "../Html.ts"
+import { accountForm, button, type Visit } from "./Visit.ts"
+
+/** Buttons that begin a sign-in elsewhere. `again`: the person is signed in, but not recently. */
+export const providerButtons = (visit: Visit, providers: ReadonlyArray<Provider>, again = false): Html | undefined =>
+  providers.length === 0
+    ? undefined
+    : accountForm(
+        visit,
+        "with",
+        html`${again ? html`<input type="hidden" name="again" value="yes" />` : undefined}
+          <div class="buttons">
+            ${providers.map(({ id, label }) => button(filled(visit.words.login.with, { name: label }), "provider", id, false))}
+          </div>`
+      )
+
+/** The section of the account page: what is linked, and what can be. */
+export const linkedAccounts = (
+  visit: Visit,
+  providers: ReadonlyArray<Provider>,
+  links: ReadonlyArray<Link>
+): Html | undefined => {
+  const others = providers.filter(({ id }) => !links.some((link) => link.id === id))
+  return providers.length === 0 && links.length === 0
+    ? undefined
+    : html`<h2>${visit.words.links.title}</h2>
+        <ul>
+          ${links.map(
+            ({ account, id, label }) =>
+              html`<li>
+                ${label} <span class="soft"><bdi>${nameText(account, 200)}</bdi></span>
+                ${accountForm(visit, "account", html`<input type="hidden" name="id" value="${id}" /> ${button(visit.words.links.unlink, "action", "unlink", false)}`)}
+              </li>`
+          )}
+          ${others.map(
+            ({ id, label }) =>
+              html`<li>
+                ${label}
+                ${accountForm(visit, "account", html`<input type="hidden" name="id" value="${id}" /> ${button(visit.words.links.link, "action", "link", false)}`)}
+              </li>`
+          )}
+        </ul>`
+}
+
+/** After a sign-in elsewhere that failed: why, and a way on. */
+export const providerFailurePage = (
+  visit: Visit,
+  name: string,
+  linking: boolean,
+  { code, error, status }: ClientError
+): HttpServerResponse.HttpServerResponse => {
+  const { common, provider, providerFailures } = visit.words
+  const known: Readonly<Record<string, string>> = providerFailures
+  const title = filled(linking ? provider.notLinked : provider.notSignedIn, { name })
+  return page(
+    title,
+    html`<h1>${title}</h1>
+      <p>${filled(Object.hasOwn(known, code) ? (known[code] ?? error) : error, { name })}</p>
+      <div class="buttons">
+        <a class="button main" href="${visit.browser.baseUrl}/auth/${linking ? "account" : `login${visit.query}`}"
+          >${linking ? common.toAccount : common.backToSignIn}</a
+        >
+      </div>`,
+    { ...visit.look, status }
+  )
+}

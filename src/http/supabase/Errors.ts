@@ -1,0 +1,136 @@
+import { HttpBody, HttpServerResponse } from "effect/http"
+import { type ClientError, InvalidRequest, NotFound, NotImplemented } from "../../domain/errors.ts"
+import { type SupabaseApi } from "./Prefix.ts"
+
+type Response = HttpServerResponse.HttpServerResponse
+
+/** The service's own error body, and what a handler added to it. */
+interface Fields {
+  readonly code: string
+  readonly error: string
+  readonly [name: string]: unknown
+}
+
+interface Shape {
+  readonly status?: number
+  readonly body: Readonly<Record<string, unknown>>
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Supabase refuses UPDATE and DELETE without WHERE by an extension of PostgreSQL, with this SQLSTATE. */
+const unfiltered = (fields: Fields, method: string) => {
+  const error = `${method === "DELETE" ? "DELETE" : "UPDATE"} requires a WHERE clause`
+  return { ...fields, error, code: "21000", message: error }
+}
+
+const rest = (fields: Fields, _status: number, method: string): Shape => {
+  if (fields.code === "FILTER_REQUIRED") return { body: unfiltered(fields, method) }
+  if (!fields.code.startsWith("JWT_")) return { body: fields }
+  const error = fields.code === "JWT_EXPIRED" ? "JWT expired" : fields.error
+  return { body: { ...fields, code: "PGRST301", error, message: error } }
+}
+
+/** `error` of storage's answers, where it is not the code. */
+const storageErrors: Readonly<Record<string, string>> = {
+  NoSuchBucket: "Bucket not found",
+  NoSuchKey: "not_found",
+  BucketAlreadyExists: "Duplicate",
+  KeyAlreadyExists: "Duplicate",
+  AccessDenied: "Unauthorized",
+  InvalidBucketName: "Invalid Input",
+  InvalidMimeType: "invalid_mime_type",
+  EntityTooLarge: "Payload too large",
+  InvalidRange: "invalid_range",
+  InvalidRequest: "Error"
+}
+
+/** Codes of the service as storage names them. */
+const storageCodes: Readonly<Record<string, string>> = {
+  INVALID_API_KEY: "AccessDenied",
+  INVALID_REQUEST: "InvalidRequest",
+  PAYLOAD_TOO_LARGE: "EntityTooLarge",
+  RATE_LIMITED: "SlowDown"
+}
+
+/** Storage answers 400 to whatever the caller may mend, and names the status in the body. */
+const storage = ({ code: given, error: message, request_id }: Fields, status: number): Shape => {
+  const denied = given.startsWith("JWT_") || status === 401
+  const code = denied ? "AccessDenied" : (storageCodes[given] ?? given)
+  const statusCode = String(denied ? 403 : status)
+  return {
+    status: (status >= 500 && status !== 501) || status === 429 ? status : 400,
+    body: { statusCode, error: storageErrors[code] ?? code, message, code, request_id }
+  }
+}
+
+const auth = ({ code, error, request_id }: Fields): Shape => ({
+  body: { code: code.toLowerCase(), error_code: code.toLowerCase(), message: error, msg: error, request_id },
+  // With this version clients read the code as a text.
+  headers: { "x-supabase-api-version": "2024-01-01" }
+})
+
+const plain = ({ code, error, request_id }: Fields): Shape => ({
+  body: { code, message: error, msg: error, error, request_id }
+})
+
+const shapes: Readonly<Record<SupabaseApi, (fields: Fields, status: number, method: string) => Shape>> = {
+  rest,
+  storage,
+  auth,
+  realtime: plain,
+  functions: (fields) => ({
+    ...plain(fields),
+    // From this clients tell failures of the server from those of a function.
+    headers: fields.code.startsWith("FUNCTIONS_") ? { "x-relay-error": "true" } : {}
+  }),
+  graphql: (fields) => ({ body: { ...plain(fields).body, errors: [{ message: fields.error }] } })
+}
+
+/** An error response of the service in the form that an API's clients read. */
+export const shaped = (api: SupabaseApi, response: Response, method: string): Response => {
+  const { body: sent, headers: given } = response
+  if (sent._tag !== "Uint8Array" || given["content-type"]?.startsWith("application/json") !== true) return response
+  const fields = JSON.parse(Buffer.from(sent.body).toString("utf8")) as Fields
+  const { body, headers = {}, status = response.status } = shapes[api](fields, response.status, method)
+  const text = HttpBody.text(JSON.stringify(body), "application/json")
+  return HttpServerResponse.setHeaders(
+    HttpServerResponse.setBody(HttpServerResponse.setStatus(response, status), text),
+    {
+      ...headers,
+      "content-length": String(text.contentLength)
+    }
+  )
+}
+
+const unserved: Readonly<Record<Exclude<SupabaseApi, "rest">, readonly [code: string, error: string, hint: string]>> = {
+  auth: [
+    "NOT_FOUND",
+    "This server does not serve the sign-in API of Supabase",
+    "Sign in at /api/auth (docs/identity.md), or give createClient an accessToken"
+  ],
+  storage: ["FeatureNotEnabled", "This server does not serve this part of the storage API", "See docs/supabase.md"],
+  realtime: [
+    "NOT_FOUND",
+    "This server does not serve channels",
+    "Changes are at the WebSocket /realtime (docs/realtime.md)"
+  ],
+  functions: ["NOT_FOUND", "Requested function was not found", "Set SVC_FUNCTIONS_URL to the server of the functions"],
+  graphql: ["NOT_FOUND", "This server does not serve GraphQL", "Use /rest/v1"]
+}
+
+const isDecodable = (path: string) => {
+  try {
+    return decodeURIComponent(path) !== ""
+  } catch {
+    return false
+  }
+}
+
+/** The refusal of a path that no route serves. */
+export const notServed = (api: Exclude<SupabaseApi, "rest">, path: string): ClientError => {
+  // The router finds no route for a path that it can't decode.
+  if (!isDecodable(path)) return new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" })
+  const [code, error, hint] = unserved[api]
+  // Clients of auth retry what has status 501.
+  return api === "storage" ? new NotImplemented({ error, code, hint }) : new NotFound({ error, code, hint })
+}

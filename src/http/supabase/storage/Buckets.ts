@@ -1,0 +1,122 @@
+import { Effect, Schema } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { InvalidRequest } from "../../../domain/errors.ts"
+import { bytesOf, invalidBucket, isBucketName } from "../../../domain/supabase/FileNames.ts"
+import { type BucketChange, FileBuckets } from "../../../services/supabase/FileBuckets.ts"
+import { Files } from "../../../services/supabase/Files.ts"
+import { SupabaseSettings } from "../../../services/supabase/Settings.ts"
+import { jsonAnswer } from "../../wire/Body.ts"
+import { queryOf } from "../../wire/Paths.ts"
+import { makeAccess } from "./Access.ts"
+import { payloadOf, restOf } from "./Requests.ts"
+
+const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+const change = {
+  public: optional(Schema.Boolean),
+  file_size_limit: optional(Schema.Union([Schema.Number, Schema.String])),
+  allowed_mime_types: optional(
+    Schema.Array(Schema.String.check(Schema.isMaxLength(200))).check(Schema.isMaxLength(200))
+  )
+}
+const New = Schema.Struct({ name: Schema.String, id: optional(Schema.String), ...change })
+const Changed = Schema.Struct(change)
+const newOf = payloadOf(New)
+const changedOf = payloadOf(Changed)
+
+const invalidLimit = new InvalidRequest({
+  error: "body file_size_limit must be a number of bytes, or a text such as 20mb",
+  code: "InvalidRequest"
+})
+
+const changeOf = (given: typeof Changed.Type) =>
+  Effect.gen(function* () {
+    const { allowed_mime_types: types, file_size_limit: limit } = given
+    const bytes = limit == null ? limit : bytesOf(limit)
+    if (limit != null && bytes === undefined) return yield* invalidLimit
+    return {
+      public: given.public ?? undefined,
+      file_size_limit: bytes,
+      allowed_mime_types: types
+    } satisfies BucketChange
+  })
+
+const columns = ["id", "name", "created_at", "updated_at"] as const
+
+/** A whole number of the query, within limits. */
+const numberOf = (query: URLSearchParams, name: string, otherwise: number, most: number) => {
+  const text = query.get(name)
+  const value = text !== null && /^\d{1,9}$/.test(text) ? Number(text) : otherwise
+  return Math.min(value, most)
+}
+
+/** `/storage/v1/bucket`. */
+export const FileBucketsRoutes = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    if (!(yield* SupabaseSettings).enabled) return
+    const buckets = yield* FileBuckets
+    const files = yield* Files
+    const access = yield* makeAccess
+    const idOf = (request: Parameters<typeof restOf>[0]) => restOf(request, "/bucket")
+
+    const list = Effect.gen(function* () {
+      const request = yield* access.request
+      const actor = yield* access.enter(request)
+      const query = new URLSearchParams(queryOf(request.url))
+      const column = columns.find((one) => one === query.get("sortColumn")) ?? "name"
+      return jsonAnswer(
+        yield* buckets.list(actor, {
+          limit: numberOf(query, "limit", 1000, 1000),
+          offset: numberOf(query, "offset", 0, 1_000_000),
+          search: query.get("search") ?? "",
+          column,
+          descending: query.get("sortOrder") === "desc"
+        })
+      )
+    })
+
+    const create = Effect.gen(function* () {
+      const request = yield* access.request
+      const actor = yield* access.enter(request)
+      const given = yield* newOf(request)
+      const id = given.id ?? given.name
+      if (!isBucketName(id) || given.name !== id) return yield* invalidBucket
+      yield* buckets.create(actor, id, yield* changeOf(given))
+      return HttpServerResponse.jsonUnsafe({ name: id })
+    })
+
+    const get = Effect.gen(function* () {
+      const request = yield* access.request
+      return HttpServerResponse.jsonUnsafe(yield* buckets.get(yield* access.enter(request), yield* idOf(request)))
+    })
+
+    const update = Effect.gen(function* () {
+      const request = yield* access.request
+      const actor = yield* access.enter(request)
+      yield* buckets.update(actor, yield* idOf(request), yield* changeOf(yield* changedOf(request)))
+      return HttpServerResponse.jsonUnsafe({ message: "Successfully updated" })
+    })
+
+    const remove = Effect.gen(function* () {
+      const request = yield* access.request
+      yield* buckets.remove(yield* access.enter(request), yield* idOf(request))
+      return HttpServerResponse.jsonUnsafe({ message: "Successfully deleted" })
+    })
+
+    const empty = Effect.gen(function* () {
+      const request = yield* access.request
+      const actor = yield* access.enter(request)
+      yield* files.empty(actor, (yield* idOf(request)).replace(/\/empty$/, ""))
+      return HttpServerResponse.jsonUnsafe({
+        message: "Empty bucket has been queued. Completion may take up to an hour."
+      })
+    })
+
+    yield* router.add("GET", "/storage/v1/bucket", list)
+    yield* router.add("POST", "/storage/v1/bucket", create)
+    yield* router.add("GET", "/storage/v1/bucket/:id", get)
+    yield* router.add("PUT", "/storage/v1/bucket/:id", update)
+    yield* router.add("DELETE", "/storage/v1/bucket/:id", remove)
+    yield* router.add("POST", "/storage/v1/bucket/:id/empty", empty)
+  })
+)

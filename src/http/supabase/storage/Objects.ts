@@ -1,0 +1,245 @@
+import { Effect } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { NotFound, RequestTimeout } from "../../../domain/errors.ts"
+import { makeTurns } from "../../../services/access/Turns.ts"
+import { type Actor, serviceActor } from "../../../services/ports/Db.ts"
+import { FileBuckets } from "../../../services/supabase/FileBuckets.ts"
+import { type FileRecord } from "../../../services/supabase/FileSql.ts"
+import { type FileName, Files, maxFileBytes } from "../../../services/supabase/Files.ts"
+import { SignedUrls } from "../../../services/supabase/SignedUrls.ts"
+import { SupabaseSettings } from "../../../services/supabase/Settings.ts"
+import { headersOf } from "../../access/Credentials.ts"
+import { withoutTimeLimit } from "../../rows/Body.ts"
+import { jsonAnswer } from "../../wire/Body.ts"
+import { queryOf } from "../../wire/Paths.ts"
+import { makeAccess, type Request } from "./Access.ts"
+import { fileResponse, noTransformations, sizeOf, textOf } from "./Downloads.ts"
+import { listOf, moveOf, removeOf, signManyOf, signOf } from "./Payloads.ts"
+import { fileOf, restOf } from "./Requests.ts"
+import { withUpload } from "./Uploads.ts"
+
+/** How long a URL for an upload is valid, in seconds. */
+const uploadSeconds = 2 * 60 * 60
+/** Uploads and copies in progress: each holds up to 16 MiB, and may last as long as its client takes. */
+const uploads = { ofClient: 4, ofAll: 32 }
+/** An upload must arrive this fast, in bytes a second, after a minute. */
+const slowestRate = 16 * 1024
+const tooSlow = new RequestTimeout({ error: "The upload takes too long; 16 KiB a second are needed" })
+
+const notPublic = new NotFound({ error: "Bucket not found", code: "NoSuchBucket" })
+const noObject = new NotFound({ error: "Object not found", code: "NoSuchKey" })
+const unseen = "Either the object does not exist or you do not have access to it"
+
+const urlOf = ({ bucket, name }: FileName) => `${bucket}/${name}`
+const queryParameter = ({ url }: Request, name: string) => new URLSearchParams(queryOf(url)).get(name) ?? ""
+
+/** An object's description, as `info` returns it. */
+const infoOf = (record: FileRecord) => ({
+  id: record.id,
+  name: record.name,
+  version: record.version,
+  bucket_id: record.bucket_id,
+  size: sizeOf(record),
+  content_type: textOf(record, "mimetype", "application/octet-stream"),
+  cache_control: textOf(record, "cacheControl", "no-cache"),
+  etag: textOf(record, "eTag", ""),
+  metadata: record.user_metadata ?? {},
+  last_modified: textOf(record, "lastModified", record.updated_at ?? ""),
+  created_at: record.created_at
+})
+
+/** `/storage/v1/object`. */
+export const FilesRoutes = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    if (!(yield* SupabaseSettings).enabled) return
+    const buckets = yield* FileBuckets
+    const files = yield* Files
+    const urls = yield* SignedUrls
+    const turns = makeTurns(uploads)
+    const maxBytes = yield* Effect.orDie(maxFileBytes)
+    const access = yield* makeAccess
+
+    /** A route for callers with credentials. `prefix`: what stands before bucket and object. */
+    const forCaller = <A, E, R>(use: (request: Request, actor: Actor) => Effect.Effect<A, E, R>) =>
+      Effect.flatMap(access.request, (request) => Effect.flatMap(access.enter(request), (actor) => use(request, actor)))
+
+    const clientOf = (request: Request, { client }: Actor) => client ?? access.addressOf(request)
+
+    const uploaded = (request: Request, actor: Actor, file: FileName, upsert: boolean, checked: boolean) =>
+      Effect.gen(function* () {
+        yield* withoutTimeLimit(request)
+        const stored = withUpload(request, maxBytes, (described, bytes) =>
+          files.upload(actor, { ...file, ...described, upsert }, bytes, checked)
+        )
+        const millis = 60_000 + (maxBytes / slowestRate) * 1000
+        const inTime = Effect.timeoutOrElse(stored, { duration: millis, orElse: () => Effect.fail(tooSlow) })
+        const { id } = yield* turns.take(clientOf(request, actor), inTime)
+        return HttpServerResponse.jsonUnsafe({ Id: id, Key: urlOf(file) })
+      })
+
+    const upload = (upserts: (request: Request) => boolean) =>
+      forCaller((request, actor) =>
+        Effect.flatMap(fileOf(request, "/object"), (file) => uploaded(request, actor, file, upserts(request), false))
+      )
+    const asked = (request: Request) => headersOf(request)["x-upsert"] === "true"
+
+    const download = (prefix: string) =>
+      forCaller((request, actor) =>
+        Effect.flatMap(fileOf(request, prefix), (file) =>
+          Effect.flatMap(files.find(actor, file), (record) => fileResponse(request, record, files))
+        )
+      )
+
+    const publicFile = Effect.fnUntraced(function* (prefix: string) {
+      const request = yield* access.request
+      const file = yield* fileOf(request, prefix)
+      if (!(yield* buckets.find(file.bucket)).public) return yield* notPublic
+      return { request, record: yield* files.find(serviceActor, file) }
+    })
+
+    const info = (record: FileRecord) =>
+      HttpServerResponse.jsonUnsafe(infoOf(record), { headers: { etag: textOf(record, "eTag", '""') } })
+
+    const signed = (file: FileName, seconds: number, actor: Actor) =>
+      Effect.map(
+        urls.sign({ url: urlOf(file), scope: "download", sub: actor.sub, upsert: false }, seconds),
+        (token) => `/object/sign/${urlOf(file)}?token=${token}`
+      )
+
+    const sign = forCaller((request, actor) =>
+      Effect.gen(function* () {
+        const file = yield* fileOf(request, "/object/sign")
+        const { expiresIn, transform } = yield* signOf(request)
+        if (transform != null) return yield* noTransformations
+        yield* files.find(actor, file)
+        return HttpServerResponse.jsonUnsafe({ signedURL: yield* signed(file, expiresIn, actor) })
+      })
+    )
+
+    const signMany = forCaller((request, actor) =>
+      Effect.gen(function* () {
+        const bucket = yield* restOf(request, "/object/sign")
+        const { expiresIn, paths } = yield* signManyOf(request)
+        const all = yield* Effect.forEach(paths, (path) =>
+          files.find(actor, { bucket, name: path }).pipe(
+            Effect.flatMap(() => signed({ bucket, name: path }, expiresIn, actor)),
+            Effect.map((signedURL) => ({ error: null, path, signedURL })),
+            Effect.catchTag("NotFound", () => Effect.succeed({ error: unseen, path, signedURL: null }))
+          )
+        )
+        return HttpServerResponse.jsonUnsafe(all)
+      })
+    )
+
+    const bySignature = Effect.gen(function* () {
+      const request = yield* access.request
+      const file = yield* fileOf(request, "/object/sign")
+      const { until } = yield* urls.verify(queryParameter(request, "token"), urlOf(file), "download")
+      const expires = { expires: new Date(until).toUTCString() }
+      return yield* fileResponse(request, yield* files.find(serviceActor, file), files, expires)
+    })
+
+    const signUpload = forCaller((request, actor) =>
+      Effect.gen(function* () {
+        const file = yield* fileOf(request, "/object/upload/sign")
+        yield* buckets.find(file.bucket)
+        const upsert = asked(request)
+        yield* files.mayWrite(actor, file, upsert)
+        const url = urlOf(file)
+        const token = yield* urls.sign({ url, scope: "upload", sub: actor.sub, upsert }, uploadSeconds)
+        return HttpServerResponse.jsonUnsafe({ url: `/object/upload/sign/${url}?token=${token}`, token })
+      })
+    )
+
+    const uploadBySignature = Effect.gen(function* () {
+      const request = yield* access.request
+      const file = yield* fileOf(request, "/object/upload/sign")
+      const { sub, upsert } = yield* urls.verify(queryParameter(request, "token"), urlOf(file), "upload")
+      return yield* uploaded(request, { ...serviceActor, sub, client: access.addressOf(request) }, file, upsert, true)
+    })
+
+    const list = forCaller((request, actor) =>
+      Effect.gen(function* () {
+        const bucket = yield* restOf(request, "/object/list")
+        const { limit = 100, offset = 0, prefix, search, sortBy } = yield* listOf(request)
+        const { column = "name", order = "asc" } = sortBy ?? {}
+        const listing = { prefix, search: search ?? "", limit, offset, column, descending: order === "desc" }
+        return jsonAnswer(yield* files.list(actor, bucket, listing))
+      })
+    )
+
+    const moved = (moves: boolean) =>
+      forCaller((request, actor) =>
+        Effect.gen(function* () {
+          const { bucketId: bucket, destinationBucket, destinationKey, sourceKey } = yield* moveOf(request)
+          const to = { bucket: destinationBucket ?? bucket, name: destinationKey }
+          const from = { bucket, name: sourceKey }
+          const written = moves ? files.move(actor, from, to) : files.copy(actor, from, to, asked(request))
+          const { id } = yield* turns.take(clientOf(request, actor), written)
+          return HttpServerResponse.jsonUnsafe({
+            ...(moves ? { message: "Successfully moved" } : {}),
+            Id: id,
+            Key: urlOf(to)
+          })
+        })
+      )
+
+    const removeMany = forCaller((request, actor) =>
+      Effect.gen(function* () {
+        const { prefixes } = yield* removeOf(request)
+        return HttpServerResponse.jsonUnsafe(yield* files.remove(actor, yield* restOf(request, "/object"), prefixes))
+      })
+    )
+
+    const removeOne = forCaller((request, actor) =>
+      Effect.gen(function* () {
+        const { bucket, name } = yield* fileOf(request, "/object")
+        const removed = yield* files.remove(actor, bucket, [name])
+        if (removed.length === 0) return yield* noObject
+        return HttpServerResponse.jsonUnsafe({ message: "Successfully deleted" })
+      })
+    )
+
+    const at = "/storage/v1/object"
+    const infoFor = (prefix: string) =>
+      forCaller((request, actor) =>
+        Effect.map(
+          Effect.flatMap(fileOf(request, prefix), (file) => files.find(actor, file)),
+          info
+        )
+      )
+    // The router's wildcard includes the path without it.
+    const byPath = <A, E, R>(prefix: string, bucket: Effect.Effect<A, E, R>, object: Effect.Effect<A, E, R>) =>
+      Effect.flatMap(access.request, (request) =>
+        Effect.flatMap(restOf(request, prefix), (path) => (path.includes("/") ? object : bucket))
+      )
+    yield* router.add("POST", `${at}/list/:bucket`, list)
+    yield* router.add("POST", `${at}/move`, moved(true))
+    yield* router.add("POST", `${at}/copy`, moved(false))
+    yield* router.add("POST", `${at}/sign/:bucket/*`, byPath("/object/sign", signMany, sign))
+    yield* router.add("GET", `${at}/sign/:bucket/*`, bySignature)
+    yield* router.add("POST", `${at}/upload/sign/:bucket/*`, signUpload)
+    yield* router.add("PUT", `${at}/upload/sign/:bucket/*`, uploadBySignature)
+    yield* router.add("GET", `${at}/info/:bucket/*`, infoFor("/object/info"))
+    yield* router.add("GET", `${at}/info/authenticated/:bucket/*`, infoFor("/object/info/authenticated"))
+    yield* router.add(
+      "GET",
+      `${at}/info/public/:bucket/*`,
+      Effect.map(publicFile("/object/info/public"), ({ record }) => info(record))
+    )
+    yield* router.add(
+      "GET",
+      `${at}/public/:bucket/*`,
+      Effect.flatMap(publicFile("/object/public"), ({ record, request }) => fileResponse(request, record, files))
+    )
+    yield* router.add("GET", `${at}/authenticated/:bucket/*`, download("/object/authenticated"))
+    yield* router.add("GET", `${at}/:bucket/*`, download("/object"))
+    yield* router.add("POST", `${at}/:bucket/*`, upload(asked))
+    yield* router.add(
+      "PUT",
+      `${at}/:bucket/*`,
+      upload(() => true)
+    )
+    yield* router.add("DELETE", `${at}/:bucket/*`, byPath("/object", removeMany, removeOne))
+  })
+)

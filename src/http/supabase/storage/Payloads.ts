@@ -1,0 +1,39 @@
+import { Schema } from "effect"
+import { payloadOf } from "./Requests.ts"
+
+/** The longest time for which a URL is signed, in seconds. */
+const maxSeconds = 10 * 365 * 24 * 60 * 60
+
+const Name = Schema.String.check(Schema.isMaxLength(1024))
+const Seconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxSeconds }))
+export const signOf = payloadOf(Schema.Struct({ expiresIn: Seconds, transform: Schema.optionalKey(Schema.Unknown) }))
+export const signManyOf = payloadOf(
+  Schema.Struct({ expiresIn: Seconds, paths: Schema.Array(Name).check(Schema.isBetweenLength(1, 500)) })
+)
+export const listOf = payloadOf(
+  Schema.Struct({
+    prefix: Name,
+    limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))),
+    offset: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 }))),
+    search: Schema.optionalKey(Schema.NullOr(Name)),
+    sortBy: Schema.optionalKey(
+      Schema.NullOr(
+        Schema.Struct({
+          column: Schema.optionalKey(Schema.Literals(["name", "created_at", "updated_at", "last_accessed_at"])),
+          order: Schema.optionalKey(Schema.Literals(["asc", "desc"]))
+        })
+      )
+    )
+  })
+)
+export const moveOf = payloadOf(
+  Schema.Struct({
+    bucketId: Name,
+    sourceKey: Name,
+    destinationKey: Name,
+    destinationBucket: Schema.optionalKey(Schema.NullOr(Name))
+  })
+)
+export const removeOf = payloadOf(
+  Schema.Struct({ prefixes: Schema.Array(Name).check(Schema.isBetweenLength(1, 1000)) })
+)

@@ -1,0 +1,105 @@
+import { Effect, Schema, Stream } from "effect"
+import { type HttpServerRequest, Multipart } from "effect/http"
+import { IncomingMessage } from "node:http"
+import { type ClientError, InvalidRequest, PayloadTooLarge, RequestTimeout } from "../../../domain/errors.ts"
+import { JsonObject } from "../../../domain/text/JsonObjectSchema.ts"
+import { type Upload } from "../../../services/supabase/Files.ts"
+import { headersOf } from "../../access/Credentials.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** What a request says about an object, besides its name. */
+export type Described = Pick<Upload, "contentType" | "cacheControl" | "userMetadata">
+
+export type Bytes = Stream.Stream<Uint8Array, ClientError>
+
+const decodeMetadata = Schema.decodeUnknownEffect(Schema.fromJsonString(JsonObject))
+const invalidMetadata = new InvalidRequest({ error: "The metadata is not a JSON object", code: "InvalidRequest" })
+const metadataOf = (text: string | undefined) =>
+  text === undefined || text === "" ? Effect.undefined : Effect.mapError(decodeMetadata(text), () => invalidMetadata)
+
+const octets = "application/octet-stream"
+const broken = new InvalidRequest({ error: "The body ended early", code: "InvalidRequest" })
+const noFile = new InvalidRequest({ error: "The form has no file", code: "InvalidRequest" })
+const badForm = new InvalidRequest({ error: "The form is malformed", code: "InvalidRequest" })
+const tooLarge = new PayloadTooLarge({ error: "The object exceeded the maximum allowed size", code: "EntityTooLarge" })
+const stalled = new RequestTimeout({ error: "The body stopped arriving" })
+
+/** After this time without a byte, in ms, a client is disconnected. */
+const stallMillis = 30_000
+
+/** Seconds in a form, a whole header elsewhere. */
+const cacheControlOf = (text: string | undefined) =>
+  text === undefined || text === "" ? "no-cache" : /^\d{1,10}$/.test(text) ? `max-age=${text}` : text.slice(0, 200)
+
+/** What may stand in a header that is sent to every reader. */
+const safe = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, "").slice(0, 200)
+
+const raw = Effect.fnUntraced(function* (request: Request) {
+  const headers = headersOf(request)
+  const encoded = headers["x-metadata"]
+  const userMetadata = yield* metadataOf(encoded && Buffer.from(encoded, "base64").toString("utf8"))
+  const described = {
+    contentType: safe(headers["content-type"] ?? octets),
+    cacheControl: safe(cacheControlOf(headers["cache-control"])),
+    userMetadata
+  }
+  return { described, bytes: Stream.mapError(request.stream, (): ClientError => broken) }
+})
+
+/** The parts before the file describe it. The file is read as it arrives. */
+const form = <A>(
+  request: Request,
+  limit: number,
+  use: (described: Described, bytes: Bytes) => Effect.Effect<A, ClientError>
+): Effect.Effect<A, ClientError> => {
+  const fields = new Map<string, string>()
+  let result: { readonly value: A } | undefined
+  const parts = Stream.runForEach(request.multipartStream, (part) => {
+    if (part._tag === "Field") return Effect.sync(() => void fields.set(part.key, part.value))
+    if (result !== undefined) return Effect.fail(badForm)
+    return Effect.gen(function* () {
+      const userMetadata = yield* metadataOf(fields.get("metadata"))
+      const described = {
+        contentType: safe(part.contentType === "" ? octets : part.contentType),
+        cacheControl: safe(cacheControlOf(fields.get("cacheControl"))),
+        userMetadata
+      }
+      const bytes = Stream.mapError(part.content, (error): ClientError => asFormError(error))
+      result = { value: yield* use(described, bytes) }
+    })
+  })
+  return parts.pipe(
+    Effect.mapError((error) => (error._tag === "MultipartError" ? asFormError(error) : error)),
+    Effect.flatMap(() => (result === undefined ? Effect.fail(noFile) : Effect.succeed(result.value))),
+    Effect.provide(
+      Multipart.limitsServices({
+        maxParts: 20,
+        maxFieldSize: 64 * 1024,
+        maxTotalSize: limit + 256 * 1024,
+        // A file may have any type, JSON as well.
+        fieldMimeTypes: []
+      })
+    )
+  )
+}
+
+const asFormError = ({ reason }: Multipart.MultipartError): ClientError =>
+  reason._tag === "FileTooLarge" || reason._tag === "BodyTooLarge" ? tooLarge : badForm
+
+/** Reads an upload: a form with one file, or the bytes themselves. `limit` in bytes. */
+export const withUpload = <A>(
+  request: Request,
+  limit: number,
+  use: (described: Described, bytes: Bytes) => Effect.Effect<A, ClientError>
+): Effect.Effect<A, ClientError> => {
+  const headers = headersOf(request)
+  if (!(request.source instanceof IncomingMessage)) return Effect.fail(broken)
+  const isForm = /^multipart\/form-data *;/i.test(headers["content-type"] ?? "")
+  if (Number(headers["content-length"] ?? 0) > limit + (isForm ? 256 * 1024 : 0)) return Effect.fail(tooLarge)
+  const inTime = (bytes: Bytes): Bytes =>
+    Stream.timeoutOrElse(bytes, { duration: stallMillis, orElse: () => Stream.fail(stalled) })
+  return isForm
+    ? form(request, limit, (described, bytes) => use(described, inTime(bytes)))
+    : Effect.flatMap(raw(request), ({ bytes, described }) => use(described, inTime(bytes)))
+}

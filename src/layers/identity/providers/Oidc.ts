@@ -1,0 +1,98 @@
+import { Clock, Effect, Redacted } from "effect"
+import type * as OpenIdClient from "openid-client"
+import { type ProviderProtocol } from "../../../services/ports/identity/Providers.ts"
+import { asking, boundedFetch, timeoutSeconds } from "./Requests.ts"
+import { type ProviderSettings } from "./Settings.ts"
+
+/** How long what discovery has found is used, in ms. */
+const rememberMillis = 3_600_000
+
+/** The library, loaded with the first sign-in. */
+export const library = () => import("openid-client")
+
+/** How the client shows its secret: as the provider supports it. */
+export const authenticationOf = (client: typeof OpenIdClient, secret: Redacted.Redacted | undefined) => {
+  if (secret === undefined) return client.None()
+  const [post, basic] = [
+    client.ClientSecretPost(Redacted.value(secret)),
+    client.ClientSecretBasic(Redacted.value(secret))
+  ]
+  const authenticate: OpenIdClient.ClientAuth = (server, ...rest) => {
+    // Without a list, the default of OpenID Connect Discovery holds.
+    const supported = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"]
+    return (supported.includes("client_secret_basic") ? basic : post)(server, ...rest)
+  }
+  return authenticate
+}
+
+const textOf = (value: unknown, maxLength: number) =>
+  typeof value === "string" && value !== "" && value.length <= maxLength ? value : undefined
+
+/** A provider of OpenID Connect, found by its issuer. */
+export const makeOidc = ({ clientId, clientSecret, id, issuer, label, scopes }: ProviderSettings): ProviderProtocol => {
+  let found: { readonly config: OpenIdClient.Configuration; readonly until: number } | undefined
+
+  const configured = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    if (found !== undefined && found.until > now) return found.config
+    const config = yield* asking(label, async () => {
+      const client = await library()
+      const insecure = issuer.protocol === "http:" ? [client.allowInsecureRequests] : []
+      return client.discovery(issuer, clientId, undefined, authenticationOf(client, clientSecret), {
+        [client.customFetch]: boundedFetch,
+        timeout: timeoutSeconds,
+        // The ID token's signature is verified too, although it comes over TLS.
+        execute: [client.enableNonRepudiationChecks, ...insecure]
+      })
+    })
+    found = { config, until: now + rememberMillis }
+    return config
+  })
+
+  return {
+    id,
+    label,
+    start: ({ again, callback, nonce, state, verifier }) =>
+      Effect.flatMap(configured, (config) =>
+        asking(label, async () => {
+          const client = await library()
+          return client.buildAuthorizationUrl(config, {
+            redirect_uri: callback,
+            scope: scopes.join(" "),
+            state,
+            nonce,
+            code_challenge: await client.calculatePKCECodeChallenge(verifier),
+            code_challenge_method: "S256",
+            ...(again ? { max_age: "0" } : {})
+          }).href
+        })
+      ),
+    finish: ({ callback, nonce, state, verifier }, query) =>
+      Effect.flatMap(configured, (config) =>
+        asking(label, async () => {
+          const client = await library()
+          const tokens = await client.authorizationCodeGrant(config, new URL(`${callback}?${query}`), {
+            pkceCodeVerifier: verifier,
+            expectedState: state,
+            expectedNonce: nonce,
+            idTokenExpected: true
+          })
+          const claims = tokens.claims()!
+          // Many providers put addresses and names into userinfo only.
+          const known =
+            claims["email"] === undefined && config.serverMetadata().userinfo_endpoint !== undefined
+              ? { ...(await client.fetchUserInfo(config, tokens.access_token, claims.sub)), ...claims }
+              : claims
+          const email = textOf(known["email"], 320)
+          return {
+            issuer: claims.iss,
+            subject: claims.sub,
+            email,
+            verified: known["email_verified"] === true,
+            name: textOf(known["name"], 200),
+            account: email ?? textOf(known["preferred_username"], 200) ?? claims.sub.slice(0, 200)
+          }
+        })
+      )
+  }
+}

@@ -1,0 +1,40 @@
+import { Effect } from "effect"
+import { BadGateway } from "../../../domain/errors.ts"
+
+/** How long a provider may take to answer one request, in s. */
+export const timeoutSeconds = 8
+/** The size of a response, in bytes. */
+const maxBytes = 512 * 1024
+
+/** fetch for providers: a response that is too long is an error, not memory. */
+export const boundedFetch = async (address: string, options: object): Promise<Response> => {
+  const response = await fetch(address, options as RequestInit)
+  const parts: Array<Uint8Array> = []
+  let size = 0
+  for await (const part of response.body ?? []) {
+    size += part.length
+    if (size > maxBytes) throw new Error(`The response exceeds ${maxBytes} bytes`)
+    parts.push(part)
+  }
+  const { headers, status, statusText } = response
+  const bare = status === 204 || status === 205 || status === 304
+  return new Response(bare ? null : Buffer.concat(parts), { status, statusText, headers })
+}
+
+/** The reason of a failure in one line, without what the other side wrote: that may contain codes and tokens. */
+const reasonOf = (cause: unknown): string => {
+  if (!(cause instanceof Error)) return "unknown"
+  const { cause: inner, code, name, error } = cause as Error & { readonly code?: unknown; readonly error?: unknown }
+  const own = [name, code, error].filter((part) => typeof part === "string" && /^[\w.-]{1,60}$/.test(part)).join(" ")
+  const below = inner instanceof Error ? `, ${reasonOf(inner)}` : ""
+  return own + below
+}
+
+/** Asks a provider; what goes wrong is logged, and 502 for the caller. */
+export const asking = <A>(label: string, ask: () => Promise<A>): Effect.Effect<A, BadGateway> =>
+  Effect.tryPromise(ask).pipe(
+    Effect.tapError(({ cause }) => Effect.logWarning(`Failed to sign a user in with ${label}: ${reasonOf(cause)}`)),
+    Effect.mapError(
+      () => new BadGateway({ error: `${label} does not respond as expected; retry later`, code: "PROVIDER_FAILED" })
+    )
+  )

@@ -1,0 +1,57 @@
+import { PgMigrator } from "@effect/sql-pg"
+import { Effect } from "effect"
+import { type SqlClient } from "effect/sql"
+import { quoteName } from "../../../domain/sql/Names.ts"
+import { addAuthHelpers } from "../AuthHelpers.ts"
+import { accounts } from "./0002_accounts.ts"
+import { broadcasts } from "./0004_broadcasts.ts"
+import { extensions } from "./0001_extensions.ts"
+import { files } from "./0003_files.ts"
+import { supabaseRoles } from "./Roles.ts"
+
+/**
+ * What the SQL of a Supabase project refers to. Nothing that a database has already, such as one that was restored from
+ * Supabase, is changed: each step creates only what is missing. The SQL of a released step must never change.
+ */
+const steps = {
+  "0001_extensions": extensions,
+  "0002_accounts": accounts,
+  "0003_files": files,
+  "0004_broadcasts": broadcasts
+}
+
+const schemas = ["auth", "extensions", "realtime", "storage"]
+const runSteps = PgMigrator.make({})
+
+/** Installs roles and schemas of Supabase. Part of the installation's transaction, so that replicas take turns. */
+export const installSupabase = (sql: SqlClient.SqlClient, serviceRole: string) =>
+  Effect.gen(function* () {
+    yield* supabaseRoles(sql)
+    const owner = quoteName(serviceRole)
+    for (const schema of schemas) {
+      const there = yield* sql`select from pg_namespace where nspname = ${schema}`
+      if (there.length === 0) yield* sql.unsafe(`create schema ${schema} authorization ${owner}`)
+    }
+    yield* addAuthHelpers(sql)
+    const ran = yield* runSteps({ loader: PgMigrator.fromRecord(steps), table: "svc.supabase_migrations" })
+    if (ran.length > 0) yield* give(sql, serviceRole)
+  })
+
+/** Gives the tables to the role of service keys: only the owner of a table may add policies to it. */
+const give = (sql: SqlClient.SqlClient, serviceRole: string) =>
+  Effect.gen(function* () {
+    const owner = quoteName(serviceRole)
+    const own = yield* sql<{ kind: string; name: string }>`
+      select 'schema' as kind, quote_ident(nspname) as name from pg_namespace
+      where nspname = any(${schemas}::text[]) and nspowner = current_user::regrole and current_user <> ${serviceRole}
+      union all
+      select 'table', c.oid::regclass::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = any(${schemas}::text[]) and c.relkind = 'r' and c.relowner = current_user::regrole
+        and current_user <> ${serviceRole}`
+    for (const { kind, name } of own.filter((one) => one.kind === "schema")) {
+      yield* sql.unsafe(`grant all on ${kind} ${name} to ${owner}`)
+    }
+    for (const { kind, name } of own.filter((one) => one.kind === "table")) {
+      yield* sql.unsafe(`alter ${kind} ${name} owner to ${owner}`)
+    }
+  })

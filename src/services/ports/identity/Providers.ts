@@ -1,0 +1,46 @@
+import { type Effect } from "effect"
+import { type BadGateway } from "../../../domain/errors.ts"
+
+/** Another service at which people can sign in. */
+export interface Provider {
+  readonly id: string
+  readonly label: string
+}
+
+/** An account at a provider with which a person signs in. */
+export interface Link extends Provider {
+  /** How the provider calls the account. */
+  readonly account: string
+  readonly added_at: string
+  readonly last_used_at: string | null
+}
+
+/** What a provider says of the person who has signed in there. */
+export interface ProvidedPerson {
+  /** With `subject` the account; addresses and names may change and be reused. */
+  readonly issuer: string
+  readonly subject: string
+  readonly email: string | undefined
+  /** Whether the provider has verified that address. */
+  readonly verified: boolean
+  readonly name: string | undefined
+  /** How people know the account. */
+  readonly account: string
+}
+
+/** One attempt to sign in at a provider. */
+interface ProviderAttempt {
+  readonly state: string
+  /** The URL to which the provider returns. */
+  readonly callback: string
+  readonly verifier: string
+  readonly nonce: string
+}
+
+/** A provider, reached over its protocol. */
+export interface ProviderProtocol extends Provider {
+  /** Where the browser continues. `again`: the person is to prove that it is them, even if they are signed in there. */
+  readonly start: (attempt: ProviderAttempt & { readonly again: boolean }) => Effect.Effect<string, BadGateway>
+  /** Who has signed in. `query`: the one with which the browser came back. */
+  readonly finish: (attempt: ProviderAttempt, query: URLSearchParams) => Effect.Effect<ProvidedPerson, BadGateway>
+}

@@ -17,8 +17,8 @@ const help = `npm run check:isolation -- [options]
   --concurrency N   requests at once (default ${defaults.concurrency})
   --poisons a,b     groups of poisons: ${poisonGroups.join(", ")}; or none (default: all)
   --mix all|writes  what the callers do (default ${defaults.mix})
-  --ddl MS          between changes of tables, policies and functions; 0: none (default ${defaults.ddlEvery})
-  --kills MS        between ends of a session or statement from outside; 0: none (default ${defaults.killEvery})
+  --ddl N           answers between changes of tables, policies and functions; 0: none (default ${defaults.ddlEvery})
+  --kills N         answers between ends of a session or statement from outside; 0: none (default ${defaults.killEvery})
   --hang-ups SHARE  of requests whose client hangs up (default ${defaults.hangUps})
   --stop-after N    findings (default: never)
   --entry FILE      the service's program (default dist/main.mjs)`

@@ -104,7 +104,7 @@ export class Requests {
       [2 * writes, this.hot],
       [5 * writes, this.remove],
       [2, this.addNote],
-      [this.groups.length === 0 ? 0 : 8, this.poison]
+      [this.groups.length === 0 ? 0 : 5, this.poison]
     ])
     return make(caller)
   }

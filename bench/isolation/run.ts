@@ -16,9 +16,9 @@ export interface Options {
   readonly concurrency: number
   readonly groups: ReadonlyArray<PoisonGroup>
   readonly mix: Mix
-  /** ms between DDL statements; 0: none. */
+  /** Answers between DDL statements; 0: none. After each, the service reads the catalogue, which takes as long as a hundred answers. */
   readonly ddlEvery: number
-  /** ms between the end of a session or a statement from outside; 0: none. */
+  /** Answers between the end of a session or a statement from outside; 0: none. */
   readonly killEvery: number
   /** Share of the requests that may be hung up, and are. */
   readonly hangUps: number
@@ -35,8 +35,8 @@ export const defaults: Options = {
   concurrency: 48,
   groups: poisonGroups,
   mix: "all",
-  ddlEvery: 150,
-  killEvery: 1000,
+  ddlEvery: 100,
+  killEvery: 600,
   hangUps: 0.05,
   maxFindings: Infinity
 }
@@ -74,6 +74,8 @@ const connected = async (url: string) => {
 /** Statuses of requests whose session or statement was ended. */
 const ended = new Set([503, 504, 500])
 const excuseMillis = 500
+/** Answers between the times when a row of `hot_write` is held. */
+const holdEvery = 75
 
 /**
  * Hundreds of callers at once, some of which poison their sessions in every way that PostgreSQL offers, while tables and
@@ -159,11 +161,13 @@ export const runIsolation = async (target: Target, options: Options): Promise<Re
     }
   }
 
-  /** Repeats until the run is done. */
-  const every = async (millis: number, act: (turn: number) => Promise<void>) => {
-    if (millis === 0) return
-    for (let turn = 0; !done(); turn++) {
-      await sleep(millis)
+  /** Repeats after so many answers, until the run is done. By answers, not by time: a slow machine would do less between. */
+  const every = async (answers: number, act: (turn: number) => Promise<void>) => {
+    if (answers === 0) return
+    for (let turn = 0; ; turn++) {
+      const next = report.answers + answers
+      while (report.answers < next && !done()) await sleep(5)
+      if (done()) return
       await act(turn)
     }
   }
@@ -223,7 +227,7 @@ export const runIsolation = async (target: Target, options: Options): Promise<Re
     await Promise.all([
       ...Array.from({ length: options.concurrency }, loop),
       every(options.ddlEvery, change),
-      every(200, hold),
+      every(holdEvery, hold),
       every(options.killEvery, kill)
     ]).finally(() => {
       running = false

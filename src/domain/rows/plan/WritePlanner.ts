@@ -23,7 +23,7 @@ export interface WriteRequest {
 }
 
 /** A plan, undefined if there is nothing to do, and whether it runs no user-defined code, judging by names. */
-export interface PlannedWrite {
+interface PlannedWrite {
   readonly plan: WritePlan | undefined
   readonly clean: boolean
 }

@@ -218,7 +218,7 @@ const transactionSettings = (actor: Actor, { access, context, searchPath, timezo
   return { text: settingsText(names), params, prepare: true }
 }
 
-/** The few texts that occur: writing one anew for each request takes longer than finding its prepared statement. */
+/** The few texts that occur: writing one for each request takes longer than finding its prepared statement. */
 const settingsTexts = new Map<string, string>()
 
 /** `names`: of the settings, each with a space behind it. */

@@ -102,6 +102,8 @@ it("folders are opened, listed page by page, and deleted with everything in them
 it("a large file goes up in parts, and nothing of a cancelled one is left", async () => {
   const bucket = await makeBucket()
   const page = await openPage({ store: true })
+  // Twice 100 MB take their time beside another browser.
+  page.setDefaultTimeout(30_000)
   await page.goto(at(`/storage/${bucket}`))
   await page.getByRole("button", { name: "Allow this page" }).click()
   await page.getByRole("button", { name: "Allow this page" }).waitFor({ state: "detached" })

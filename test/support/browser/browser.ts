@@ -35,9 +35,14 @@ export const startChromium = async (program: string): Promise<Chromium> => {
   const child = spawn(program, [...options, `--user-data-dir=${profile}`, "--remote-debugging-port=0", "about:blank"], {
     // Without a locale it accepts only ASCII file names.
     env: { ...process.env, LC_ALL: "C.UTF-8" },
-    stdio: ["ignore", "ignore", "pipe"]
+    stdio: ["ignore", "ignore", "pipe"],
+    // In a process group of its own: the program may be a script that starts the browser.
+    detached: true
   })
-  const kill = () => child.kill("SIGKILL")
+  const kill = () => {
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+      process.kill(-child.pid, "SIGKILL")
+  }
   process.once("exit", kill)
   const stop = async () => {
     process.off("exit", kill)

@@ -16,18 +16,17 @@ const own = (signature: string, create: string) => `do $do$ begin
   end $do$`
 
 /** A failure is a warning, never an error: it must not fail the write that a trigger belongs to. */
-const send = (name: string, type: string) =>
-  own(
-    `realtime.${name}(${type}, text, text, boolean)`,
-    `create or replace function realtime.${name}(payload ${type}, event text, topic text, private boolean default true)
-     returns void language plpgsql set search_path = pg_catalog set timezone = 'UTC' as $$
-     begin
-       insert into realtime.messages (payload, event, topic, private, extension)
-         values (${type === "jsonb" ? "payload" : "jsonb_build_object('base64', encode(payload, 'base64'))"}, event, topic, private, 'broadcast');
-     exception when others then
-       raise warning 'realtime.${name}: the message to % was not sent: %', topic, sqlerrm;
-     end $$;`
-  )
+const send = own(
+  "realtime.send(jsonb, text, text, boolean)",
+  `create or replace function realtime.send(payload jsonb, event text, topic text, private boolean default true)
+   returns void language plpgsql set search_path = pg_catalog set timezone = 'UTC' as $$
+   begin
+     insert into realtime.messages (payload, event, topic, private, extension)
+       values (payload, event, topic, private, 'broadcast');
+   exception when others then
+     raise warning 'realtime.send: the message to % was not sent: %', topic, sqlerrm;
+   end $$;`
+)
 
 const tables = statements(
   `create unlogged table svc.channel_messages (
@@ -61,7 +60,7 @@ const functions = statements(
    exception when undefined_table or undefined_column then
      raise warning 'svc: realtime.messages is not as expected, so that the database cannot send to channels';
    end $do$`,
-  send("send", "jsonb"),
+  send,
   own(
     "realtime.broadcast_changes(text, text, text, text, text, record, record, text)",
     `create or replace function realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text,

@@ -53,8 +53,10 @@ import { ApiGate } from "./access/ApiGate.ts"
 import { layerAnyKeyOrSession, layerManagement, layerServiceRole } from "./access/Access.ts"
 import { ClientGate } from "./access/ClientGate.ts"
 import { KeyLimits } from "./access/KeyLimits.ts"
+import { BroadcastRoutes } from "./supabase/Broadcasts.ts"
 import { FunctionsProxyRoutes } from "./supabase/Functions.ts"
 import { SupabaseGate } from "./supabase/Gate.ts"
+import { ChannelSocket } from "./supabase/Realtime.ts"
 import { FileBucketsRoutes } from "./supabase/storage/Buckets.ts"
 import { FilesRoutes } from "./supabase/storage/Objects.ts"
 import { ResumableRoutes } from "./supabase/storage/Resumable.ts"
@@ -133,6 +135,8 @@ export const Routes = Layer.mergeAll(
   DocsRoutes,
   DashboardFilesRoutes,
   FunctionsProxyRoutes,
+  BroadcastRoutes,
+  ChannelSocket,
   FileBucketsRoutes,
   FilesRoutes,
   ResumableRoutes,

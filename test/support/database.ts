@@ -19,6 +19,7 @@ import { type Realtime } from "../../src/services/realtime/Realtime.ts"
 import { RealtimeSettings } from "../../src/services/realtime/Settings.ts"
 import { type RealtimeSubscriptions } from "../../src/services/realtime/Subscriptions.ts"
 import { type Rows } from "../../src/services/rows/Rows.ts"
+import { SupabaseSettings } from "../../src/services/supabase/Settings.ts"
 import { RowSettings } from "../../src/services/rows/Settings.ts"
 
 import * as access from "../../src/services/access/layer.ts"
@@ -143,7 +144,7 @@ export const layerDatabase = (options: DatabaseOptions): Layer.Layer<Database> =
   return Layer.mergeAll(rows.layer, schema.layer, realtime.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(catalogue.layer, access.layer)),
     Layer.provideMerge(postgres.layer),
-    Layer.provideMerge(Layer.mergeAll(RowSettings.layer, RealtimeSettings.layer)),
+    Layer.provideMerge(Layer.mergeAll(RowSettings.layer, RealtimeSettings.layer, SupabaseSettings.layer)),
     Layer.provide(address),
     Layer.provide(settings),
     Layer.provideMerge(outside),

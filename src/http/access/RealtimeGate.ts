@@ -54,6 +54,10 @@ export class RealtimeGate extends Context.Service<
       request: HttpServerRequest.HttpServerRequest,
       query: QueryCredentials
     ) => Effect.Effect<RealtimeCaller, ApiGateError>
+    /** Fails once what was verified no longer is, for changes of API keys. Never succeeds. */
+    readonly revoked: (
+      verified: Effect.Effect<unknown, Unauthorized | Unavailable>
+    ) => Effect.Effect<never, Unauthorized>
   }
 >()("svc/http/RealtimeGate") {
   static readonly layer = Layer.effect(
@@ -162,7 +166,7 @@ export class RealtimeGate extends Context.Service<
         return { role, client, until: exp === undefined ? until : Effect.raceFirst(until, expired(token, exp)) }
       })
 
-      return RealtimeGate.of({ enter })
+      return RealtimeGate.of({ enter, revoked })
     })
   )
 }

@@ -111,8 +111,8 @@ const unserved: Readonly<Record<Exclude<SupabaseApi, "rest">, readonly [code: st
   storage: ["FeatureNotEnabled", "This server does not serve this part of the storage API", "See docs/supabase.md"],
   realtime: [
     "NOT_FOUND",
-    "This server does not serve channels",
-    "Changes are at the WebSocket /realtime (docs/realtime.md)"
+    "There is no such route of the channels API",
+    "The WebSocket is /realtime/v1/websocket (docs/supabase.md)"
   ],
   functions: ["NOT_FOUND", "Requested function was not found", "Set SVC_FUNCTIONS_URL to the server of the functions"],
   graphql: ["NOT_FOUND", "This server does not serve GraphQL", "Use /rest/v1"]

@@ -48,7 +48,10 @@ const byTemplate = routeNamesOf([
   "/rest/v1/",
   "/rest/v1/{table}",
   "/rest/v1/rpc/{function}",
-  "/functions/v1/{function}"
+  "/functions/v1/{function}",
+  "/realtime/v1/websocket",
+  "/realtime/v1/api/broadcast",
+  "/realtime/v1/api/broadcast/{topic}/events/{event}"
 ])
 
 /** The name of a path's route, such as `/v1/db/{table}`. */

@@ -38,7 +38,7 @@ export const install = (options: InstallOptions, { lockMillis, millis } = lockLi
         const login = yield* authenticator(sql)
         for (const schema of options.schemas) yield* grants(sql, schema, options.serviceRole)
         yield* installAuthHelpers(sql, options.serviceRole)
-        if (options.supabase === true) yield* installSupabase(sql, options.serviceRole)
+        if (options.supabase === true) yield* installSupabase(sql, options.serviceRole, login.authenticator)
         yield* eventTriggers(sql)
         yield* restrictSignals(sql, options.serviceRole)
         return login

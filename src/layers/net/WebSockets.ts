@@ -1,14 +1,13 @@
 import * as NodeWS from "@effect/platform-node/NodeWS"
+import { type Inbound, inboundOf } from "../../services/realtime/Inbound.ts"
 
 /** What a client's socket may buffer, in bytes. The rest waits here, as texts that all clients share. */
 const outboundLimit = 1024 * 1024
 /** A client is too slow when more than this waits for it, in characters, or longer than this. */
 const waitingLimit = 16 * 1024 * 1024
 const waitingMillis = 2_000
-/** The largest frame a client may send, in bytes. Its messages are ignored. */
-const inboundLimit = 64 * 1024
-/** Messages that a client may send within so many ms. */
-const [inboundMessages, inboundMillis] = [100, 10_000]
+/** What a client may send whose messages are ignored. */
+const ignored: Inbound = { bytes: 64 * 1024, messages: 100, millis: 10_000 }
 const pingMillis = 30_000
 /** How long the client may take to confirm a close. */
 const closeMillis = 2_000
@@ -20,22 +19,23 @@ interface Internals {
 
 /**
  * A server-side WebSocket that pings every 30 s and terminates after two missed pongs, closes with 1013 when its client
- * reads too slowly, and bounds the wait for a close. Sending never blocks. Messages of the client are dropped here, and
- * too many of them close with 1008.
+ * reads too slowly, and bounds the wait for a close. Sending never blocks. Messages of the client are dropped here, unless
+ * its route receives them (`Inbound`), and too many of them close with 1008.
  *
  * A burst of events is more than a socket accepts in one turn of the event loop, however fast its client is, so what
  * exceeds its 1 MiB may wait for two seconds.
  */
 class GuardedSocket extends NodeWS.WebSocket {
   private missedPongs = 0
-  /** Texts not handed to the socket yet, from `next` on. */
-  private waiting: Array<string> = []
+  /** Messages not handed to the socket yet, from `next` on. */
+  private waiting: Array<string | Uint8Array> = []
   private next = 0
   private size = 0
   private slowTimer: NodeJS.Timeout | undefined
   /** Messages received since the time. */
   private received = 0
   private receivedSince = 0
+  private inbound: Inbound | undefined
 
   /** Called only by the server, with the arguments of `ws`. */
   constructor(...args: ReadonlyArray<unknown>) {
@@ -50,25 +50,37 @@ class GuardedSocket extends NodeWS.WebSocket {
     this.on("error", () => undefined)
   }
 
-  override emit(event: string | symbol, ...args: ReadonlyArray<unknown>): boolean {
-    if (event !== "message") return super.emit(event, ...args)
-    this.count()
-    return true
+  /** Called by the server once the handshake is done, with the connection. */
+  setSocket(socket: object, head: Buffer, options: object) {
+    this.inbound = inboundOf(socket)
+    const limits = this.inbound === undefined ? {} : { maxPayload: this.inbound.bytes }
+    const base = NodeWS.WebSocket.prototype as unknown as { readonly setSocket: (...args: Array<unknown>) => void }
+    base.setSocket.call(this, socket, head, { ...options, ...limits })
   }
 
-  private count() {
+  override emit(event: string | symbol, ...args: ReadonlyArray<unknown>): boolean {
+    if (event !== "message") return super.emit(event, ...args)
+    return this.count(this.inbound ?? ignored) && this.inbound !== undefined ? super.emit(event, ...args) : true
+  }
+
+  /** False if that was one message too many. */
+  private count({ messages, millis }: Inbound): boolean {
     const now = performance.now()
-    if (now - this.receivedSince > inboundMillis) {
+    if (now - this.receivedSince > millis) {
       this.received = 0
       this.receivedSince = now
     }
-    if (++this.received <= inboundMessages) return
-    this.close(1008, "Too many messages: clients of this feed only receive")
+    if (++this.received <= messages) return true
+    this.close(
+      1008,
+      this.inbound === undefined ? "Too many messages: clients of this feed only receive" : "Too many messages"
+    )
     // What else has arrived is not read, nor parsed; the connection ends after `closeMillis`.
     this.pause()
     const { _receiver: receiver } = this as unknown as Internals
     receiver._buffers.length = 0
     receiver._bufferedBytes = 0
+    return false
   }
 
   private beat() {
@@ -82,7 +94,8 @@ class GuardedSocket extends NodeWS.WebSocket {
 
   override send(data: Parameters<NodeWS.WebSocket["send"]>[0]) {
     if (this.readyState !== this.OPEN) return
-    if (typeof data !== "string" || (this.size === 0 && this.bufferedAmount <= outboundLimit)) {
+    const bounded = typeof data === "string" || data instanceof Uint8Array
+    if (!bounded || (this.size === 0 && this.bufferedAmount <= outboundLimit)) {
       // Faster without a callback, which is not needed while the socket is far from its limit.
       if (this.bufferedAmount <= outboundLimit / 2) super.send(data)
       else super.send(data, this.drain)
@@ -101,9 +114,9 @@ class GuardedSocket extends NodeWS.WebSocket {
 
   private readonly drain = () => {
     while (this.size > 0 && this.readyState === this.OPEN && this.bufferedAmount <= outboundLimit) {
-      const text = this.waiting[this.next++] ?? ""
-      this.size -= text.length
-      super.send(text, this.drain)
+      const message = this.waiting[this.next++] ?? ""
+      this.size -= message.length
+      super.send(message, this.drain)
     }
     if (this.size === 0) this.clear()
   }
@@ -119,7 +132,7 @@ class GuardedSocket extends NodeWS.WebSocket {
 
 /** Options of the HTTP server. A frame that is too large closes with 1009. Nothing is compressed. */
 export const webSocketOptions = {
-  maxPayload: inboundLimit,
+  maxPayload: ignored.bytes,
   closeTimeout: closeMillis,
   WebSocket: GuardedSocket
 }

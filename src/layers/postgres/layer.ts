@@ -1,11 +1,13 @@
 import { Layer } from "effect"
 import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
+import { layerCallerSql } from "./CallerSql.ts"
 import { DbSettings, layerDb, layerOwnTables } from "./Db.ts"
 import { layerListener } from "./Listener.ts"
 import { layerServerCheck } from "./ServerCheck.ts"
 
 /** The ports of PostgreSQL, on the server that `layers/install/layer.ts` chooses. */
-export const layer = layerDb.pipe(
+export const layer = layerCallerSql.pipe(
+  Layer.provideMerge(layerDb),
   Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener)),
   Layer.provide(layerServerCheck),
   // Before the server is asked: an invalid setting is reported at once.

@@ -32,6 +32,10 @@ export class Realtime extends Context.Service<
     readonly connect: (
       client: RealtimeClient
     ) => Effect.Effect<ReadonlyArray<string>, TooManyRequests | Unavailable, Scope.Scope>
+    /** Takes a place among the connected clients until the scope closes; fails as `connect` does. */
+    readonly takePlace: (client: string) => Effect.Effect<void, TooManyRequests | Unavailable, Scope.Scope>
+    /** Passes every event on until the scope closes; `missed` runs when some may have been missed. Neither may wait. */
+    readonly watch: (event: (event: EventText) => void, missed: () => void) => Effect.Effect<void, never, Scope.Scope>
     /** JSON texts, newest first; with `since` only later events, followed by a gap if some are missing. */
     readonly recent: (since?: number) => Effect.Effect<ReadonlyArray<string>>
     /** Empties the log, in every replica. */
@@ -58,6 +62,7 @@ export class Realtime extends Context.Service<
       const closing = yield* Latch.make(false)
       const log = new RealtimeLog()
       const joined = new Set<string>()
+      const watchers = new Set<{ readonly event: (event: EventText) => void; readonly missed: () => void }>()
 
       const channels = yield* listener.listen(ownChannel, "svc_ddl")
 
@@ -88,6 +93,7 @@ export class Realtime extends Context.Service<
           const since = log.newest
           log.missed(from)
           clients.sendGap(gapText(since, log.oldest))
+          for (const watcher of watchers) watcher.missed()
         })
 
       const notified = Effect.fnUntraced(function* (payload: string) {
@@ -101,6 +107,7 @@ export class Realtime extends Context.Service<
         const event = eventText(row, log.nextId(at))
         log.add(event)
         clients.sendEvent(event, readers)
+        for (const watcher of watchers) watcher.event(event)
         // In a burst, sockets are written and other work continues in between.
         yield* Effect.yieldNow
       })
@@ -136,22 +143,36 @@ export class Realtime extends Context.Service<
               (readers) => client.role !== "service_role" && readers[client.role]
             )
 
+      const takePlace = (client: string) =>
+        Effect.acquireRelease(
+          Effect.suspend((): Effect.Effect<void, TooManyRequests | Unavailable> => {
+            const place = places.enter(client, { all: maxClients, client: maxPerClient })
+            if (place === "full") return Effect.fail(tooMany(maxClients))
+            return place === "client" ? Effect.fail(tooManyOfOne(maxPerClient)) : Effect.void
+          }),
+          () => Effect.sync(() => places.leave(client))
+        )
+
+      const watch = (event: (event: EventText) => void, missed: () => void) => {
+        const watcher = { event, missed }
+        return Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => watchers.add(watcher)),
+            () => Effect.sync(() => watchers.delete(watcher))
+          )
+        )
+      }
+
       const connect = Effect.fnUntraced(function* (client: RealtimeClient) {
         const { since } = client
+        yield* takePlace(client.client)
         // In one step: earlier events are in the log, later ones are sent to this client.
         const replay = yield* Effect.acquireRelease(
-          Effect.suspend((): Effect.Effect<ReturnType<typeof log.since> | undefined, TooManyRequests | Unavailable> => {
-            const place = places.enter(client.client, { all: maxClients, client: maxPerClient })
-            if (place === "full") return Effect.fail(tooMany(maxClients))
-            if (place === "client") return Effect.fail(tooManyOfOne(maxPerClient))
+          Effect.sync(() => {
             clients.add(client)
-            return Effect.succeed(since === undefined ? undefined : log.since(since))
+            return since === undefined ? undefined : log.since(since)
           }),
-          () =>
-            Effect.sync(() => {
-              clients.remove(client)
-              places.leave(client.client)
-            })
+          () => Effect.sync(() => clients.remove(client))
         )
         if (since === undefined || replay === undefined) return []
         const events = yield* Effect.filter(replay.events, (event) => mayReceive(client, event))
@@ -182,6 +203,8 @@ export class Realtime extends Context.Service<
 
       return Realtime.of({
         connect,
+        takePlace,
+        watch,
         recent,
         clear,
         follow,

@@ -287,7 +287,7 @@ describe("the wire", () => {
       statusCode: "501",
       code: "FeatureNotEnabled"
     })
-    assert.include(await of("GET /realtime/v1/websocket"), { status: 404, code: "NOT_FOUND" })
+    assert.include(await of("GET /realtime/v1/api/tenants"), { status: 404, code: "NOT_FOUND" })
     assert.include(await of("POST /functions/v1/hello"), {
       status: 404,
       code: "NOT_FOUND",
@@ -299,12 +299,5 @@ describe("the wire", () => {
       "not_found"
     )
     assert.strictEqual((await anon.functions.invoke("hello")).error?.name, "FunctionsHttpError")
-  })
-
-  it("a channel is refused at once", async () => {
-    const channel = anon.channel("room")
-    const status = await new Promise((resolve) => channel.subscribe(resolve))
-    assert.strictEqual(status, "CHANNEL_ERROR")
-    await anon.removeAllChannels()
   })
 })

@@ -47,7 +47,7 @@ suite("a database restored from Supabase", (it) => {
         secured: false,
         buckets: true,
         identities: null,
-        steps: 5
+        steps: 6
       })
     })
   )

@@ -5,6 +5,7 @@ import { quoteName } from "../../../domain/sql/Names.ts"
 import { addAuthHelpers } from "../AuthHelpers.ts"
 import { accounts } from "./0002_accounts.ts"
 import { broadcasts } from "./0004_broadcasts.ts"
+import { channels } from "./0006_channels.ts"
 import { extensions } from "./0001_extensions.ts"
 import { files } from "./0003_files.ts"
 import { resumableUploads } from "./0005_resumable_uploads.ts"
@@ -19,14 +20,19 @@ const steps = {
   "0002_accounts": accounts,
   "0003_files": files,
   "0004_broadcasts": broadcasts,
-  "0005_resumable_uploads": resumableUploads
+  "0005_resumable_uploads": resumableUploads,
+  "0006_channels": channels
 }
+
+/** Functions that act as any caller, and so are for the login of callers alone. */
+const evaluation =
+  "realtime.svc_channel_probe(text, text), realtime.svc_channel_rights(text, text, text, text), realtime.svc_visible(text, json, text)"
 
 const schemas = ["auth", "extensions", "realtime", "storage"]
 const runSteps = PgMigrator.make({})
 
 /** Installs roles and schemas of Supabase. Part of the installation's transaction, so that replicas take turns. */
-export const installSupabase = (sql: SqlClient.SqlClient, serviceRole: string) =>
+export const installSupabase = (sql: SqlClient.SqlClient, serviceRole: string, authenticator: string) =>
   Effect.gen(function* () {
     yield* supabaseRoles(sql)
     const owner = quoteName(serviceRole)
@@ -37,6 +43,12 @@ export const installSupabase = (sql: SqlClient.SqlClient, serviceRole: string) =
     yield* addAuthHelpers(sql)
     const ran = yield* runSteps({ loader: PgMigrator.fromRecord(steps), table: "svc.supabase_migrations" })
     if (ran.length > 0) yield* give(sql, serviceRole)
+    const there = yield* sql`select to_regprocedure('realtime.svc_visible(text, json, text)') is not null as there`
+    if (there[0]?.["there"] === true) {
+      const login = quoteName(authenticator)
+      yield* sql.unsafe(`grant usage on schema realtime to ${login}`)
+      yield* sql.unsafe(`grant execute on function ${evaluation} to ${login}`)
+    }
   })
 
 /** Gives the tables to the role of service keys: only the owner of a table may add policies to it. */

@@ -1,0 +1,116 @@
+import { Effect } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Socket } from "effect/socket"
+import { IncomingMessage } from "node:http"
+import { leewaySeconds } from "../../domain/access/JwtClaims.ts"
+import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
+import { looksLikeKey } from "../../domain/access/ApiKey.ts"
+import { aLoopTurn } from "../../services/LoopTurn.ts"
+import { Keys } from "../../services/access/Keys.ts"
+import { IdentitySettings } from "../../services/identity/Settings.ts"
+import { receive } from "../../services/realtime/Inbound.ts"
+import { Channels } from "../../services/realtime/channels/Channels.ts"
+import { type Authorized } from "../../services/realtime/channels/Connection.ts"
+import { Realtime } from "../../services/realtime/Realtime.ts"
+import { remember } from "../access/Admitted.ts"
+import { noGate } from "../access/Caller.ts"
+import { clientAddress } from "../access/ClientAddress.ts"
+import { apiKeyOf, headersOf } from "../access/Credentials.ts"
+import { type Quota } from "../access/KeyLimits.ts"
+import { RealtimeGate } from "../access/RealtimeGate.ts"
+import { queryOf } from "../wire/Paths.ts"
+import { SupabaseGate } from "./Gate.ts"
+
+const socketPath = "/realtime/v1/websocket"
+
+/** What clients of channels may send: messages of 256 KiB, a client that draws at 60 per second. */
+const inbound = { bytes: 256 * 1024, messages: 2_000, millis: 10_000 }
+
+const goingAway = new Socket.CloseEvent(1001, "The service is shutting down")
+const refused = (why: string) => new Socket.CloseEvent(1008, why)
+const upgradeRequired = HttpServerResponse.empty({ status: 426, headers: { upgrade: "websocket" } })
+
+const noQuota = (): Quota => ({ limit: -1, remaining: -1, reset: 0, key: undefined })
+
+/** The texts that clients and their users know. */
+const reasonOf = ({ code, error }: ClientError) => {
+  if (code === "JWT_EXPIRED") return `InvalidJWTToken: Token has expired`
+  return code.startsWith("JWT_") ? "JwtSignatureError: Failed to validate JWT signature" : `${code}: ${error}`
+}
+
+/** When a verified JWT ends, in ms since 1970; undefined for API keys and JWTs without an end. */
+const expiryOf = (token: string | undefined): number | undefined => {
+  if (token === undefined || looksLikeKey(token)) return undefined
+  const [, payload = ""] = token.split(".", 3)
+  const { exp } = JSON.parse(Buffer.from(payload, "base64url").toString("utf8")) as { readonly exp?: unknown }
+  return typeof exp === "number" ? (exp + leewaySeconds) * 1000 : undefined
+}
+
+/** `/realtime/v1/websocket`: channels of Supabase's clients, by Phoenix's protocol (docs/supabase.md). */
+export const ChannelSocket = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const channels = yield* Channels
+    if (channels === undefined) return
+    const realtime = yield* Realtime
+    const gate = yield* SupabaseGate
+    const { revoked } = yield* RealtimeGate
+    const keys = yield* Keys
+    const settings = yield* IdentitySettings
+
+    const connect = Effect.gen(function* () {
+      yield* aLoopTurn
+      const request = yield* HttpServerRequest.HttpServerRequest
+      if (!request.url.startsWith(socketPath) || !(request.source instanceof IncomingMessage)) return yield* noGate
+      const query = new URLSearchParams(queryOf(request.url))
+      const address = clientAddress(request, settings)
+      const headers = headersOf(request)
+      const key = (yield* apiKeyOf(headers)) || (query.get("apikey") ?? "")
+      const quota = noQuota()
+      const { actor } = yield* gate.enter({ apikey: key }, address, quota)
+      if (quota.key !== undefined) remember(request, { _tag: "Key", key: quota.key })
+      const vsn = query.get("vsn") ?? "1.0.0"
+      if (!/^[12]\.0\.0$/.test(vsn)) return yield* new InvalidRequest({ error: "vsn must be 1.0.0 or 2.0.0" })
+      if (headers["upgrade"]?.toLowerCase() !== "websocket") return upgradeRequired
+      yield* realtime.takePlace(actor.client ?? address)
+
+      /** Keys that have opened the connection or a channel: once one is revoked, the connection ends. */
+      const used = new Set([key])
+      const authorize = (token: string | undefined): Effect.Effect<Authorized, string> =>
+        gate
+          .enter(
+            { apikey: key, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+            address,
+            noQuota()
+          )
+          .pipe(
+            Effect.map(({ actor }) => {
+              if (token !== undefined && looksLikeKey(token)) used.add(token)
+              return { actor, expires: expiryOf(token ?? key) }
+            }),
+            Effect.mapError(reasonOf)
+          )
+      const verified = Effect.suspend(() =>
+        Effect.forEach([...used].filter(looksLikeKey), keys.verify, { discard: true })
+      )
+
+      receive(request.source.socket, inbound)
+      const socket = yield* request.upgrade
+      const { pull } = yield* socket.reader
+      const { write } = yield* socket.writer
+      const connection = yield* channels.connect({
+        version: vsn === "2.0.0" ? 2 : 1,
+        key,
+        authorize,
+        send: (frame) => void Effect.runSyncExit(write(frame))
+      })
+      const serve = Effect.flatMap(pull, (frames) => Effect.forEach(frames, connection.receive, { discard: true }))
+      yield* Effect.raceAllFirst([
+        Effect.forever(serve),
+        Effect.andThen(realtime.closed, write(goingAway)),
+        Effect.catch(revoked(verified), ({ error }) => write(refused(error)))
+      ]).pipe(Effect.catchTag("SocketError", () => Effect.void)) // the client disconnected
+      return HttpServerResponse.empty()
+    })
+    yield* router.add("GET", socketPath, connect)
+  })
+)

@@ -1,0 +1,82 @@
+import { Effect, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { encodeBroadcast } from "../../../domain/realtime/channels/Frames.ts"
+import { topicOf } from "../../../domain/realtime/channels/Join.ts"
+import { logFailure } from "../../OwnTables.ts"
+import { type Member, type Rooms } from "./Rooms.ts"
+
+/** The most messages that a client may ask for when it joins. */
+const maxReplay = 25
+
+/** What a client wants of the messages before it joined: those after a time in ms since 1970, or the last ones. */
+interface ReplayRequest {
+  readonly since?: number | null | undefined
+  readonly limit?: number | null | undefined
+}
+
+interface Row {
+  readonly id: string
+  readonly topic: string
+  readonly event: string
+  readonly payload: string
+  readonly private: boolean
+}
+const columns = "id::text as id, topic, coalesce(event, '') as event, coalesce(payload, '{}')::text as payload, private"
+
+/** Messages that the database has kept in realtime.messages, by realtime.send and others. */
+export const makeStored = Effect.fnUntraced(function* (rooms: Rooms) {
+  const sql = yield* SqlClient.SqlClient
+
+  /** Sends a row to the members of its channel. */
+  const deliver = (id: string) =>
+    sql
+      .unsafe<Row>(
+        `select ${columns} from realtime.messages
+         where id = $1::uuid and extension = 'broadcast'`,
+        [id]
+      )
+      .pipe(
+        Effect.map((rows) => {
+          for (const { event, payload, topic, ...row } of rows) {
+            const meta = JSON.stringify({ id: row.id })
+            rooms.broadcast({ name: topic, private: row.private }, { event, body: payload, meta })
+          }
+        }),
+        Effect.catchCause(logFailure("Failed to read a message of realtime.messages"))
+      )
+
+  const replay = (member: Member, { limit, since }: ReplayRequest): Effect.Effect<void> => {
+    const most = Math.min(Math.max(Math.trunc(limit ?? maxReplay), 1), maxReplay)
+    const from = Math.min(Math.max(since ?? 0, 0), 8.64e15)
+    return sql
+      .unsafe<Row>(
+        `select * from (
+           select ${columns}, inserted_at from realtime.messages
+           where topic = $1 and private and extension = 'broadcast'
+             and inserted_at > to_timestamp($2::float8 / 1000) at time zone 'UTC'
+             and inserted_at > now() at time zone 'UTC' - interval '3 days'
+           order by inserted_at desc limit $3
+         ) latest order by inserted_at`,
+        [member.name, from, most]
+      )
+      .pipe(
+        Effect.map((rows) => {
+          for (const { event, id, payload } of rows) {
+            const meta = JSON.stringify({ id, replayed: true })
+            const frame = encodeBroadcast(member.socket.version, topicOf(member.name), { event, body: payload, meta })
+            if (frame !== undefined) member.socket.send(frame)
+          }
+        }),
+        Effect.catchCause(logFailure("Failed to replay messages of a channel"))
+      )
+  }
+
+  const clean =
+    sql`delete from realtime.messages where inserted_at < now() at time zone 'UTC' - interval '3 days'`.pipe(
+      Effect.catchCause(logFailure("Failed to delete old messages of realtime.messages"))
+    )
+  yield* Effect.forkScoped(Effect.repeat(clean, Schedule.spaced("1 hour")))
+
+  return { deliver, replay }
+})
+export type Replay = Effect.Success<ReturnType<typeof makeStored>>["replay"]

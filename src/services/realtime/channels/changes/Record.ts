@@ -1,0 +1,66 @@
+import { type Actor } from "../../../ports/Db.ts"
+import { type Row } from "./Filters.ts"
+import { type Column, mayRead, type Shape } from "./Shapes.ts"
+
+type Operation = "INSERT" | "UPDATE" | "DELETE"
+
+/** A changed row as the trigger has notified it. */
+export interface Change {
+  readonly operation: Operation
+  readonly row: Row | null
+  readonly old_row: Row | null
+  readonly timestamp: string
+  /** The row is incomplete. */
+  readonly truncated?: boolean
+  /** It is incomplete because it is larger than events may be. */
+  readonly tooLarge?: boolean
+}
+
+/** The row that conditions are about, with only the columns that are published of it. */
+export const rowOf = ({ old_row, operation, row }: Change, shape: Shape): Row =>
+  operation === "DELETE" ? published(old_row, shape, shape.columns) : (row ?? {})
+
+/** Old rows are published with their key, or whole if the table says so and no policy hides rows. */
+const published = (row: Row | null, { full, secured }: Shape, columns: ReadonlyArray<Column>): Row => {
+  const kept = full && !secured ? columns : columns.filter(({ key }) => key)
+  return picked(row, kept)
+}
+
+const picked = (row: Row | null, columns: ReadonlyArray<Column>): Row =>
+  row === null
+    ? {}
+    : Object.fromEntries(columns.flatMap(({ name }) => (Object.hasOwn(row, name) ? [[name, row[name]]] : [])))
+
+/** The event's `data` for a role, as JSON text. `select` names the columns that are wanted beside the key. */
+export const dataText = (
+  change: Change,
+  shape: Shape,
+  role: Actor["role"],
+  select: ReadonlyArray<string> | undefined
+): string => {
+  const { operation, old_row, row, timestamp, tooLarge } = change
+  const keys = shape.columns.filter(({ key }) => key)
+  const error =
+    keys.length === 0
+      ? "Error 400: Bad Request, no primary key"
+      : keys.every((column) => mayRead(role, column))
+        ? undefined
+        : "Error 401: Unauthorized"
+  const columns =
+    error === undefined
+      ? shape.columns.filter(
+          (column) => mayRead(role, column) && (column.key || select === undefined || select.includes(column.name))
+        )
+      : []
+  const errors = error ?? (tooLarge === true ? "Error 413: Payload Too Large" : undefined)
+  return JSON.stringify({
+    schema: shape.schema,
+    table: shape.table,
+    commit_timestamp: timestamp,
+    type: operation,
+    columns: columns.map(({ name, type }) => ({ name, type })),
+    ...(operation === "DELETE" ? {} : { record: picked(row, columns) }),
+    ...(operation === "INSERT" ? {} : { old_record: published(old_row, shape, columns) }),
+    errors: errors === undefined ? null : [errors]
+  })
+}

@@ -115,7 +115,7 @@ const functions = statements(
      end;
      return rights;
    end $$`,
-  // A prepared statement is planned once for all readers of a role; each execution evaluates the policies anew.
+  // A prepared statement is planned once for all readers of a role; each execution evaluates the policies again.
   `create function realtime.svc_visible(caller text, readers json, query text) returns table (n int, seen text)
    language plpgsql set search_path = public, extensions as $$
    declare

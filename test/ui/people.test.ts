@@ -1,3 +1,4 @@
+import { hash } from "@node-rs/bcrypt"
 import { type Page } from "playwright-core"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
@@ -136,6 +137,74 @@ it("traits are edited, and what another operator has changed meanwhile is not ov
   await page.getByLabel("Public metadata, as JSON").fill('{ "plan": "pro" }')
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click()
   await page.getByRole("region", { name: "Public metadata" }).getByText("pro").waitFor()
+})
+
+it("people are imported from a file, which says who was not", async () => {
+  const page = await open(own, "/people")
+  await page.getByRole("button", { name: "Import" }).click()
+  const dialog = page.getByRole("dialog", { name: "Import people" })
+  await dialog.getByRole("button", { name: "Import" }).click()
+  await dialog.getByText("A file is needed").waitFor()
+  const file = (text: string) => ({ name: "people.json", mimeType: "application/json", buffer: Buffer.from(text) })
+  await dialog.getByLabel("File").setInputFiles(file('{ "people": [] }'))
+  await dialog.getByText("The file is not a JSON array of accounts").waitFor()
+  await assertAccessible(page, "an import of people")
+  // bcrypt of "four common words", with the least cost.
+  const password_hash = await hash(password, 4)
+  const accounts = [{ email: "mia@example.com", password_hash }, { email: "no address" }]
+  await dialog.getByLabel("File").setInputFiles(file(JSON.stringify(accounts)))
+  await dialog.getByRole("button", { name: "Import 2 accounts" }).click()
+  await page.getByRole("heading", { name: "1 account created" }).waitFor()
+  const failed = page.getByRole("table", { name: "Not imported" })
+  await failed.getByRole("row", { name: /no address.*address/ }).waitFor()
+  await assertAccessible(page, "the result of an import of people")
+  await page.getByRole("button", { name: "Close" }).click()
+  await page.getByRole("link", { name: "mia@example.com" }).waitFor()
+  assert.strictEqual(await signIn(own, "mia@example.com", password), 200)
+})
+
+it("an app that a person has signed in to loses its access", async () => {
+  const key = own.service_role
+  const body = { email: "kim@example.com", password }
+  const { identity } = (await ask(own, "POST /api/identities", { key, body })).json as {
+    readonly identity: { readonly id: string }
+  }
+  const app = { client_name: "Photo album", redirect_uris: ["https://photos.example/cb"] }
+  const { client_id } = (await ask(own, "POST /api/oauth2/clients", { key, body: app })).json as {
+    readonly client_id: string
+  }
+  const page = await open(own, `/people/${identity.id}`)
+  await page.getByText("They have not signed in to another app").waitFor()
+  // Two consents to one app, as after another scope was asked for.
+  for (const scope of ["openid", "openid email"]) {
+    await sql(
+      own,
+      `insert into svc.oauth2_consents (grant_id, subject, client_id, requested_scope, grant_scope, audience,
+           id_token_claims, access_token_claims, remember, listed)
+         values ($3, $1, $2, $4, $4, '{}', '', '', true, true)`,
+      [identity.id, client_id, `grant ${scope}`, scope.split(" ")]
+    )
+  }
+  await page.reload()
+  const apps = page.getByRole("table", { name: "Apps" })
+  await apps.getByRole("row", { name: /Photo album.*openid email/ }).waitFor()
+  await assertAccessible(page, "the apps of a person")
+  await apps.getByRole("button", { name: "Revoke: Photo album" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke access" }).click()
+  await page.getByText("Access revoked").waitFor()
+  await page.getByText("They have not signed in to another app").waitFor()
+  assert.lengthOf(await sql(own, "select from svc.oauth2_consents where subject = $1", [identity.id]), 0)
+})
+
+it("tokens are signed with a new key after a rotation", async () => {
+  const page = await open(own, "/clients")
+  const keys = page.getByRole("region", { name: "Signing keys" })
+  await keys.waitFor()
+  const before = await keys.locator("code").count()
+  await keys.getByRole("button", { name: "Rotate" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "Rotate keys" }).click()
+  await page.getByText(/^Tokens are signed with/).waitFor()
+  await keys.locator("code").nth(before).waitFor()
 })
 
 it("an invitation and a recovery link are shown once, and sign in", async () => {

@@ -13,6 +13,7 @@ import { toast } from "../ui/toast.ts"
 import { Bridge } from "./Bridge.tsx"
 import { ClientForm } from "./ClientForm.tsx"
 import { type Client, isUnconfigured, kindOf, nameOf, skipsConsent, useClients } from "./queries.ts"
+import { SigningKeys } from "./SigningKeys.tsx"
 import { Unconfigured } from "./Unconfigured.tsx"
 
 const columns: ReadonlyArray<ListColumn<Client>> = [
@@ -81,6 +82,7 @@ export const ClientsPage = () => {
         </>
       )}
       {unconfigured ? null : <Bridge />}
+      <SigningKeys />
       {open?.tag === "form" ? (
         <ClientForm
           client={undefined}

@@ -12,6 +12,7 @@ import { Problem } from "../ui/Problem.tsx"
 import { SecretOnce } from "../ui/SecretOnce.tsx"
 import { toast } from "../ui/toast.ts"
 import { AddressSearch } from "./AddressSearch.tsx"
+import { ImportPeople } from "./ImportPeople.tsx"
 import { Elsewhere } from "./Elsewhere.tsx"
 import { PersonForm } from "./PersonForm.tsx"
 import { isElsewhere, type Listed, nameOf, useMethods, usePeople } from "./queries.ts"
@@ -43,7 +44,7 @@ const columns: ReadonlyArray<ListColumn<Listed>> = [
   { name: "Created", cell: ({ created_at }) => <When at={created_at} none="not known" /> }
 ]
 
-type Open = { readonly tag: "form" } | { readonly tag: "link"; readonly link: string; readonly id: string }
+type Open = { readonly tag: "form" | "import" } | { readonly tag: "link"; readonly link: string; readonly id: string }
 
 export const PeoplePage = () => {
   const queries = useQueryClient()
@@ -70,7 +71,12 @@ export const PeoplePage = () => {
       <div className="page-head">
         <h2>People</h2>
         <CopyRequest path={`/api/identities${path}`} />
-        {elsewhere ? null : create}
+        {elsewhere ? null : (
+          <>
+            <Button onClick={() => setOpen({ tag: "import" })}>Import</Button>
+            {create}
+          </>
+        )}
       </div>
       {elsewhere ? null : (
         <>
@@ -140,6 +146,7 @@ export const PeoplePage = () => {
           }}
         />
       ) : null}
+      {open?.tag === "import" ? <ImportPeople onClose={() => setOpen(undefined)} /> : null}
       {open?.tag === "link" ? (
         <SecretOnce title="The person was created" secret={open.link} onClose={() => show(open.id)}>
           Send them this link, which is shown only now. It works once, within an hour, for any person who opens it.

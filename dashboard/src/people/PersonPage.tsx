@@ -15,6 +15,7 @@ import { codeOf } from "../wire/ApiError.ts"
 import { call } from "../wire/call.ts"
 import { Elsewhere } from "./Elsewhere.tsx"
 import { type Open, PersonDialogs } from "./PersonDialogs.tsx"
+import { PersonApps } from "./PersonApps.tsx"
 import { PersonFactors } from "./PersonFactors.tsx"
 import { PersonSessions } from "./PersonSessions.tsx"
 import { isElsewhere, nameOf, type Person, usePerson } from "./queries.ts"
@@ -130,6 +131,7 @@ const Details = ({ person }: { person: Person }) => {
       )}
       <PersonSessions id={id} onEnd={() => setOpen({ tag: "sessions" })} />
       <PersonFactors factors={person.factors} onRemove={(kind) => setOpen({ tag: "factor", kind })} />
+      <PersonApps id={id} name={name} />
       <Json
         title="Traits"
         about="What they say of themselves; they can change it."

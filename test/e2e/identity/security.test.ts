@@ -59,6 +59,9 @@ const writes: ReadonlyArray<readonly [string, object | undefined]> = [
   ["POST /api/webhooks", {}],
   ["POST /api/auth/register", { email: "x@example.com", password: "four common words" }],
   ["POST /api/auth/login", { identifier: "x@example.com", password: "x" }],
+  ["POST /api/auth/login/with/github", undefined],
+  ["POST /api/auth/links/github", undefined],
+  ["DELETE /api/auth/links/github", undefined],
   ["POST /api/auth/login/factor", { method: "totp", code: "000000" }],
   ["POST /api/auth/reauthenticate", { password: "x" }],
   ["POST /api/auth/recovery/confirm", { flowId: "x", code: "x" }],
@@ -93,7 +96,10 @@ describe("another site can't use a session", () => {
   it("for any write of the contract", async () => {
     const { paths } = good(await ask(service, "GET /openapi.json")) as { paths: Record<string, object> }
     const tried = writes.map(([line]) =>
-      line.replace(/(sessions|passkeys|keys|clients|consent)\/(?!accept|reject|setup|verify|rotate)[^/]+/, "$1/{}")
+      line.replace(
+        /(sessions|passkeys|keys|clients|consent|with|links)\/(?!accept|reject|setup|verify|rotate)[^/]+/,
+        "$1/{}"
+      )
     )
     for (const [path, operations] of Object.entries(paths)) {
       if (!/^\/api\/(auth|oauth2)\//.test(path)) continue

@@ -129,7 +129,8 @@ describe("managing webhooks", () => {
 
   const good = { table_name: "notes", events: ["INSERT"], url: "https://example.com/" }
   const cases: ReadonlyArray<readonly [body: unknown, field: RegExp]> = [
-    [{}, /^table_name: /],
+    [{}, /^url: /],
+    [{ events: ["INSERT"], url: good.url }, /^table_name: /],
     [{ ...good, table_name: "" }, /^table_name: /],
     [{ ...good, table_name: "a\0" }, /^table_name: /],
     [{ ...good, table_name: 7 }, /^table_name: /],

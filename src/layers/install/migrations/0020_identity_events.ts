@@ -93,7 +93,8 @@ export const identityEvents = statements(
   `create constraint trigger svc_identity_created after insert on svc.identities ${atEnd}
      execute function svc.enqueue_identity_event()`,
   `create constraint trigger svc_identity_updated after update on svc.identities ${atEnd}
-     when ((old.state, old.traits, old.metadata_public) is distinct from (new.state, new.traits, new.metadata_public))
+     when (old.state is distinct from new.state or old.traits is distinct from new.traits
+       or old.metadata_public is distinct from new.metadata_public)
      execute function svc.enqueue_identity_event()`,
   `create trigger svc_identity_deleted after delete on svc.identities ${run}`,
   `create constraint trigger svc_identity_address after insert or delete on svc.identity_addresses ${atEnd}

@@ -267,7 +267,8 @@ describe("a busy table", () => {
           const from = Date.now()
           const subscribing = yield* Effect.forkChild(refusal(subscribe("busy")))
           const left = yield* Effect.forkChild(refusal(unsubscribe("leaving")))
-          const waiting = sql("select from pg_locks where not granted and locktype = 'relation'")
+          const waiting = sql(`select from pg_locks where not granted and locktype = 'relation'
+            and database = (select oid from pg_database where datname = current_database())`)
           yield* eventually(waiting, (rows) => rows.length === 2)
           yield* writer("insert into busy values (2); insert into leaving values (2)")
           assert.isBelow(Date.now() - from, 3_500)

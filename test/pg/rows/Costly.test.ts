@@ -30,6 +30,10 @@ const suite = layer(
 
 const at = (client: string): Actor => ({ ...anon, client })
 
+/** Of this database alone: other tests of the server wait for locks too. */
+const waitingSql = `select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted
+  and database = (select oid from pg_database where datname = current_database())`
+
 suite("functions", (it) => {
   const sized = (held: boolean, bytes: number) =>
     rpcText("sized", { held, bytes }, { actor: at("caller") }).pipe(Effect.exit)
@@ -37,7 +41,7 @@ suite("functions", (it) => {
   it.effect("whose answers are large, or not yet known, run two at a time for one client", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
-      const waiting = sql("select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted")
+      const waiting = sql(waitingSql)
       const together = Effect.fnUntraced(function* (expected: number, bytes: number) {
         yield* sql("select pg_advisory_lock(1)")
         const calls = yield* Effect.forEach(Array.from({ length: 6 }), () => Effect.forkChild(sized(true, bytes)))
@@ -65,7 +69,7 @@ suite("regular expressions", (it) => {
       const patterns = yield* Effect.forEach(Array.from({ length: 6 }), () => ask("greedy", "name=match.^A"))
       const plain = yield* Effect.forEach(Array.from({ length: 3 }), () => ask("greedy", "id=eq.1"))
       const others = yield* Effect.forEach(["one", "two"], (client) => ask(client, "name=not.imatch.b"))
-      const waiting = sql("select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted")
+      const waiting = sql(waitingSql)
       yield* eventually(waiting, ([row]) => row?.["n"] === 2 + 3 + 2)
       yield* Effect.sleep("100 millis")
       assert.deepStrictEqual(yield* waiting, [{ n: 7 }])

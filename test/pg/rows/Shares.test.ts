@@ -31,7 +31,8 @@ suite("one client", (it) => {
         }),
         { startImmediately: true }
       )
-      const waiting = sql("select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted")
+      const waiting = sql(`select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted
+        and database = (select oid from pg_database where datname = current_database())`)
       yield* eventually(waiting, ([row]) => row?.["n"] === 4)
       // The others take turns on what is left.
       const others = ["one", "two", "three", "one"]

@@ -62,7 +62,7 @@ const asciiLower = (text: string) => text.replaceAll(/[A-Z]/g, (letter) => lette
 
 /**
  * Accounts of other providers with which people sign in. One is found by its issuer and subject alone. By its address it is
- * linked to an existing account only if both sides have verified that address: otherwise whoever registers an address
+ * linked to an existing account only if both sides have verified that address: otherwise the person who registers an address
  * first, here or there, would get the account of its owner.
  */
 export const makeLinks = (
@@ -106,7 +106,7 @@ export const makeLinks = (
       linked("select identity_id::text from svc.identity_links where issuer = $1 and subject = $2", [issuer, subject]),
       ([row]) => row?.identity_id
     )
-  const tell = (to: string | undefined, label: string) =>
+  const notify = (to: string | undefined, label: string) =>
     to === undefined ? Effect.void : messages.notice("linked", to, label)
 
   /** Links to the account that has the same address, or makes one. */
@@ -135,7 +135,7 @@ export const makeLinks = (
           )
           if (still === 0) return yield* signInFirst
           if ((yield* add(id, provider.id, person, true)) === 0) return yield* another
-          yield* tell(owner.value, provider.label)
+          yield* notify(owner.value, provider.label)
         })
       )
       .pipe(Effect.catchTag("NotFound", () => Effect.fail(signInFirst)))
@@ -200,7 +200,7 @@ export const makeLinks = (
     identityId: string,
     credentials: ReadonlyArray<Credential>
   ) {
-    // Whoever completes it must still be signed in as the one who began it.
+    // The person who completes it must still be signed in as the one who began it.
     const own = yield* Effect.findFirst(credentials, (credential) =>
       Effect.match(sessions.whole(credential), {
         onFailure: () => false,
@@ -217,7 +217,7 @@ export const makeLinks = (
           if (owner !== undefined) return yield* taken
           if ((yield* add(id, provider.id, person, false)) === 0) return yield* another
           const { addresses } = yield* store.identity(id)
-          yield* tell(addresses[0]?.value, provider.label)
+          yield* notify(addresses[0]?.value, provider.label)
         })
       )
       .pipe(Effect.catchTag("NotFound", () => Effect.fail(flowForbidden)))

@@ -9,7 +9,7 @@ const helper = (signature: string, returns: string, body: string) =>
      end if;
    end $do$`
 
-/** Policies are the rights: without one, nobody but service_role has any. */
+/** Policies are the rights: without one, only service_role has any. */
 const byPolicies = (table: string) => [
   `alter table ${table} enable row level security`,
   `grant all on ${table} to anon, authenticated, service_role`

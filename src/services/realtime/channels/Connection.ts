@@ -11,7 +11,7 @@ import { type Changes } from "./changes/Changes.ts"
 import { type Presence } from "./Presence.ts"
 import { type Relay } from "./Relay.ts"
 import { type Replay } from "./Stored.ts"
-import { type ChannelSocket, type Member, type Rooms, tell, tellSystem } from "./Rooms.ts"
+import { type ChannelSocket, type Member, type Rooms, sendTo, sendSystem } from "./Rooms.ts"
 
 /** Who a token makes the client. */
 export interface Authorized {
@@ -89,7 +89,7 @@ export const makeConnection = (
   }
 
   const end = (topic: string, member: Member, reason: string) => {
-    tellSystem(member, "system", "error", reason)
+    sendSystem(member, "system", "error", reason)
     leave(topic, member)
   }
 
@@ -200,7 +200,7 @@ export const makeConnection = (
   }
 
   const refresh = Effect.fnUntraced(function* (topic: string, member: Member, token: unknown) {
-    // Clients also send the key, once nobody is signed in any more: then the token that they have sent before counts.
+    // Clients also send the key, after a sign-out: then the token that they have sent before counts.
     if (typeof token !== "string" || token === client.key || looksLikeKey(token)) return undefined
     const authorized = yield* Effect.result(client.authorize(token))
     if (authorized._tag === "Failure") return end(topic, member, authorized.failure)
@@ -257,7 +257,7 @@ export const makeConnection = (
     },
     /** Makes clients join again those channels whose messages may have been missed. */
     interrupt: () => {
-      for (const member of joined.values()) if (member.changes.length > 0) tell(member, "phx_error", "{}")
+      for (const member of joined.values()) if (member.changes.length > 0) sendTo(member, "phx_error", "{}")
     },
     close: () => {
       for (const member of joined.values()) forget(member)

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { type Member, roomKey, type RoomName, type Rooms, tell } from "./Rooms.ts"
+import { type Member, roomKey, type RoomName, type Rooms, sendTo } from "./Rooms.ts"
 
 /** Someone present in a channel: one of possibly several under a key. */
 export interface Present {
@@ -55,7 +55,7 @@ export class Presence {
 
   /** Sends a member all who are present. */
   tellState(member: Member) {
-    tell(member, "presence_state", grouped(this.present(member)))
+    sendTo(member, "presence_state", grouped(this.present(member)))
   }
 
   track(member: Member, payload: Readonly<Record<string, unknown>>) {
@@ -99,7 +99,7 @@ export class Presence {
     if (joins.length + leaves.length === 0) return
     const diff = `{"joins":${grouped(joins)},"leaves":${grouped(leaves)}}`
     for (const member of this.local.members(change)) {
-      if (member.presence && member.rights.presence.read) tell(member, "presence_diff", diff)
+      if (member.presence && member.rights.presence.read) sendTo(member, "presence_diff", diff)
     }
   }
 

@@ -86,9 +86,9 @@ export class Rooms {
 }
 
 /** Sends a message of the server to one member. */
-export const tell = (member: Member, event: string, payload: string) =>
+export const sendTo = (member: Member, event: string, payload: string) =>
   member.socket.send(encodeFrame(member.socket.version, { topic: topicOf(member.name), event, payload }))
 
 /** Reports the state of a part of a channel, for which apps wait. */
-export const tellSystem = (member: Member, extension: string, status: "ok" | "error", message: string) =>
-  tell(member, "system", JSON.stringify({ extension, status, message, channel: member.name }))
+export const sendSystem = (member: Member, extension: string, status: "ok" | "error", message: string) =>
+  sendTo(member, "system", JSON.stringify({ extension, status, message, channel: member.name }))

@@ -4,7 +4,7 @@ import { parseExact } from "../../../../domain/text/JsonText.ts"
 import { logFailure } from "../../../OwnTables.ts"
 import { aLoopTurn } from "../../../LoopTurn.ts"
 import { type Actor } from "../../../ports/Db.ts"
-import { type Member, tell, tellSystem } from "../Rooms.ts"
+import { type Member, sendTo, sendSystem } from "../Rooms.ts"
 import { bindingsOf, type ChangeBinding } from "./Bindings.ts"
 import { type Comparison, comparisonKey, type Filter, makeFilters, passes } from "./Filters.ts"
 import { makePublication } from "./Publication.ts"
@@ -71,7 +71,7 @@ export const makeChanges = Effect.fnUntraced(function* (interrupt: () => void) {
       const ready = yield* Effect.result(prepare(member, binding))
       if (ready._tag === "Failure") {
         const message = `Unable to subscribe to changes with given parameters: ${ready.failure} [${describe(binding)}]`
-        return tellSystem(member, "postgres_changes", "error", message.slice(0, 1000))
+        return sendSystem(member, "postgres_changes", "error", message.slice(0, 1000))
       }
       prepared.push(ready.success)
     }
@@ -84,8 +84,8 @@ export const makeChanges = Effect.fnUntraced(function* (interrupt: () => void) {
     const synced = yield* Effect.result(publication.sync)
     if (member.left) return undefined
     return synced._tag === "Success"
-      ? tellSystem(member, "postgres_changes", "ok", "Subscribed to PostgreSQL")
-      : tellSystem(member, "postgres_changes", "error", "Unable to subscribe to changes: the database is unreachable")
+      ? sendSystem(member, "postgres_changes", "ok", "Subscribed to PostgreSQL")
+      : sendSystem(member, "postgres_changes", "error", "Unable to subscribe to changes: the database is unreachable")
   })
 
   /** Who listens to an operation on a table, and may know of it. */
@@ -194,7 +194,7 @@ export const makeChanges = Effect.fnUntraced(function* (interrupt: () => void) {
     }
     for (const [member, mine] of ids) {
       for (const [key, numbers] of mine) {
-        tell(member, "postgres_changes", `{"ids":${JSON.stringify(numbers)},"data":${texts.get(key) ?? "{}"}}`)
+        sendTo(member, "postgres_changes", `{"ids":${JSON.stringify(numbers)},"data":${texts.get(key) ?? "{}"}}`)
       }
     }
   }

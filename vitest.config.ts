@@ -6,8 +6,8 @@ const retry = process.env["CI"] === undefined ? 0 : 2
 const slow = { testTimeout: 60_000, hookTimeout: 60_000, retry }
 const server = "test/support/postgres/server.ts"
 
-/** Tests that measure waiting or losses under load: one file at a time, after all others. */
-const alone = ["test/e2e/**/{bad-days,loss}.test.ts"]
+/** Tests that measure waiting or losses under load, or fill a disk: one file at a time, after all others. */
+const alone = ["test/e2e/**/{bad-days,loss}.test.ts", "test/e2e/branches/trouble.test.ts"]
 
 export default defineConfig({
   test: {

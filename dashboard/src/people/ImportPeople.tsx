@@ -99,10 +99,12 @@ export const ImportPeople = ({ onClose }: ImportPeopleProps) => {
       }}
       onClose={onClose}
     >
-      <p>
-        A JSON file, as <code>npm run account -- export</code> writes it, or accounts with <code>email</code> and, if
-        they have one, <code>password_hash</code> (argon2 or bcrypt).
-      </p>
+      <div className="dialog-text">
+        <p>
+          A JSON file, as <code>npm run account -- export</code> writes it, or accounts with <code>email</code> and, if
+          they have one, <code>password_hash</code> (argon2 or bcrypt).
+        </p>
+      </div>
       <Labelled label="File" problem={problem}>
         {(attributes) => (
           <input

@@ -1,3 +1,4 @@
+import { eventually } from "../../support/eventually.ts"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
 import { inject } from "vitest"
@@ -444,7 +445,8 @@ suite("sessions", (it) => {
         const fiber = yield* Effect.forkChild(run(`select pg_sleep(600) as ${marker}`))
         yield* untilRunning(marker)
         yield* Fiber.interrupt(fiber)
-        assert.deepStrictEqual(yield* running(marker), [])
+        // A busy server ends the statement a moment after it has received the cancellation.
+        yield* eventually(running(marker), (left) => left.length === 0)
       }
       assert.strictEqual(yield* value("select 1"), 1)
     })

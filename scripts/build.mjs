@@ -1,7 +1,10 @@
 // Makes one file of the service's modules and Effect's, `dist/main.mjs`: a start that reads one file instead of a
 // thousand takes half the processor time, and 70 MB less memory. Does nothing if that file is newer than all sources.
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import cluster from "node:cluster"
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join, relative } from "node:path"
+import { isMainThread } from "node:worker_threads"
 
 const root = join(import.meta.dirname, "..")
 const [src, dist] = [join(root, "src"), join(root, "dist")]
@@ -37,9 +40,9 @@ const undici = {
 
 const build = async () => {
   const { rolldown } = await import("rolldown").catch(() => ({ rolldown: undefined }))
+  mkdirSync(dist, { recursive: true })
   if (rolldown === undefined) {
     process.stdout.write("service left unbuilt: development dependencies are not installed\n")
-    mkdirSync(dist, { recursive: true })
     return writeFileSync(main, 'import { start } from "../src/main.ts"\n\nstart()\n')
   }
   const bundle = await rolldown({
@@ -50,15 +53,41 @@ const build = async () => {
     plugins: [ownUrls, undici],
     logLevel: "warn"
   })
-  const { output } = await bundle.write({
-    dir: dist,
-    entryFileNames: "[name].mjs",
-    chunkFileNames: "[name]-[hash].mjs",
-    comments: false
-  })
-  const written = new Set(output.map(({ fileName }) => fileName))
-  for (const name of readdirSync(dist)) if (!written.has(name)) rmSync(join(dist, name))
+  // Moved into place when complete, main.mjs last: two starts may build at the same time.
+  const unfinished = mkdtempSync(join(dist, "unfinished-"))
+  try {
+    await bundle.write({
+      dir: unfinished,
+      entryFileNames: "[name].mjs",
+      chunkFileNames: "[name]-[hash].mjs",
+      comments: false
+    })
+    const written = readdirSync(unfinished).toSorted((name) => (name === "main.mjs" ? 1 : -1))
+    for (const name of written) renameSync(join(unfinished, name), join(dist, name))
+    const old = readdirSync(dist).filter((name) => name.endsWith(".mjs") && !written.includes(name))
+    for (const name of old) rmSync(join(dist, name), { force: true })
+  } finally {
+    rmSync(unfinished, { recursive: true })
+  }
 }
 
-const built = changedAt(main)
-if (sources.some((path) => changedAt(path) > built)) await build()
+const isStale = () => {
+  const built = changedAt(main)
+  return sources.some((path) => changedAt(path) > built)
+}
+
+/** `npm start` imports this file: npm skips `prestart` if it is configured to ignore scripts. */
+const buildBeforeStart = () => {
+  try {
+    // In a process of its own, which takes the bundler's memory with it.
+    execFileSync(process.execPath, [import.meta.filename], { stdio: "inherit" })
+  } catch (cause) {
+    const exists = changedAt(main) > 0
+    const fault = exists ? "dist/main.mjs is older than src" : "dist/main.mjs is missing"
+    process.stderr.write(`${fault}, and \`npm run build\` failed: ${cause.message}\n`)
+    if (!exists) process.exit(1)
+  }
+}
+
+// Worker threads and processes import what the service does.
+if (isMainThread && cluster.isPrimary && isStale()) await (import.meta.main ? build() : buildBeforeStart())

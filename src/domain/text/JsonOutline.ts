@@ -73,7 +73,7 @@ export class JsonOutline {
     return this.scanner.form
   }
 
-  /** The first row: PostgREST takes it for the whole of an array where there can be one only. The whole text if there is none. */
+  /** The first row: PostgREST takes it for the whole of an array where there can be one only. Without rows, the whole text. */
   get first(): Buffer {
     const [place] = this.places
     this.firstRow ??= place === undefined ? this.bytes : this.bytes.subarray(place.from, place.to)

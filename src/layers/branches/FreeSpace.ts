@@ -1,8 +1,8 @@
 import { Effect } from "effect"
-import { readFile, statfs } from "node:fs/promises"
-import { join } from "node:path"
+import { statfs } from "node:fs/promises"
 import { Unavailable } from "../../domain/errors.ts"
 import { type DirectConnection } from "../postgres/DirectConnection.ts"
+import { isLocal, serverColumns } from "./LocalServer.ts"
 
 export const noSpace = (details: string) =>
   new Unavailable({
@@ -27,31 +27,25 @@ const reserve = 64 * 1024 * 1024
 /** From this size on, in bytes, copying files is faster than writing pages to the log. */
 const largeSize = 200 * 1024 * 1024
 
-/**
- * The size of the connected database, and its server's disk. The disk is only known for a server on this machine, which
- * is one whose postmaster.pid has the start time that the server reports.
- */
+/** The size of the connected database, and its server's disk, which is only known for a server on this machine. */
 const spaceOf = Effect.fnUntraced(function* (main: DirectConnection) {
   const [row] = yield* Effect.orElseSucceed(
     main.query(
       `select pg_database_size(current_database())::text as size, current_setting('data_directory') as directory,
-              floor(extract(epoch from pg_postmaster_start_time()))::text as started,
-              current_setting('server_version_num')::int >= 180000 as clones`
+              current_setting('server_version_num')::int >= 180000 as clones, ${serverColumns}`
     ),
     () => []
   )
   if (row === undefined) return undefined
   const directory = String(row["directory"])
-  const disk = yield* Effect.promise(async () => {
-    try {
-      const lines = (await readFile(join(directory, "postmaster.pid"), "utf8")).split("\n")
-      if (lines[2]?.trim() !== row["started"]) return undefined
-      const { bavail, bsize, type } = await statfs(directory)
-      return { free: bavail * bsize, shares: sharing.has(type) }
-    } catch {
-      return undefined
-    }
-  })
+  const disk = (yield* isLocal(directory, row))
+    ? yield* Effect.promise(() =>
+        statfs(directory).then(
+          ({ bavail, bsize, type }) => ({ free: bavail * bsize, shares: sharing.has(type) }),
+          () => undefined
+        )
+      )
+    : undefined
   return { clones: row["clones"] === true, size: Number(row["size"]), disk }
 })
 

@@ -1,20 +1,20 @@
 import { Effect } from "effect"
-import { readdir, readFile, rm, stat } from "node:fs/promises"
+import { readdir, rm, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { type DirectConnection } from "../postgres/DirectConnection.ts"
+import { isLocal, serverColumns } from "./LocalServer.ts"
 
 /** Data directory of the embedded server; undefined for other servers. */
 const ownDirectory = Effect.fnUntraced(function* (main: DirectConnection) {
   // The embedded server's login is a superuser. Others may not read the path.
   const [row] = yield* main.query(
     `select case when current_setting('cluster_name') = 'svc' and rolsuper then current_setting('data_directory') end as directory,
-            extract(epoch from pg_postmaster_start_time())::float8 as started
+            ${serverColumns}
      from pg_roles where rolname = current_user`
   )
   if (typeof row?.["directory"] !== "string") return undefined
-  const [directory, started] = [row["directory"], Number(row["started"])]
-  const lines = yield* Effect.promise(() => readFile(join(directory, "postmaster.pid"), "utf8").catch(() => ""))
-  return Number(lines.split("\n")[2]) === Math.floor(started) ? { directory, started } : undefined
+  const directory = row["directory"]
+  return (yield* isLocal(directory, row)) ? { directory, started: Number(row["started"]) } : undefined
 })
 
 /**

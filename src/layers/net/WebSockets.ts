@@ -1,4 +1,5 @@
 import * as NodeWS from "@effect/platform-node/NodeWS"
+import { RateWindow } from "../../domain/realtime/RateWindow.ts"
 import { type Inbound, inboundOf } from "../../services/realtime/Inbound.ts"
 
 /** What a client's socket may buffer, in bytes. The rest waits here, as texts that all clients share. */
@@ -32,10 +33,8 @@ class GuardedSocket extends NodeWS.WebSocket {
   private next = 0
   private size = 0
   private slowTimer: NodeJS.Timeout | undefined
-  /** Messages received since the time. */
-  private received = 0
-  private receivedSince = 0
   private inbound: Inbound | undefined
+  private received = new RateWindow(ignored.messages, ignored.millis)
 
   /** Called only by the server, with the arguments of `ws`. */
   constructor(...args: ReadonlyArray<unknown>) {
@@ -52,25 +51,22 @@ class GuardedSocket extends NodeWS.WebSocket {
 
   /** Called by the server once the handshake is done, with the connection. */
   setSocket(socket: object, head: Buffer, options: object) {
-    this.inbound = inboundOf(socket)
-    const limits = this.inbound === undefined ? {} : { maxPayload: this.inbound.bytes }
+    const inbound = inboundOf(socket)
+    this.inbound = inbound
+    if (inbound !== undefined) this.received = new RateWindow(inbound.messages, inbound.millis)
+    const limits = inbound === undefined ? {} : { maxPayload: inbound.bytes }
     const base = NodeWS.WebSocket.prototype as unknown as { readonly setSocket: (...args: Array<unknown>) => void }
     base.setSocket.call(this, socket, head, { ...options, ...limits })
   }
 
   override emit(event: string | symbol, ...args: ReadonlyArray<unknown>): boolean {
     if (event !== "message") return super.emit(event, ...args)
-    return this.count(this.inbound ?? ignored) && this.inbound !== undefined ? super.emit(event, ...args) : true
+    return this.count() && this.inbound !== undefined ? super.emit(event, ...args) : true
   }
 
   /** False if that was one message too many. */
-  private count({ messages, millis }: Inbound): boolean {
-    const now = performance.now()
-    if (now - this.receivedSince > millis) {
-      this.received = 0
-      this.receivedSince = now
-    }
-    if (++this.received <= messages) return true
+  private count(): boolean {
+    if (this.received.take(performance.now())) return true
     this.close(
       1008,
       this.inbound === undefined ? "Too many messages: clients of this feed only receive" : "Too many messages"

@@ -48,7 +48,7 @@ export class ResumableUploads extends Context.Service<
     readonly begin: (actor: Actor, upload: Upload, length: number, checked: boolean) => Answer<ResumableUpload>
     /** 404 NoSuchUpload; 403 for another user than the one who began it. */
     readonly find: (actor: Actor, id: string) => Answer<ResumableUpload>
-    /** The object that an upload is for, whoever began it. */
+    /** The object that an upload is for, for any caller. */
     readonly named: (id: string) => Answer<FileName>
     /** Adds a piece. 409 if it does not begin where the last one ended. Returns the new offset. */
     readonly append: <E extends ClientError>(

@@ -38,7 +38,7 @@ const refOf = (value: unknown): string | null | undefined => {
 const isName = (value: unknown): value is string =>
   typeof value === "string" && value.length <= maxName && value.isWellFormed() && !value.includes("\0")
 
-/** The broadcast in a payload of JSON; undefined if it is none. */
+/** The broadcast in a payload of JSON; undefined if the payload is not a broadcast. */
 const broadcastOf = (event: string, payload: Readonly<Record<string, unknown>>): Broadcast | undefined =>
   event === "broadcast" && isName(payload["event"])
     ? { event: payload["event"], body: JSON.stringify(payload["payload"] ?? {}) }

@@ -29,7 +29,7 @@ const tooSlow = new RequestTimeout({ error: "The upload takes too long; 16 KiB a
 const noObject = new NotFound({ error: "Object not found", code: "NoSuchKey" })
 const unseen = "Either the object does not exist or you do not have access to it"
 
-/** One of several URLs, or why there is none. */
+/** One of several URLs, or the error instead of it. */
 interface SignedPath {
   readonly error: string | null
   readonly path: string

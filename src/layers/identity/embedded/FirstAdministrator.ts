@@ -17,7 +17,7 @@ const over = new Gone({
   hint: "npm run account -- admin <address> makes an administrator too"
 })
 
-/** Makes the first administrator: by a link that the start prints, valid once, and only while there is none. */
+/** Makes the first administrator: by a link that the start prints, valid once, and only until there is an administrator. */
 export const makeFirstAdministrator = (
   store: Store,
   records: Records,

@@ -102,7 +102,7 @@ export const makeFlows = (flowSeconds: number, store: Store) => {
     find,
     /** Zero if it has been used meanwhile. */
     use,
-    /** Uses up a flow whose data contains this; 410 if there is none. */
+    /** Uses up a flow whose data contains this; 410 if no such flow is left. */
     take: Effect.fnUntraced(function* (id: string, kind: FlowKind, data: object) {
       const rows = isUuid(id)
         ? yield* flowRows(

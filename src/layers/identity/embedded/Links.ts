@@ -1,5 +1,4 @@
 import { Effect, Schema } from "effect"
-import { Conflict, Forbidden, NotFound } from "../../../domain/errors.ts"
 import { type Credential } from "../../../domain/identity/Identity.ts"
 import { type Address, readAddress } from "../../../domain/identity/Address.ts"
 import { isPlainText } from "../../../domain/text/StorableText.ts"
@@ -11,7 +10,20 @@ import { type Flows } from "./Flows.ts"
 import { type Limits } from "./Limits.ts"
 import { type Messages } from "./Messages.ts"
 import { type Records } from "./Records.ts"
-import { flowForbidden } from "./Refusals.ts"
+import {
+  accountDisabled,
+  flowForbidden,
+  lastSignInMethod,
+  linkExists,
+  linkTaken,
+  noLink,
+  noProvidedAddress,
+  noProvider,
+  providerDenied,
+  registrationClosed,
+  signInFirst,
+  unverifiedAddress
+} from "./Refusals.ts"
 import { type EmbeddedSessions } from "./Sessions.ts"
 import { hashOf, iso, type Store } from "./Store.ts"
 
@@ -26,36 +38,6 @@ const ListedRow = Schema.Struct({
   account: Schema.String,
   added_at: Schema.String,
   last_used_at: Schema.NullOr(Schema.String)
-})
-
-const noProvider = new NotFound({ error: "There is no such provider", code: "PROVIDER_NOT_FOUND" })
-const noLink = new NotFound({ error: "There is no account of this provider to unlink", code: "LINK_NOT_FOUND" })
-const denied = new Forbidden({ error: "The sign-in was cancelled at the provider", code: "PROVIDER_DENIED" })
-const noAddress = new Forbidden({
-  error: "The provider did not report an e-mail address: register here, and link the account then",
-  code: "PROVIDER_ADDRESS_MISSING"
-})
-const unverified = new Forbidden({
-  error: "The provider has not verified the e-mail address: register here, and link the account then",
-  code: "PROVIDER_ADDRESS_UNVERIFIED"
-})
-const signInFirst = new Conflict({
-  error: "There is an account with this address: sign in to it, and link the provider there",
-  code: "LINK_NEEDS_SIGN_IN"
-})
-const closed = new Forbidden({ error: "Registration is closed (SVC_AUTH_REGISTRATION)", code: "REGISTRATION_CLOSED" })
-const disabled = new Forbidden({ error: "The account is disabled", code: "ACCOUNT_DISABLED" })
-const taken = new Conflict({
-  error: "This account of the provider is linked to another account here",
-  code: "LINK_TAKEN"
-})
-const another = new Conflict({
-  error: "Another account of the provider is linked already: unlink it first",
-  code: "LINK_EXISTS"
-})
-const lastWay = new Conflict({
-  error: "This is the only way to sign in: set a password or add a passkey first",
-  code: "LAST_SIGN_IN_METHOD"
 })
 
 const asciiLower = (text: string) => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
@@ -112,10 +94,10 @@ export const makeLinks = (
   /** Links to the account that has the same address, or makes one. */
   const adopt = Effect.fnUntraced(function* (provider: ProviderProtocol, person: ProvidedPerson) {
     const address = readAddress(person.email ?? "")
-    if (address === undefined) return yield* noAddress
+    if (address === undefined) return yield* noProvidedAddress
     // What was verified is the address as the provider writes it. A look-alike may be the mailbox of someone else.
     const verified = person.verified && asciiLower(person.email ?? "") === asciiLower(address.value)
-    if (verifyFirst && !verified) return yield* unverified
+    if (verifyFirst && !verified) return yield* unverifiedAddress
     const found = yield* owners(
       `select a.identity_id::text, a.value, a.verified_at is not null and i.state = 'active' as trusted
        from svc.identity_addresses a join svc.identities i on i.id = a.identity_id where a.lookup = $1`,
@@ -134,7 +116,7 @@ export const makeLinks = (
             [address.lookup, id]
           )
           if (still === 0) return yield* signInFirst
-          if ((yield* add(id, provider.id, person, true)) === 0) return yield* another
+          if ((yield* add(id, provider.id, person, true)) === 0) return yield* linkExists
           yield* notify(owner.value, provider.label)
         })
       )
@@ -143,7 +125,7 @@ export const makeLinks = (
   })
 
   const create = Effect.fnUntraced(function* (provider: ProviderProtocol, person: ProvidedPerson, address: Address) {
-    if (!registration) return yield* closed
+    if (!registration) return yield* registrationClosed
     yield* limits.takeOfClient("registrations of", 10, 3600)
     const { name, verified } = person
     const id = yield* store.atomically(
@@ -156,7 +138,7 @@ export const makeLinks = (
           verified,
           state: "active"
         })
-        if ((yield* add(id, provider.id, person, true)) === 0) return yield* taken
+        if ((yield* add(id, provider.id, person, true)) === 0) return yield* linkTaken
         return id
       })
     )
@@ -188,7 +170,7 @@ export const makeLinks = (
       )
     }
     const signedIn = yield* Effect.catchTag(sessions.open(id, "Cookie", "oidc"), "Unauthorized", () =>
-      Effect.fail(disabled)
+      Effect.fail(accountDisabled)
     )
     yield* Effect.forEach(before, (credential) => sessions.replace(credential, id))
     return signedIn
@@ -214,8 +196,8 @@ export const makeLinks = (
         Effect.fnUntraced(function* ({ id }) {
           const owner = yield* ownerOfLink(person)
           if (owner === id) return
-          if (owner !== undefined) return yield* taken
-          if ((yield* add(id, provider.id, person, false)) === 0) return yield* another
+          if (owner !== undefined) return yield* linkTaken
+          if ((yield* add(id, provider.id, person, false)) === 0) return yield* linkExists
           const { addresses } = yield* store.identity(id)
           yield* notify(addresses[0]?.value, provider.label)
         })
@@ -241,7 +223,7 @@ export const makeLinks = (
       const { data, identity_id } = yield* flows.take(state, "provider", { provider: name, browser: hashOf(browser) })
       const returnTo = typeof data["returnTo"] === "string" ? data["returnTo"] : undefined
       const outcome = Effect.gen(function* () {
-        if (query.get("error") === "access_denied") return yield* denied
+        if (query.get("error") === "access_denied") return yield* providerDenied
         const person = yield* provider.finish(yield* attemptOf(state, browser, String(data["callback"])), query)
         return identity_id === null
           ? yield* enter(provider, person, credentials)
@@ -280,7 +262,7 @@ export const makeLinks = (
               [id, provider]
             )
             if (removed === 0) return yield* noLink
-            if (password_hash === null && others === 0) return yield* lastWay
+            if (password_hash === null && others === 0) return yield* lastSignInMethod
           })
         )
         .pipe(

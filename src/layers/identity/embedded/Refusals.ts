@@ -37,3 +37,39 @@ export const addressTaken = new Conflict({ error: "There is an account with this
 export const idTaken = new Conflict({ error: "There is an account with this id", code: "ID_TAKEN" })
 export const invalidAddress = new InvalidRequest({ error: English.address })
 export const invalidPassword = (error: string) => new InvalidRequest({ error, code: "INVALID_PASSWORD" })
+
+export const noProvider = new NotFound({ error: "There is no such provider", code: "PROVIDER_NOT_FOUND" })
+export const noLink = new NotFound({ error: "There is no account of this provider to unlink", code: "LINK_NOT_FOUND" })
+export const providerDenied = new Forbidden({
+  error: "The sign-in was cancelled at the provider",
+  code: "PROVIDER_DENIED"
+})
+export const noProvidedAddress = new Forbidden({
+  error: "The provider did not report an e-mail address: register here, and link the account then",
+  code: "PROVIDER_ADDRESS_MISSING"
+})
+export const unverifiedAddress = new Forbidden({
+  error: "The provider has not verified the e-mail address: register here, and link the account then",
+  code: "PROVIDER_ADDRESS_UNVERIFIED"
+})
+export const signInFirst = new Conflict({
+  error: "There is an account with this address: sign in to it, and link the provider there",
+  code: "LINK_NEEDS_SIGN_IN"
+})
+export const registrationClosed = new Forbidden({
+  error: "Registration is closed (SVC_AUTH_REGISTRATION)",
+  code: "REGISTRATION_CLOSED"
+})
+export const accountDisabled = new Forbidden({ error: "The account is disabled", code: "ACCOUNT_DISABLED" })
+export const linkTaken = new Conflict({
+  error: "This account of the provider is linked to another account here",
+  code: "LINK_TAKEN"
+})
+export const linkExists = new Conflict({
+  error: "Another account of the provider is linked already: unlink it first",
+  code: "LINK_EXISTS"
+})
+export const lastSignInMethod = new Conflict({
+  error: "This is the only way to sign in: set a password or add a passkey first",
+  code: "LAST_SIGN_IN_METHOD"
+})

@@ -1,4 +1,4 @@
-/** Counts what one client does, in windows of a fixed length. */
+/** Counts what one client does, in windows of a fixed length; cheaper than a sliding one, and exact to a factor of two. */
 export class RateWindow {
   private count = 0
   private since = Number.NEGATIVE_INFINITY

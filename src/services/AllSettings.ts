@@ -9,6 +9,7 @@ import { FlagSettings } from "./flags/Settings.ts"
 import { AccountSettings } from "./identity/AccountSettings.ts"
 import { BrandSettings } from "./identity/Brand.ts"
 import { IdentitySettings } from "./identity/Settings.ts"
+import { McpSettings } from "./mcp/Settings.ts"
 import { MigrationSettings } from "./migrations/Settings.ts"
 import { RealtimeSettings } from "./realtime/Settings.ts"
 import { RowSettings } from "./rows/Settings.ts"
@@ -30,6 +31,7 @@ export const layerAllSettings = Layer.mergeAll(
   EnvironmentSettings.layer,
   FlagSettings.layer,
   IdentitySettings.layer,
+  McpSettings.layer,
   MigrationSettings.layer,
   RealtimeSettings.layer,
   RowSettings.layer,

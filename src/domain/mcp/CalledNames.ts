@@ -1,50 +1,75 @@
-import { isNode, listOf, type Tree, type TreeNode } from "../catalogue/bodies/Tree.ts"
+import { matchAt, skipBlock, skipDollar, skipEscaped, skipLine, skipQuoted } from "../sql/Statements.ts"
 
-/** What a statement may call, by name. */
+/** What a statement may call, by name as PostgreSQL stores it. */
 export interface CalledNames {
+  /** Names before a parenthesis, keywords such as `in` included. */
   readonly functions: ReadonlySet<string>
   /** Names after a dot: `t.f` calls `f(t)` if `t` has no column `f`. */
   readonly attributes: ReadonlySet<string>
 }
 
-/** The only statement of a parse tree, as the name of its node and the node. */
-const onlyStatement = (tree: Tree): readonly [string, TreeNode] | undefined => {
-  const [first, ...others] = isNode(tree) ? listOf(tree["stmts"]) : []
-  if (first === undefined || others.length > 0 || !isNode(first) || !isNode(first["stmt"])) return undefined
-  const [entry] = Object.entries(first["stmt"])
-  return entry !== undefined && isNode(entry[1]) ? [entry[0], entry[1]] : undefined
+/** As in PostgreSQL's scanner: letters, digits, `_`, `$`, and all characters outside of ASCII. */
+const word = /[A-Za-z_\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*/y
+const digits = /\$?[0-9][0-9A-Za-z_]*/y
+const dollarTag = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y
+const capitals = /[A-Z]/g
+
+/** The position after a quoted identifier, in which a quote is doubled. */
+const skipIdentifier = (text: string, at: number): number => {
+  let end = skipQuoted(text, at, '"')
+  while (text[end] === '"') end = skipQuoted(text, end + 1, '"')
+  return end
 }
 
-/** The kind of a statement, such as `SelectStmt`; of an EXPLAIN, that of the explained one. Undefined unless it is one. */
-export const statementKind = (tree: Tree): string | undefined => {
-  const [kind, node] = onlyStatement(tree) ?? []
-  if (kind !== "ExplainStmt" || node === undefined) return kind
-  return isNode(node["query"]) ? Object.keys(node["query"])[0] : undefined
-}
-
-const textOf = (tree: Tree | undefined) => {
-  const text = isNode(tree) && isNode(tree["String"]) ? tree["String"]["sval"] : undefined
-  return typeof text === "string" ? text : undefined
-}
-
-/** Reads all names that a parse tree calls. Without recursion: the tree is as deep as the text makes it. */
-export const calledNames = (tree: Tree): CalledNames => {
+/**
+ * All names that a statement may call; more than those it does call, never fewer. Undefined for what reads in two
+ * ways: an identifier with Unicode escapes (`U&"…"`), and `'…\'`, which ends there unless `standard_conforming_strings`
+ * is off. Linear in the length of the text.
+ */
+export const calledNames = (text: string): CalledNames | undefined => {
   const functions = new Set<string>()
   const attributes = new Set<string>()
-  const open: Array<Tree> = [tree]
-  const add = (to: Set<string>, names: ReadonlyArray<Tree>) => {
-    for (const name of names.map(textOf)) if (name !== undefined) to.add(name)
+  let name: string | undefined
+  let afterDot = false
+  const found = (given: string | undefined) => {
+    if (given !== undefined && afterDot) attributes.add(given)
+    name = given
+    afterDot = false
   }
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (Array.isArray(next)) {
-      for (const one of next as ReadonlyArray<Tree>) open.push(one)
-      continue
+  for (let at = 0; at < text.length;) {
+    const [char, next] = [text.charAt(at), text[at + 1]]
+    if (char === " " || (char >= "\t" && char <= "\r")) at++
+    else if (char === "-" && next === "-") at = skipLine(text, at)
+    else if (char === "/" && next === "*") {
+      const end = skipBlock(text, at)
+      at = end < 0 ? text.length : end
+    } else if (char === "(" || char === ".") {
+      if (char === "(" && name !== undefined) functions.add(name)
+      name = undefined
+      afterDot = char === "."
+      at++
+    } else if (char === '"') {
+      const end = skipIdentifier(text, at + 1)
+      found(text.slice(at + 1, end - 1).replaceAll('""', '"'))
+      at = end
+    } else {
+      const bare = matchAt(word, text, at)
+      const after = at + bare.length
+      if (/^u$/i.test(bare) && text.startsWith('&"', after)) return undefined
+      if (bare !== "") {
+        const escapes = /^e$/i.test(bare) && text[after] === "'"
+        found(escapes ? undefined : bare.replaceAll(capitals, (capital) => capital.toLowerCase()))
+        at = escapes ? skipEscaped(text, after + 1) : after
+        continue
+      }
+      found(undefined)
+      const tag = matchAt(dollarTag, text, at)
+      if (tag !== "") at = skipDollar(text, at, tag)
+      else if (char === "'") {
+        at = skipQuoted(text, at + 1, "'")
+        if (text[at - 2] === "\\") return undefined
+      } else at += Math.max(1, matchAt(digits, text, at).length)
     }
-    if (!isNode(next)) continue
-    add(functions, listOf(next["funcname"]).slice(-1))
-    add(attributes, listOf(next["fields"]).slice(1))
-    add(attributes, listOf(next["indirection"]))
-    for (const one of Object.values(next)) open.push(one)
   }
   return { functions, attributes }
 }

@@ -1,5 +1,5 @@
 import { Cause, Effect, Exit, Schema } from "effect"
-import { type McpServer } from "@modelcontextprotocol/server"
+import type { McpServer } from "@modelcontextprotocol/server"
 import { randomUUID } from "node:crypto"
 import { isClientError } from "../../domain/errors.ts"
 import { McpTools } from "../../services/mcp/McpTools.ts"

@@ -1,26 +1,32 @@
 import { Effect } from "effect"
-import { calledNames, statementKind } from "../../domain/mcp/CalledNames.ts"
+import { calledNames } from "../../domain/mcp/CalledNames.ts"
 import { volatileSql } from "../../domain/mcp/VolatileSql.ts"
-import { DatabaseError, Forbidden, InvalidRequest } from "../../domain/errors.ts"
+import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
-import { type Tree, words } from "../../domain/catalogue/bodies/Tree.ts"
+import { checkSingle } from "../../domain/sql/Statements.ts"
+import { shorten } from "../../domain/text/Shorten.ts"
 import { asUnavailable } from "../schema/Outlines.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
 
-/** Characters of a statement: parsing takes up to a microsecond for each, in one turn of the event loop. */
+/** Characters of a statement. */
 const maxText = 20_000
 
-const readers = words("SelectStmt VariableShowStmt")
-const explained = words("SelectStmt InsertStmt UpdateStmt DeleteStmt MergeStmt")
+const readers = new Set(["SELECT", "VALUES", "TABLE", "WITH", "SHOW"])
+const explained = new Set(["SELECT", "VALUES", "TABLE", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE"])
 
 const tooLong = new InvalidRequest({
   error: `A statement must not exceed ${maxText} characters here`,
   code: "SQL_TOO_LONG"
 })
-const notOne = new InvalidRequest({
-  error: "Only a single SELECT, VALUES, TABLE, SHOW or EXPLAIN of one is allowed here",
-  code: "SQL_NOT_ALLOWED",
-  hint: "Try other statements on a branch: create_branch, then run_sql with its id and read_only false"
+const notAllowed = (keyword: string) =>
+  new InvalidRequest({
+    error: `${shorten(keyword) || "This statement"} is not allowed here: only SELECT, VALUES, TABLE, WITH and SHOW are`,
+    code: "SQL_NOT_ALLOWED",
+    hint: "Plans are for explain. Try other statements on a branch: create_branch, then run_sql with read_only false"
+  })
+const hidden = new InvalidRequest({
+  error: 'Identifiers with Unicode escapes (U&"…"), and strings that end in a backslash, are not allowed here',
+  code: "SQL_NOT_ALLOWED"
 })
 
 const isVolatile = (names: ReadonlyArray<string>) =>
@@ -30,43 +36,27 @@ const isVolatile = (names: ReadonlyArray<string>) =>
     hint: "A read-only transaction does not stop what they do outside of it; try them on a branch"
   })
 
-const unparsable = (cause: unknown) =>
-  new DatabaseError({
-    error: cause instanceof Error ? cause.message.slice(0, 500) : "The statement is invalid",
-    code: "42601",
-    status: 400
-  })
-
 /**
  * Refuses statements that do more than read. A read-only transaction of PostgreSQL keeps tables as they are, but not the
  * world around them: functions can write files, open connections, change settings, hold locks and wait. So only
  * statements that read are let through, and of functions only those that are declared to have no effect.
  */
-export const makeReadGuard = Effect.gen(function* () {
-  const parser = yield* Effect.cached(
-    Effect.promise(async () => {
-      const { loadModule, parseSync } = await import("libpg-query")
-      await loadModule()
-      return (text: string) => parseSync(text) as Tree
-    })
-  )
-
-  const parsed = Effect.fnUntraced(function* (text: string, allowed: ReadonlySet<string>) {
+export const makeReadGuard = () => {
+  const check = Effect.fnUntraced(function* (text: string, allowed: ReadonlySet<string>) {
     if (text.length > maxText) return yield* tooLong
-    const parse = yield* parser
-    const tree = yield* Effect.try({ try: () => parse(text), catch: unparsable })
-    if (!allowed.has(statementKind(tree) ?? "")) return yield* notOne
-    return tree
+    const { keyword } = yield* checkSingle(text)
+    if (!allowed.has(keyword)) return yield* notAllowed(keyword)
   })
 
-  /** Accepts a statement that only reads. */
+  /** Accepts a statement that only reads, if it runs in a read-only transaction. */
   const reads = Effect.fn("ReadGuard.reads")(function* (database: Database, text: string) {
-    const { attributes, functions } = calledNames(yield* parsed(text, readers))
-    if (functions.size + attributes.size === 0) return
+    yield* check(text, readers)
+    const called = calledNames(text)
+    if (called === undefined) return yield* hidden
     const [found] = yield* Effect.catch(
       database.run(serviceActor, {
         text: volatileSql,
-        params: [arrayLiteral([...functions]), arrayLiteral([...attributes])],
+        params: [arrayLiteral([...called.functions]), arrayLiteral([...called.attributes])],
         access: "read",
         searchPath: "pg_catalog"
       }),
@@ -76,8 +66,8 @@ export const makeReadGuard = Effect.gen(function* () {
     if (names.length > 0) return yield* isVolatile(names)
   })
 
-  /** Accepts a statement that EXPLAIN without ANALYZE can plan: it does not run. */
-  const explains = (text: string) => Effect.asVoid(parsed(text, explained))
+  /** Accepts a statement that EXPLAIN without ANALYZE plans: it does not run. */
+  const explains = (text: string) => check(text, explained)
 
   return { reads, explains }
-})
+}

@@ -54,7 +54,7 @@ export const makeSqlTools = Effect.gen(function* () {
   const branches = yield* Branches
   const { mode } = yield* McpSettings
   const database = placeOf(yield* Db, branches)
-  const guard = yield* makeReadGuard
+  const guard = makeReadGuard()
 
   const mayWrite = Effect.fnUntraced(function* (branch: (typeof Run.Type)["branch"]) {
     if (mode === "write") return

@@ -6,6 +6,8 @@ export interface CalledNames {
   readonly functions: ReadonlySet<string>
   /** Names after a dot: `t.f` calls `f(t)` if `t` has no column `f`. */
   readonly attributes: ReadonlySet<string>
+  /** All names, these included. */
+  readonly all: ReadonlySet<string>
 }
 
 /** As in PostgreSQL's scanner: letters, digits, `_`, `$`, and all characters outside of ASCII. */
@@ -29,9 +31,11 @@ const skipIdentifier = (text: string, at: number): number => {
 export const calledNames = (text: string): CalledNames | undefined => {
   const functions = new Set<string>()
   const attributes = new Set<string>()
+  const all = new Set<string>()
   let name: string | undefined
   let afterDot = false
   const found = (given: string | undefined) => {
+    if (given !== undefined) all.add(given)
     if (given !== undefined && afterDot) attributes.add(given)
     name = given
     afterDot = false
@@ -71,5 +75,5 @@ export const calledNames = (text: string): CalledNames | undefined => {
       } else at += Math.max(1, matchAt(digits, text, at).length)
     }
   }
-  return { functions, attributes }
+  return { functions, attributes, all }
 }

@@ -33,11 +33,18 @@ const failureOf = (cause: Cause.Cause<unknown>) => {
   return { error: text, code, details, hint, ...("position" in error ? { position: error.position } : {}) }
 }
 
-/** The SDK wants both: a validator, and the JSON Schema that clients see. Unknown fields are refused: they may be typos. */
-const inputOf = ({ input }: McpTool) =>
-  Schema.toStandardJSONSchemaV1(
-    Schema.toStandardSchemaV1(input.annotate({}), { parseOptions: { errors: "all", onExcessProperty: "error" } })
-  )
+/**
+ * The SDK wants a validator with the JSON Schema that clients see. Unknown fields are refused, because a misspelt
+ * `read_only` must not have no effect. The schema is made once: the SDK asks for it with every call.
+ */
+const inputOf = ({ input }: McpTool) => {
+  const { "~standard": validator } = Schema.toStandardSchemaV1(input.annotate({}), {
+    parseOptions: { errors: "all", onExcessProperty: "error" }
+  })
+  const { jsonSchema: schemas } = Schema.toStandardJSONSchemaV1(input.annotate({}))["~standard"]
+  const jsonSchema = { ...schemas.input({ target: "draft-2020-12" }), additionalProperties: false }
+  return { "~standard": { ...validator, jsonSchema: { input: () => jsonSchema, output: () => jsonSchema } } }
+}
 
 /** Loaded by the first request: it takes 0.2 s and several MB, and few services are asked for it. */
 const loadSdk = Effect.cached(Effect.promise(() => import("@modelcontextprotocol/server")))

@@ -1,5 +1,5 @@
-import { Effect, Schema } from "effect"
-import { type Branch, BranchId } from "../../domain/branches/Branch.ts"
+import { Effect, Schema, Semaphore } from "effect"
+import { type Branch, BranchId, type NewBranch } from "../../domain/branches/Branch.ts"
 import { Conflict, Forbidden } from "../../domain/errors.ts"
 import { Branches } from "../branches/Branches.ts"
 import { McpSettings } from "./Settings.ts"
@@ -48,6 +48,7 @@ const shown = ({ access, created_at, expires_at, id, label, size_bytes, status }
 export const makeBranchTools = Effect.gen(function* () {
   const branches = yield* Branches
   const { mode } = yield* McpSettings
+  const oneByOne = yield* Semaphore.make(1)
   const common = { serviceRole: true, data: false }
 
   const list = tool({
@@ -63,6 +64,11 @@ export const makeBranchTools = Effect.gen(function* () {
     })
   })
 
+  const created = Effect.fnUntraced(function* (given: NewBranch) {
+    if ((yield* branches.list).filter(isOwnBranch).length >= maxBranches) return yield* tooMany
+    return yield* branches.create(given)
+  })
+
   const create = tool({
     ...common,
     name: "create_branch",
@@ -72,9 +78,8 @@ export const makeBranchTools = Effect.gen(function* () {
     reads: false,
     run: Effect.fnUntraced(function* (caller, { label, ttl_hours }) {
       if (caller.actor.role !== "service_role") return yield* needsServiceRole
-      if ((yield* branches.list).filter(isOwnBranch).length >= maxBranches) return yield* tooMany
       const given = { label: `${mark}${label}`, ttlHours: ttl_hours ?? defaultHours }
-      return JSON.stringify(shown(yield* branches.create(given)))
+      return JSON.stringify(shown(yield* oneByOne.withPermit(created(given))))
     })
   })
 

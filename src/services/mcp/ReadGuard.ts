@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { calledNames } from "../../domain/mcp/CalledNames.ts"
-import { volatileSql } from "../../domain/mcp/VolatileSql.ts"
+import { secretNames, volatileSql } from "../../domain/mcp/VolatileSql.ts"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { checkSingle } from "../../domain/sql/Statements.ts"
@@ -29,6 +29,9 @@ const hidden = new InvalidRequest({
   code: "SQL_NOT_ALLOWED"
 })
 
+const isSecret = (name: string) =>
+  new Forbidden({ error: `${name} has secrets, which MCP tools do not read`, code: "SQL_SECRET" })
+
 const isVolatile = (names: ReadonlyArray<string>) =>
   new Forbidden({
     error: `Volatile functions are not allowed in a read-only statement: ${names.slice(0, 5).join(", ")}`,
@@ -53,6 +56,8 @@ export const makeReadGuard = () => {
     yield* check(text, readers)
     const called = calledNames(text)
     if (called === undefined) return yield* hidden
+    const secret = [...called.all].find((name) => secretNames.has(name))
+    if (secret !== undefined) return yield* isSecret(secret)
     const [found] = yield* Effect.catch(
       database.run(serviceActor, {
         text: volatileSql,

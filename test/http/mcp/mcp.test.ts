@@ -92,6 +92,14 @@ describe("tools", () => {
     }
   })
 
+  it("have schemas that name all of their arguments", async () => {
+    for (const { inputSchema, name, annotations } of (await admin.listTools()).tools) {
+      assert.deepInclude(inputSchema, { type: "object", additionalProperties: false }, name)
+      const writes = ["create_branch", "drop_branch", "run_sql"].includes(name)
+      assert.deepInclude(annotations, { readOnlyHint: !writes, openWorldHint: false }, name)
+    }
+  })
+
   it("describe tables with the rights of the caller", async () => {
     const listed = json(await call(admin, "list_tables"))
     assert.deepStrictEqual(listed.schemas, ["public"])
@@ -168,6 +176,7 @@ describe("a model that follows injected instructions", () => {
     "select pg_advisory_lock(1)",
     "select query_to_xml('select pg_sleep(1)', true, true, '')",
     "select pg_terminate_backend(pid) from pg_stat_activity",
+    "select table_to_xml('svc.branches', true, true, '')",
     "select lo_export(1, '/tmp/x')",
     "select nextval('todos_id_seq')",
     "select t.upper_of from todos t",
@@ -194,6 +203,16 @@ describe("a model that follows injected instructions", () => {
     "select * into x from todos"
   ])("is stopped by PostgreSQL otherwise: %s", async (text) => {
     assert.strictEqual((await refusal(admin, "run_sql", { sql: text })).code, "25006")
+  })
+
+  it.each([
+    "select * from svc.branches",
+    'select * from "svc"."keys"',
+    "table pg_catalog.pg_authid",
+    "select histogram_bounds from pg_stats",
+    "select * from information_schema.user_mapping_options"
+  ])("can read no secrets: %s", async (text) => {
+    assert.strictEqual((await refusal(admin, "run_sql", { sql: text })).code, "SQL_SECRET")
   })
 
   it("can run one statement only", async () => {
@@ -229,6 +248,9 @@ it("a branch takes DDL, without its connection string", async () => {
   const on = { branch, read_only: false }
   await call(admin, "run_sql", { sql: "alter table todos add column done boolean", ...on })
   await rowsOf(admin, "select add_todo()", on)
+  for (const table of ["svc.api_keys", "svc.identities", "pg_authid"]) {
+    assert.oneOf((await refusal(admin, "run_sql", { sql: `select * from ${table}`, ...on })).code, ["42501", "42P01"])
+  }
   assert.strictEqual((await rowsOf(admin, "select done from todos", { branch })).length, 3)
   assert.strictEqual((await refusal(admin, "run_sql", { sql: "select done from todos" })).code, "42703")
   assert.include((await call(admin, "list_branches")).text, '"writable":true')
@@ -266,6 +288,14 @@ describe("requests", () => {
     assert.strictEqual((await post("{")).status, 400)
     assert.strictEqual((await ask(service, "GET /mcp", { key: service.service_role })).status, 405)
     assert.strictEqual((await ask(service, "DELETE /mcp", { key: service.service_role })).status, 405)
+    const nested = JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name: "run_sql", arguments: { sql: "select 1", x: 0 } }
+    })
+    const deep = nested.replace("0}", `${"[".repeat(200_000)}${"]".repeat(200_000)}}`)
+    for (const body of [deep, deep.replace('"arguments"', '"_meta"')]) assert.isBelow((await post(body)).status, 500)
     const reply = await post(ping, { "mcp-session-id": "chosen-by-me" })
     assert.deepStrictEqual([reply.status, reply.headers.get("mcp-session-id")], [200, null])
     const listen = { jsonrpc: "2.0", id: 1, method: "subscriptions/listen", params: {} }

@@ -28,10 +28,10 @@ const layer = (mode: McpSettings["Service"]["mode"], ran: Array<string> = [], br
           find: (id) => Effect.succeed(branches.find((one) => one.id === id) ?? branch(id, "of others")),
           remove: (id) => Effect.sync(() => void ran.push(`drop ${id}`))
         }),
-        Layer.mock(Catalogues, { changed: () => Effect.void }),
-        Layer.mock(Db, { main }),
+        Layer.mock(Catalogues, { changed: () => Effect.void, epoch: () => undefined }),
+        Layer.mock(Db, { main, branch: () => main }),
         Layer.mock(Rows, {}),
-        Layer.mock(RowSettings, {}),
+        Layer.succeed(RowSettings, {} as RowSettings["Service"]),
         Layer.mock(DatabaseSchemas, {}),
         Layer.mock(SqlRunner, {
           run: (database, _actor, { read_only }) =>

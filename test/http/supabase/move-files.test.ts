@@ -55,7 +55,7 @@ it("the example's program copies buckets with files of all folders, and goes on 
   assert.isFalse((await data(to.getBucket("notes"))).public)
   const copy = await data(to.from("notes").download("a/b/long name.txt"))
   assert.isTrue(large.equals(Buffer.from(await copy.arrayBuffer())))
-  assert.deepInclude(await data(to.from("notes").info("a/b/long name.txt")), {
+  assert.deepInclude((await data(to.from("notes").info("a/b/long name.txt"))) as object, {
     contentType: "text/plain",
     cacheControl: "max-age=77",
     metadata: { author: "Ann" }

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { type Page } from "playwright-core"
 import { afterAll, assert, beforeAll, it } from "vitest"
 import { build, preview, type PreviewServer } from "vite"
-import { ask, good } from "../support/client.ts"
+import { ask } from "../support/client.ts"
 import { root, type Service, startService } from "../support/service.ts"
 import { assertAccessible } from "../support/ui/accessible.ts"
 import { checkPages, openPage } from "../support/ui/dashboard.ts"
@@ -25,7 +25,8 @@ beforeAll(async () => {
   service = await startService({
     env: { SVC_SUPABASE: "true", MIGRATIONS_DIR: join(example, "supabase/migrations") }
   })
-  good(await ask(service, "POST /api/migrations/idempotent/run", { key: service.service_role }))
+  const { status, text } = await ask(service, "POST /api/migrations/idempotent/run", { key: service.service_role })
+  assert.strictEqual(status, 200, text)
   directory = await mkdtemp(join(tmpdir(), "svc-example-"))
   await writeFile(join(directory, ".env"), `VITE_SUPABASE_URL=${service.url}\nVITE_SUPABASE_KEY=${service.anon}\n`)
   const files = { outDir: join(directory, "dist"), emptyOutDir: true }

@@ -26,6 +26,8 @@ import { layerWorkers } from "./layers/workers/Workers.ts"
 import * as access from "./services/access/layer.ts"
 import { Tokens, TokenSettings } from "./services/access/Tokens.ts"
 import { layerAllSettings } from "./services/AllSettings.ts"
+import { Audit } from "./services/audit/Audit.ts"
+import { layerAuditRetention } from "./services/audit/Retention.ts"
 import * as backups from "./services/backups/layer.ts"
 import * as branches from "./services/branches/layer.ts"
 import * as catalogue from "./services/catalogue/layer.ts"
@@ -86,6 +88,8 @@ const Capabilities = Layer.mergeAll(
   foreign.layer,
   Insights.layer,
   RequestLog.layer,
+  Audit.layer,
+  layerAuditRetention,
   Status.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(DashboardSessions.layer, layerDashboardFiles)),

@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import { keyOutage } from "./access/Keys.ts"
+import { auditDays } from "./audit/Settings.ts"
 import { BackupSettings } from "./backups/Settings.ts"
 import { BranchSettings } from "./branches/Settings.ts"
 import { ConnectionSettings } from "./connections/Settings.ts"
@@ -35,6 +36,7 @@ export const layerAllSettings = Layer.mergeAll(
   RowSettings.layer,
   SupabaseSettings.layer,
   WebhookSettings.layer,
+  Layer.effectDiscard(auditDays),
   Layer.effectDiscard(keyOutage),
   Layer.effectDiscard(uploadDays),
   Layer.effectDiscard(fileStore),

@@ -7,6 +7,7 @@ import { url } from "../../domain/Settings.ts"
 import { type Caller, CurrentCaller } from "../access/Caller.ts"
 import { clientAddress } from "../access/ClientAddress.ts"
 import { type Headers, headersOf, withBearerKey } from "../access/Credentials.ts"
+import { identify } from "../access/Admitted.ts"
 import { ApiGate } from "../access/ApiGate.ts"
 import { dashboardHeader } from "../access/Origins.ts"
 import { hasSessionCookie } from "../access/SessionCookies.ts"
@@ -130,6 +131,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
             api === undefined ? corsHeaders(path, given["origin"], dashboard) : supabaseCorsHeaders(given["origin"])
           const remote = path.startsWith("/ofrep/")
           const client = remote || path === "/v1" || path.startsWith("/v1/")
+          if (!client) identify(request, requestId)
           const quota: Quota = { limit: -1, remaining: -1, reset: 0, key: undefined }
           let owner = address
           const byPage = client && !rest && isByPage(given)

@@ -41,6 +41,7 @@ import { Insights } from "./services/insights/Insights.ts"
 import { Migrations } from "./services/migrations/Migrations.ts"
 import * as oauth2 from "./services/oauth2/layer.ts"
 import * as realtime from "./services/realtime/layer.ts"
+import { AccessLog } from "./services/requests/AccessLog.ts"
 import { RequestLog } from "./services/requests/RequestLog.ts"
 import * as rows from "./services/rows/layer.ts"
 import * as schema from "./services/schema/layer.ts"
@@ -88,6 +89,7 @@ const Capabilities = Layer.mergeAll(
   foreign.layer,
   Insights.layer,
   RequestLog.layer,
+  AccessLog.layer(Number(workerNumber ?? 0)),
   Audit.layer,
   layerAuditRetention,
   Status.layer

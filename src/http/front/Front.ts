@@ -123,10 +123,10 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           const path = rest ? rowsUrl(askedPath) : askedPath
           const given = headersOf(request)
           const requestId = requestIdOf(given["x-request-id"])
-          const arrival = record.arrived(asked, askedPath, requestId)
           const span = Context.getOrUndefined(fiber.context, Tracer.ParentSpan)
           if (span?._tag === "Span") span.attribute("request_id", requestId)
           const address = clientAddress(request, settings)
+          const arrival = record.arrived(asked, askedPath, requestId, address)
           const cors =
             api === undefined ? corsHeaders(path, given["origin"], dashboard) : supabaseCorsHeaders(given["origin"])
           const remote = path.startsWith("/ofrep/")
@@ -143,6 +143,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           const run = client
             ? Effect.flatMapEager(enter(), (caller) => {
                 owner = caller.actor.client ?? address
+                arrival.caller = caller
                 const known = Effect.provideService(app, CurrentCaller, caller)
                 return inTurnIfLarge(turns, owner, request, rest ? served(known, request) : known)
               })

@@ -34,8 +34,10 @@ const unsafe = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const escaped = (text: string) =>
   text.replaceAll(unsafe, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
-/** A JSON text on one line, of ASCII control characters none. */
-const quoted = (text: string) => escaped(JSON.stringify(text))
+/** What JSON writes as it is, as nearly all texts of requests are. */
+const simple = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
+/** A JSON text on one line. */
+const quoted = (text: string) => (simple.test(text) ? `"${text}"` : escaped(JSON.stringify(text)))
 const orNull = (text: string) => (text === "" ? "null" : quoted(text))
 const countOrNull = (count: number) => (count < 0 ? "null" : String(count))
 

@@ -14,8 +14,7 @@ export class AuditApi extends HttpApiGroup.make("audit")
       OpenApi.annotations({
         summary: "List changes made by the management API, the newest first",
         description: `Who did what to what, with what it was before and after, without secrets; failed and refused attempts too. \`next\` is the
-parameter \`before\` of the next page. With \`Accept: text/csv\` the page is CSV; the \`id\` of its last line is the parameter \`before\` of the
-next one. Entries are deleted after SVC_AUDIT_DAYS, and can't be changed or deleted otherwise.`
+parameter \`before\` of the next page. With \`Accept: text/csv\` the page is CSV, and the header \`X-Next-Before\` has \`next\`. Entries are deleted after SVC_AUDIT_DAYS, and can't be changed or deleted otherwise.`
       })
     )
   )

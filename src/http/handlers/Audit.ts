@@ -17,7 +17,10 @@ export const AuditHandlers = HttpApiBuilder.group(
         const page = yield* audit.list(query)
         // A page has at most 1,000 entries.
         return accept?.toLowerCase().includes("text/csv") === true
-          ? HttpServerResponse.text(auditCsv(page.entries), { contentType: "text/csv; charset=utf-8" })
+          ? HttpServerResponse.text(auditCsv(page.entries), {
+              contentType: "text/csv; charset=utf-8",
+              headers: page.next === null ? {} : { "x-next-before": String(page.next) }
+            })
           : page
       })
     })

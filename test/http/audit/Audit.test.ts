@@ -166,7 +166,7 @@ describe("a change by the management API", () => {
     const toggled = done((await manage("PATCH /api/flags/new-cart/toggle?environment=dev")).entries)
     const history = await ask(service, "GET /api/flags/new-cart/history", { key: service.service_role })
     const [newest] = history.json as ReadonlyArray<{ readonly revision: number }>
-    assert.deepStrictEqual(toggled.after, { revision: newest?.revision, environment: "dev" })
+    assert.deepStrictEqual(toggled.after, { revision: newest?.revision ?? 0, environment: "dev" })
   })
 
   it("in the object store is recorded when it is made", async () => {

@@ -1,8 +1,7 @@
 import { Schema } from "effect"
 import { isStorable } from "../text/StorableText.ts"
 
-export const AuditOutcome = Schema.Literals(["done", "failed", "refused"])
-export type AuditOutcome = typeof AuditOutcome.Type
+const AuditOutcome = Schema.Literals(["done", "failed", "refused"])
 
 const ActorType = Schema.Literals(["key", "identity", "service", "unknown"])
 

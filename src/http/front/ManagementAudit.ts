@@ -118,7 +118,7 @@ export class ManagementAudit extends Context.Service<
       }
       const writeAttempt = (row: AuditRow) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          counted(`${row.actor.type} ${row.actor.id} ${row.action}`, now) ? audit.write(row) : Effect.void
+          counted(`${row.actor.id || row.address} ${row.action}`, now) ? audit.write(row) : Effect.void
         )
 
       const changeOf = (request: Request, action: string, subject: string, actor: AuditActor): Change => {

@@ -26,6 +26,8 @@ import { layerWorkers } from "./layers/workers/Workers.ts"
 import * as access from "./services/access/layer.ts"
 import { Tokens, TokenSettings } from "./services/access/Tokens.ts"
 import { layerAllSettings } from "./services/AllSettings.ts"
+import { Audit } from "./services/audit/Audit.ts"
+import { layerAuditRetention } from "./services/audit/Retention.ts"
 import * as backups from "./services/backups/layer.ts"
 import * as branches from "./services/branches/layer.ts"
 import * as catalogue from "./services/catalogue/layer.ts"
@@ -39,6 +41,7 @@ import { Insights } from "./services/insights/Insights.ts"
 import { Migrations } from "./services/migrations/Migrations.ts"
 import * as oauth2 from "./services/oauth2/layer.ts"
 import * as realtime from "./services/realtime/layer.ts"
+import { AccessLog } from "./services/requests/AccessLog.ts"
 import { RequestLog } from "./services/requests/RequestLog.ts"
 import * as rows from "./services/rows/layer.ts"
 import * as schema from "./services/schema/layer.ts"
@@ -86,6 +89,9 @@ const Capabilities = Layer.mergeAll(
   foreign.layer,
   Insights.layer,
   RequestLog.layer,
+  AccessLog.layer(Number(workerNumber ?? 0)),
+  Audit.layer,
+  layerAuditRetention,
   Status.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(DashboardSessions.layer, layerDashboardFiles)),

@@ -7,6 +7,7 @@ import { cpus } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { measureCatalogue } from "./catalogue.ts"
+import { measureAccessLog } from "./accessLog.ts"
 import { type LoadResult } from "./load.ts"
 import { measurePlans } from "./plans.ts"
 import { baseline, driver, load } from "../support/processes.ts"
@@ -15,7 +16,9 @@ import { connections, drivers, type Scenario, scenarios, setup } from "./scenari
 import { defaultEntry, sample, type Service, withService } from "../support/service.ts"
 import { printTable, whole } from "./table.ts"
 
-const ids: ReadonlyArray<string> = [...scenarios, ...drivers, { id: "plan" }, { id: "catalogue" }].map(({ id }) => id)
+const ids: ReadonlyArray<string> = [...scenarios, ...drivers, { id: "log" }, { id: "plan" }, { id: "catalogue" }].map(
+  ({ id }) => id
+)
 
 const help = `npm run bench -- [options]
   --only a,b      only these rows or parts: ${ids.join(" ")}
@@ -225,11 +228,11 @@ const main = async () => {
   }
   const fsync = [`alter system set fsync = ${values.fsync}`, "select pg_reload_conf()"]
   const prepare = (password: string) => [...(values.fsync === "off" ? fsync : []), ...setup(password)]
-  const env = { SVC_SUPABASE: "true" }
-  return withService({ entry: values.entry, profile: values["cpu-prof"], setup: prepare, env }, async (service) => {
-    const failures = values.memory
-      ? await memory(service)
-      : await measureAll(service, (id) => only?.includes(id) ?? true, seconds)
+  const common = { entry: values.entry, setup: prepare, env: { SVC_SUPABASE: "true" } }
+  return withService({ ...common, profile: values["cpu-prof"] }, async (service) => {
+    const chosen = (id: string) => only?.includes(id) ?? true
+    const logFailures = !values.memory && chosen("log") ? await measureAccessLog(service, common, 4 * seconds) : 0
+    const failures = logFailures + (values.memory ? await memory(service) : await measureAll(service, chosen, seconds))
     if (failures > 0) console.error(`\n${failures} requests or checks failed`)
     return failures > 0 ? 1 : 0
   })

@@ -27,7 +27,7 @@ describe("two workers", () => {
   beforeAll(async () => {
     dataDir = await copyDataDir(inject("preparedDataDir"))
     const from = Date.now()
-    service = await startWorkers(dataDir, { SVC_REALTIME_MAX_CLIENTS: "8" })
+    service = await startWorkers(dataDir, { SVC_REALTIME_MAX_CLIENTS: "8", SVC_ACCESS_LOG: "true" })
     startMillis = Date.now() - from
     await sql(service, "create table kept (n int)")
   })
@@ -43,6 +43,29 @@ describe("two workers", () => {
     const { key, secret } = reply.json as { readonly key: { readonly id: number }; readonly secret: string }
     return { id: key.id, headers: { apikey: secret } }
   }
+
+  it("write whole lines of the access log to one pipe, each with its number", async () => {
+    const path = `/v1/absent/${"x".repeat(150)}`
+    const ids = times(400, (index) => `of-workers-${index}`)
+    const send = (id: string) =>
+      ask(service, `GET ${path}`, { key: service.anon, headers: { "x-request-id": id, connection: "close" } })
+    for (let from = 0; from < ids.length; from += 50) await Promise.all(ids.slice(from, from + 50).map(send))
+    const linesOf = () =>
+      service
+        .output()
+        .split("\n")
+        .filter((line) => line.includes("of-workers-"))
+    const lines = await until(
+      () => Promise.resolve(linesOf()),
+      ({ length }) => length >= ids.length
+    )
+    const parsed = lines.map((line) => JSON.parse(line) as { readonly request_id: string; readonly worker: number })
+    assert.sameMembers(
+      parsed.map(({ request_id }) => request_id),
+      ids
+    )
+    assert.deepStrictEqual([...new Set(parsed.map(({ worker }) => worker))].toSorted(), [1, 2])
+  })
 
   it("admit together exactly as many calls as a key's limit allows, and count them down", async () => {
     const { headers } = await limitedKey(60)

@@ -1,6 +1,7 @@
 import { Clock, Effect } from "effect"
-import { maxPayload, type WebhookReply } from "../../domain/webhooks/Delivery.ts"
+import { isSuccess, maxPayload, type WebhookReply } from "../../domain/webhooks/Delivery.ts"
 import { signatureHeaders } from "../../domain/webhooks/Signature.ts"
+import { CurrentMeters } from "../metrics/Meters.ts"
 import { WebhookTransport } from "../ports/WebhookTransport.ts"
 
 /** A message and its destination. */
@@ -24,11 +25,19 @@ const tooLarge: WebhookReply = {
 }
 
 /** Makes one attempt to deliver a message: signed, with the custom headers of its webhook. */
-export const makeWebhookSender = Effect.map(WebhookTransport, (transport) =>
-  Effect.fnUntraced(function* ({ headers, message_id, payload, secret, url }: Outgoing) {
-    if (payload === null) return tooLarge
+export const makeWebhookSender = Effect.gen(function* () {
+  const transport = yield* WebhookTransport
+  const meters = yield* CurrentMeters
+  const [succeeded, failed] = (["succeeded", "failed"] as const).map((outcome) =>
+    meters.counter("svc_webhook_deliveries_total", { outcome })
+  ) as [() => void, () => void]
+  return Effect.fnUntraced(function* ({ headers, message_id, payload, secret, url }: Outgoing) {
+    if (payload === null) {
+      failed()
+      return tooLarge
+    }
     const seconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-    return yield* transport.post({
+    const reply = yield* transport.post({
       url,
       body: payload,
       headers: {
@@ -38,8 +47,11 @@ export const makeWebhookSender = Effect.map(WebhookTransport, (transport) =>
         ...signatureHeaders(secret, `msg_${message_id}`, seconds, payload)
       }
     })
+    if (isSuccess(reply)) succeeded()
+    else failed()
+    return reply
   })
-)
+})
 
 /** So that a custom header never duplicates one of the service's. */
 const lowerCased = (headers: Readonly<Record<string, string>>) =>

@@ -6,6 +6,7 @@ import { type DatabaseError, Unavailable } from "../../../domain/errors.ts"
 import { type Sample } from "../../../domain/metrics/Sample.ts"
 import { type AnswerMemory } from "../../../services/access/AnswerBudget.ts"
 import { Meters } from "../../../services/metrics/Meters.ts"
+import { sampledSpan } from "../../../services/Tracing.ts"
 import { type Actor, type Answer, claimsSetting, type Database, type Statement } from "../../../services/ports/Db.ts"
 import { type ConnectionBudget, type ConnectionShare } from "../ConnectionBudget.ts"
 import { fromServerError } from "../Errors.ts"
@@ -17,6 +18,7 @@ import { type AnswerLimits, type Command, RowConnection } from "./Connection.ts"
 import { isGone, isOversized, isStale, type Outcome } from "./Outcome.ts"
 import { assertion, unchanged } from "./Epoch.ts"
 import { makeStatementCounts, type StatementCounts } from "./StatementCounts.ts"
+import { inStatementSpan } from "./StatementSpan.ts"
 import { UserCodePool } from "./UserCodePool.ts"
 
 export interface RowPathOptions {
@@ -152,16 +154,19 @@ export const makeRowPath = (
   const all = Object.values(pools).flatMap(({ clean, userCode }) => [clean, userCode])
   const shares = Object.values(pools).flatMap(({ share }) => (share === undefined ? [] : [share]))
 
-  const run = (actor: Actor, statement: Statement): Effect.Effect<Answer, unknown> => {
+  /** `comment`: behind the statement, which is not kept prepared then. */
+  const run = (actor: Actor, statement: Statement, comment: string): Effect.Effect<Answer, unknown> => {
     const { clean: cleanPool, counts, userCode } = pools[actor.role]
     const begun = performance.now()
     const { epoch } = statement
     const clean = statement.clean === true && statement.timezone === undefined && statement.rollback !== true
-    const prepare = prepares(statement)
-    const asUserCode = () => runUserCode(userCode, actor, statement, prepare, counts, begun)
+    const prepare = prepares(statement) && comment === ""
+    const written = statement.text + comment
+    const asUserCode = () =>
+      runUserCode(userCode, actor, { ...statement, text: written }, prepare, counts, begun)
     if (epoch === undefined || !clean) return asUserCode()
     const claims = actor.claims === "" ? [] : [claimsOf(actor)]
-    const main = { text: statement.text, params: statement.params, prepare }
+    const main = { text: written, params: statement.params, prepare }
     const { access, bounded = false, text } = statement
     const commands = access === "read" ? [...claims, main] : [...claims, main, assertion(epoch)]
     return Effect.flatMap(
@@ -180,7 +185,15 @@ export const makeRowPath = (
   }
 
   return {
-    run: (actor, statement) => Effect.mapError(run(actor, statement), asApiError(actor.role === "anon")),
+    run: (actor, statement) =>
+      Effect.mapError(
+        Effect.withFiber((fiber) =>
+          sampledSpan(fiber) === undefined
+            ? run(actor, statement, "")
+            : inStatementSpan(actor, statement, (comment) => run(actor, statement, comment))
+        ),
+        asApiError(actor.role === "anon")
+      ),
     close: Effect.andThen(
       Effect.forEach(all, (pool) => pool.close, { discard: true }),
       Effect.sync(() => shares.forEach((share) => share.leave()))

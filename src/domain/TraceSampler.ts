@@ -1,0 +1,28 @@
+/** Traces that callers may ask for in a second, beyond the share that is traced anyway. */
+const askedPerSecond = 10
+
+/** Chooses the requests that are traced. A caller chooses neither the share nor, by its trace id, the outcome. */
+export class TraceSampler {
+  private readonly share: number
+  private readonly random: () => number
+  private second = 0
+  private asked = 0
+
+  /** `share`: from 0 to 1. */
+  constructor(share: number, random: () => number = Math.random) {
+    this.share = share
+    this.random = random
+  }
+
+  /** `asked`: the caller has sent a `traceparent` of a trace that is sampled. `now` in ms. */
+  decide(asked: boolean, now: number): boolean {
+    if (this.random() < this.share) return true
+    if (!asked) return false
+    const second = Math.floor(now / 1000)
+    if (second !== this.second) {
+      this.second = second
+      this.asked = 0
+    }
+    return ++this.asked <= askedPerSecond
+  }
+}

@@ -36,3 +36,22 @@ export const inSpan = <A, E, R>(
       })
     )
   )
+
+/** A call of another server: in a span, which its headers name, if spans are exported at all. */
+export const inCall = <A, E, R>(
+  options: SpanKind,
+  call: (headers: Readonly<Record<string, string>>) => Effect.Effect<A, E, R>,
+  statusOf: (reply: A) => number | null
+): Effect.Effect<A, E, R> =>
+  Effect.flatMap(TracingEnabled, (enabled) =>
+    enabled
+      ? inSpan(
+          options,
+          (span) => call({ traceparent: traceparentOf(span) }),
+          (exit) => {
+            const status = Exit.isSuccess(exit) ? statusOf(exit.value) : null
+            return status === null ? { "error.type": "no response" } : { "http.response.status_code": status }
+          }
+        )
+      : call({})
+  )

@@ -2,7 +2,7 @@ import { Effect, Layer, Logger, References } from "effect"
 import { FetchHttpClient, Headers, HttpClient, UrlParams } from "effect/http"
 import { OtlpExporter, OtlpLogger, OtlpSerialization } from "effect/observability"
 import { oneOf, url } from "../../domain/Settings.ts"
-import { layerTracer } from "./Tracer.ts"
+import { layerTracer, traceShare } from "./Tracer.ts"
 import { workerNumber } from "../workers/Settings.ts"
 
 const levels = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"] as const
@@ -61,16 +61,19 @@ const layerTelemetry = Layer.unwrap(
   Effect.gen(function* () {
     const endpoint = yield* url("OTEL_EXPORTER_OTLP_ENDPOINT")
     const protocol = yield* oneOf("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", ["http/json", "http/protobuf"])
+    const share = yield* traceShare
     if (endpoint === undefined) return Layer.empty
     const base = endpoint.href.replace(/\/+$/, "")
     const resource = { serviceName: "svc", ...worker }
     return Layer.mergeAll(
       OtlpLogger.layer({ url: `${base}/v1/logs`, resource }),
-      layerTracer({ url: `${base}/v1/traces`, resource })
+      layerTracer(share, { url: `${base}/v1/traces`, resource })
     ).pipe(
       Layer.provide([
         protocol === "http/json" ? OtlpSerialization.layerJson : OtlpSerialization.layerProtobuf,
-        OtlpExporter.layerFlusher, layerCollector(endpoint.origin)]),
+        OtlpExporter.layerFlusher,
+        layerCollector(endpoint.origin)
+      ]),
       Layer.merge(layerRedacted)
     )
   })

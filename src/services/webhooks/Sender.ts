@@ -2,6 +2,7 @@ import { Clock, Effect } from "effect"
 import { isSuccess, maxPayload, type WebhookReply } from "../../domain/webhooks/Delivery.ts"
 import { signatureHeaders } from "../../domain/webhooks/Signature.ts"
 import { CurrentMeters } from "../metrics/Meters.ts"
+import { inCall } from "../Tracing.ts"
 import { WebhookTransport } from "../ports/WebhookTransport.ts"
 
 /** A message and its destination. */
@@ -37,16 +38,22 @@ export const makeWebhookSender = Effect.gen(function* () {
       return tooLarge
     }
     const seconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-    const reply = yield* transport.post({
-      url,
-      body: payload,
-      headers: {
-        "user-agent": "svc-webhooks/0.1.0",
-        ...lowerCased(headers),
-        "content-type": "application/json",
-        ...signatureHeaders(secret, `msg_${message_id}`, seconds, payload)
-      }
-    })
+    const reply = yield* inCall(
+      { name: "webhook.delivery", kind: "producer", attributes: { "messaging.message.id": `msg_${message_id}` } },
+      (trace) =>
+        transport.post({
+          url,
+          body: payload,
+          headers: {
+            "user-agent": "svc-webhooks/0.1.0",
+            ...lowerCased(headers),
+            "content-type": "application/json",
+            ...trace,
+            ...signatureHeaders(secret, `msg_${message_id}`, seconds, payload)
+          }
+        }),
+      ({ status }) => status
+    )
     if (isSuccess(reply)) succeeded()
     else failed()
     return reply

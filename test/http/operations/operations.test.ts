@@ -88,24 +88,6 @@ describe("the operations port", () => {
     assert.strictEqual((await ask(port, "GET /metrics", { token: key })).status, 200)
     assert.strictEqual((await ask(port, "GET /healthz")).status, 200)
   })
-
-  it("does not start open to others without a key, or with one that can be guessed", async () => {
-    const refusedWith = (env: Record<string, string>) =>
-      serveInProcess({ SVC_OPERATIONS_PORT: "0", ...env }).then(
-        async (started) => {
-          await started[Symbol.asyncDispose]()
-          return "started"
-        },
-        (error: Error) => error.message
-      )
-    assert.match(
-      await refusedWith({ SVC_OPERATIONS_HOST: "0.0.0.0" }),
-      /set SVC_OPERATIONS_KEY too, or use 127\.0\.0\.1/
-    )
-    assert.match(await refusedWith({ SVC_OPERATIONS_HOST: "::" }), /set SVC_OPERATIONS_KEY/)
-    assert.match(await refusedWith({ SVC_OPERATIONS_KEY: "short" }), /SVC_OPERATIONS_KEY must have at least 16/)
-    assert.match(await refusedWith({ SVC_OPERATIONS_PORT: "65536" }), /SVC_OPERATIONS_PORT must be a whole number/)
-  })
 })
 
 describe("metrics", () => {

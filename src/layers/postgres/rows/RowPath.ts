@@ -162,8 +162,7 @@ export const makeRowPath = (
     const clean = statement.clean === true && statement.timezone === undefined && statement.rollback !== true
     const prepare = prepares(statement) && comment === ""
     const written = statement.text + comment
-    const asUserCode = () =>
-      runUserCode(userCode, actor, { ...statement, text: written }, prepare, counts, begun)
+    const asUserCode = () => runUserCode(userCode, actor, { ...statement, text: written }, prepare, counts, begun)
     if (epoch === undefined || !clean) return asUserCode()
     const claims = actor.claims === "" ? [] : [claimsOf(actor)]
     const main = { text: written, params: statement.params, prepare }

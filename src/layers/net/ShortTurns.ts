@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, type ServerResponse } from "node:http"
 
-/** ms of one turn of the event loop in which requests are started. */
-const turnMillis = 10
+/** ms of one turn of the event loop after which no more requests are started, and how many are started between two looks. */
+const [turnMillis, together] = [10, 8]
 
 /**
  * Starts requests for 10 ms in each turn of the event loop; what arrives beyond them waits for the next one, in order. Node
@@ -11,15 +11,15 @@ const turnMillis = 10
 export const withShortTurns = (server: Server): Server => {
   const emit = server.emit.bind(server) as (event: string | symbol, ...args: ReadonlyArray<unknown>) => boolean
   const waiting: Array<readonly [IncomingMessage, ServerResponse]> = []
-  let spent = 0
-  let scheduled = false
+  /** Of this turn. */
+  let [started, began, full, scheduled] = [0, 0, false, false]
 
   const start = (request: IncomingMessage, response: ServerResponse) => {
     // The client has disconnected meanwhile.
     if (response.destroyed) return
-    const from = performance.now()
+    if (started++ === 0) began = performance.now()
     emit("request", request, response)
-    spent += performance.now() - from
+    if (started % together === 0) full = performance.now() - began >= turnMillis
   }
   const schedule = () => {
     if (scheduled) return
@@ -27,18 +27,16 @@ export const withShortTurns = (server: Server): Server => {
     setImmediate(turn)
   }
   const turn = () => {
-    scheduled = false
-    spent = 0
-    for (let next = waiting.shift(); next !== undefined; next = spent < turnMillis ? waiting.shift() : undefined) {
-      start(...next)
-    }
-    if (spent > 0 || waiting.length > 0) schedule()
+    ;[started, full, scheduled] = [0, false, false]
+    if (waiting.length === 0) return
+    for (let next = waiting.shift(); next !== undefined; next = full ? undefined : waiting.shift()) start(...next)
+    schedule()
   }
 
   server.emit = (event: string | symbol, ...args: ReadonlyArray<unknown>) => {
     if (event !== "request") return emit(event, ...args)
     const [request, response] = args as [IncomingMessage, ServerResponse]
-    if (waiting.length > 0 || spent >= turnMillis) waiting.push([request, response])
+    if (full || waiting.length > 0) waiting.push([request, response])
     else start(request, response)
     schedule()
     return true

@@ -6,7 +6,7 @@ import { connect as connectSocket, type Socket } from "node:net"
 import { isOutage } from "../../services/OwnTables.ts"
 import { BoundedPool } from "./BoundedPool.ts"
 import { clientConfig, type Login, socketAddress } from "./Login.ts"
-import { type PoolUse } from "./PoolUse.ts"
+import { type PoolUse } from "../../domain/metrics/Pools.ts"
 import { endIfUnanswered } from "./Unanswered.ts"
 import { type Pausable } from "./MainSessions.ts"
 

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Metric, type Scope } from "effect"
-import { catalogue, familyOf, type LabelsOf, type MetricName } from "../../domain/metrics/Catalogue.ts"
+import { type catalogue, familyOf, type LabelsOf, type MetricName } from "../../domain/metrics/Catalogue.ts"
 import { type Sample, sampleOf, summed } from "../../domain/metrics/Sample.ts"
 
 /** The metrics of one kind in the catalogue. */

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { type RowConnection } from "./Connection.ts"
 import { isOversized, type Outcome } from "./Outcome.ts"
-import { type PoolUse } from "../PoolUse.ts"
+import { type PoolUse } from "../../../domain/metrics/Pools.ts"
 import { type CleanCommands, isProven, judge, type Proven, proof } from "./Epoch.ts"
 
 export interface CleanRequest extends CleanCommands {

@@ -12,7 +12,7 @@ import { type ConnectionBudget, type ConnectionShare } from "../ConnectionBudget
 import { fromServerError } from "../Errors.ts"
 import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
-import { samplesOfPool } from "../PoolUse.ts"
+import { samplesOfPool } from "../../../domain/metrics/Pools.ts"
 import { CleanPool, type CleanPoolOptions } from "./CleanPool.ts"
 import { type AnswerLimits, type Command, RowConnection } from "./Connection.ts"
 import { isGone, isOversized, isStale, type Outcome } from "./Outcome.ts"

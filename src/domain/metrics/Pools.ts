@@ -1,4 +1,4 @@
-import { type Sample, sampleOf } from "../../domain/metrics/Sample.ts"
+import { type Sample, sampleOf } from "./Sample.ts"
 
 /** How much of a pool is in use. */
 export interface PoolUse {

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { TraceSampler } from "../../src/domain/TraceSampler.ts"
+import { PerSecond, TraceSampler } from "../../src/domain/TraceSampler.ts"
 
 it("traces its share, and of the others ten a second that callers ask for", () => {
   const draws = [0.04, 0.05, 0.9]
@@ -14,4 +14,12 @@ it("traces its share, and of the others ten a second that callers ask for", () =
   assert.deepStrictEqual([asked(5_000), asked(5_999), asked(6_000)], [10, 0, 10])
   const all = new TraceSampler(1)
   assert.isTrue(Array.from({ length: 100 }, () => all.decide(false, 0)).every(Boolean))
+})
+
+it("grants so many in each second", () => {
+  const two = new PerSecond(2)
+  assert.deepStrictEqual(
+    [0, 10, 999, 1000, 1001, 1002, 5000].map((now) => two.take(now)),
+    [true, true, false, true, true, false, true]
+  )
 })

@@ -92,8 +92,8 @@ export const catalogue = {
     help: "Those of them that ran again: late, on a connection of their own; unproven, where user code may run; stale, not prepared.",
     labels: ["role", "reason"]
   },
-  svc_realtime_clients: { type: "gauge", help: "Clients of /realtime.", labels: [] },
-  svc_realtime_messages_total: { type: "counter", help: "Messages sent to clients of /realtime.", labels: [] },
+  svc_realtime_clients: { type: "gauge", help: "Connected clients of /realtime and of channels.", labels: [] },
+  svc_realtime_messages_total: { type: "counter", help: "Messages sent to them.", labels: [] },
   svc_webhook_deliveries_total: {
     type: "counter",
     help: "Attempts to deliver a message.",

@@ -8,6 +8,7 @@ import { elsewhere, logIn, register } from "../../support/identity/people.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 import { parseMetrics, valueOf } from "../../support/metrics.ts"
 import { operationsUrl, until } from "../../support/service.ts"
+import { openFeed, subscribe } from "../../support/realtime/feed.ts"
 import { startReceiver } from "../../support/webhooks/receiver.ts"
 
 let service: InProcessService
@@ -178,9 +179,15 @@ describe("metrics", () => {
     }
     const createdHook = await ask(service, "POST /api/webhooks", { key, body: webhook })
     assert.isBelow(createdHook.status, 300, createdHook.text)
+    await subscribe(service, "notes")
+    const feed = await openFeed(service, { key })
     await sql(service, "insert into notes values (77, 'hooked')")
     await receiver.count("/hook", 1)
 
+    await grown(before, "svc_realtime_messages_total", {})
+    await grown(before, "svc_realtime_clients", {})
+    feed.socket.close()
+    await feed.closed
     await grown(before, "svc_flag_evaluations_total", { environment: "production" })
     assert.isAbove(
       valueOf(await read(), "svc_s3_operations_total", { operation: "CreateBucket", outcome: "succeeded" }),

@@ -11,6 +11,12 @@ const kinds = { internal: 1, server: 2, client: 3, producer: 4 }
 let collector: Awaited<ReturnType<typeof startCollector>>
 let receiver: Receiver
 let service: InProcessService
+let ended = false
+/** What is left is exported at the end. */
+const end = async () => {
+  if (!ended) await service[Symbol.asyncDispose]()
+  ended = true
+}
 beforeAll(async () => {
   collector = await startCollector()
   receiver = await startReceiver()
@@ -27,6 +33,7 @@ beforeAll(async () => {
   await sql(service, "create function seen() returns text language sql volatile as 'select current_query()'")
 })
 afterAll(async () => {
+  await end()
   await receiver[Symbol.asyncDispose]()
   await collector[Symbol.asyncDispose]()
 })
@@ -109,8 +116,7 @@ describe("a trace", () => {
     const [, fnTrace, fnSpan] = inTrace(String(called?.headers["traceparent"]))
     assert.strictEqual(fnTrace, fn.traceId)
 
-    // What is left is exported at the end.
-    await service[Symbol.asyncDispose]()
+    await end()
     for (const [from, name, spanId, kind] of [
       [call, "db.statement", callSpan, kinds.client],
       [read, "db.statement", readSpan, kinds.client],

@@ -1,6 +1,10 @@
 import { Cause, type Effect, Exit, Option } from "effect"
+import { PerSecond } from "../../../domain/TraceSampler.ts"
 import { type Actor, type Statement } from "../../../services/ports/Db.ts"
 import { inSpan, traceparentOf } from "../../../services/Tracing.ts"
+
+/** Statements in a second that name their span to PostgreSQL; others stay prepared, so that tracing everything is affordable. */
+const commented = new PerSecond(50)
 
 /** Characters of a statement in a span. It has no values: those are parameters. */
 const maxText = 2_000
@@ -14,7 +18,7 @@ const outcomeOf = (exit: Exit.Exit<unknown, unknown>) => {
 /**
  * Runs a statement in a span of its own. PostgreSQL sees the span as a comment behind the statement (sqlcommenter), in
  * pg_stat_activity, its log and auto_explain. The text is a new one for each request, so it is not kept prepared: only
- * statements of traces that are exported pay for that.
+ * statements of traces that are exported pay for that, and few of them in a second.
  */
 export const inStatementSpan = <A, E>(
   { role }: Actor,
@@ -27,6 +31,6 @@ export const inStatementSpan = <A, E>(
       kind: "client",
       attributes: { "db.system.name": "postgresql", "db.query.text": text.slice(0, maxText), "svc.role": role }
     },
-    (span) => run(` /*traceparent='${traceparentOf(span)}'*/`),
+    (span) => run(commented.take(performance.now()) ? ` /*traceparent='${traceparentOf(span)}'*/` : ""),
     outcomeOf
   )

@@ -42,7 +42,7 @@ export const McpRoutes = HttpRouter.use(
         const text = given[name]
         return text === undefined ? [] : [[name, text]]
       })
-      const { status, text, type } = yield* answer(caller, headers, value)
+      const { status, text, type } = yield* answer({ caller, request }, headers, value)
       // Failures are JSON-RPC's.
       return withChosenStatus(
         HttpServerResponse.text(text, {

@@ -69,11 +69,13 @@ export const makeMcpGate = Effect.gen(function* () {
       yield* limit(sub)
       remember(request, { _tag: "Session", session: { identity: { id: sub } } })
       const actor = { role: "authenticated", claims, sub, client: `user ${sub}` } as const
-      return { actor, name: `identity ${sub}` } satisfies McpCaller
+      return { actor, author: { type: "identity", id: sub, label: "" } } satisfies McpCaller
     }
     const { actor } = yield* gate.enter(withBearerKey(headers), clientAddress(request, settings), quota)
-    if (quota.key !== undefined) remember(request, { _tag: "Key", key: quota.key })
-    return { actor, name: `key ${quota.key?.id ?? ""}` } satisfies McpCaller
+    const admitted = quota.key
+    if (admitted !== undefined) remember(request, { _tag: "Key", key: admitted })
+    const { id, label } = admitted ?? { id: 0, label: "" }
+    return { actor, author: { type: "key", id, label } } satisfies McpCaller
   })
 
   return enter

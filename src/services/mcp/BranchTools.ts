@@ -1,6 +1,8 @@
 import { Effect, Schema, Semaphore } from "effect"
+import { shownBranch } from "../../domain/audit/Shown.ts"
 import { type Branch, BranchId, type NewBranch } from "../../domain/branches/Branch.ts"
 import { Conflict, Forbidden } from "../../domain/errors.ts"
+import { describeChange } from "../audit/Change.ts"
 import { Branches } from "../branches/Branches.ts"
 import { McpSettings } from "./Settings.ts"
 import { needsServiceRole, tool } from "./Tool.ts"
@@ -79,7 +81,9 @@ export const makeBranchTools = Effect.gen(function* () {
     run: Effect.fnUntraced(function* (caller, { label, ttl_hours }) {
       if (caller.actor.role !== "service_role") return yield* needsServiceRole
       const given = { label: `${mark}${label}`, ttlHours: ttl_hours ?? defaultHours }
-      return JSON.stringify(shown(yield* oneByOne.withPermit(created(given))))
+      const branch = yield* oneByOne.withPermit(created(given))
+      yield* describeChange({ subject: `branch:${branch.id}`, after: shownBranch(branch) })
+      return JSON.stringify(shown(branch))
     })
   })
 
@@ -92,6 +96,7 @@ export const makeBranchTools = Effect.gen(function* () {
     reads: false,
     run: Effect.fnUntraced(function* (caller, { branch }) {
       if (caller.actor.role !== "service_role") return yield* needsServiceRole
+      yield* describeChange({ subject: `branch:${branch}` })
       if (!isOwnBranch(yield* branches.find(branch))) return yield* notOwn
       yield* branches.remove(branch)
       return JSON.stringify({ success: true })

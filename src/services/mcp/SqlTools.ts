@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import { Forbidden } from "../../domain/errors.ts"
+import { describeChange } from "../audit/Change.ts"
 import { Branches } from "../branches/Branches.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { Db } from "../ports/Db.ts"
@@ -77,8 +78,10 @@ export const makeSqlTools = Effect.gen(function* () {
     reads: mode === "read",
     serviceRole: true,
     data: true,
+    writes: ({ read_only }) => read_only === false,
     run: Effect.fnUntraced(function* (caller, { branch, read_only = true, row_limit, sql, ...rest }) {
       if (caller.actor.role !== "service_role") return yield* needsServiceRole
+      yield* describeChange({ subject: branch === undefined ? "database" : `branch:${branch}` })
       const place = yield* database(caller, branch)
       yield* read_only ? guard.reads(place, sql) : mayWrite(branch)
       const limits = { row_limit: row_limit ?? defaultRows, timeout: rest.timeout ?? defaultTimeout }

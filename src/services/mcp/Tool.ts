@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import { type Author } from "../../domain/Author.ts"
 import { type BranchId, BranchId as BranchIdSchema } from "../../domain/branches/Branch.ts"
 import { type ClientError, Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { type Branches } from "../branches/Branches.ts"
@@ -7,8 +8,7 @@ import { type Actor, type Database, type Db } from "../ports/Db.ts"
 /** The caller of a tool. */
 export interface McpCaller {
   readonly actor: Actor
-  /** For the log: `key 3`, `identity …`. */
-  readonly name: string
+  readonly author: Author
 }
 
 /** A tool, as the model sees it and as the service runs it. */
@@ -17,7 +17,10 @@ export interface McpTool {
   readonly title: string
   readonly description: string
   readonly input: Schema.Codec<unknown, unknown>
+  /** It can't write, whatever its input is. */
   readonly reads: boolean
+  /** Whether a call may write, and so belongs in the audit. */
+  readonly writes: (input: unknown) => boolean
   /** Only for callers with all rights on the database. */
   readonly serviceRole: boolean
   /** Whether the answer has texts that users of the database wrote. */
@@ -27,11 +30,13 @@ export interface McpTool {
 
 /** Erases the type of a tool's input, which its schema has checked before it runs. */
 export const tool = <A, I>(
-  given: Omit<McpTool, "input" | "run"> & {
+  given: Omit<McpTool, "input" | "run" | "writes"> & {
     readonly input: Schema.Codec<A, I>
     readonly run: (caller: McpCaller, input: A) => Effect.Effect<string, ClientError>
+    /** By default, a tool that does not only read writes with each call. */
+    readonly writes?: (input: A) => boolean
   }
-): McpTool => given as object as McpTool
+): McpTool => ({ writes: () => !given.reads, ...given }) as object as McpTool
 
 /** Characters of an answer: more would fill a model's context. */
 const maxAnswer = 256 * 1024

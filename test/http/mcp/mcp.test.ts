@@ -253,6 +253,14 @@ it("a branch takes DDL, without its connection string", async () => {
   }
   assert.strictEqual((await rowsOf(admin, "select done from todos", { branch })).length, 3)
   assert.strictEqual((await refusal(admin, "run_sql", { sql: "select done from todos" })).code, "42703")
+  const audit = await ask(service, `GET /api/audit?action=mcp&subject=branch:${branch}`, { key: service.service_role })
+  const { entries } = audit.json as {
+    entries: Array<{ action: string; outcome: string; dashboard: boolean; actor: { type: string } }>
+  }
+  const actions = entries.map(({ action, outcome }) => `${action} ${outcome}`)
+  assert.deepStrictEqual(actions.slice(-2), ["mcp.run_sql done", "mcp.create_branch done"])
+  assert.include(actions, "mcp.run_sql failed")
+  assert.isTrue(entries.every(({ actor, dashboard }) => actor.type === "key" && !dashboard))
   assert.include((await call(admin, "list_branches")).text, '"writable":true')
   assert.deepStrictEqual(json(await call(admin, "drop_branch", { branch })), { success: true })
   assert.strictEqual((await refusal(admin, "run_sql", { sql: "select 1", branch })).code, "BRANCH_NOT_FOUND")

@@ -44,8 +44,11 @@ const layer = (mode: McpSettings["Service"]["mode"], ran: Array<string> = [], br
     )
   )
 
-const admin = { actor: { role: "service_role", claims: "", sub: "" }, name: "key 1" } as const
-const anon = { actor: { role: "anon", claims: "", sub: "" }, name: "key 2" } as const
+const admin = {
+  actor: { role: "service_role", claims: "", sub: "" },
+  author: { type: "key", id: 1, label: "" }
+} as const
+const anon = { actor: { role: "anon", claims: "", sub: "" }, author: { type: "key", id: 2, label: "" } } as const
 
 const names = (tools: McpTools["Service"], caller: typeof admin | typeof anon) =>
   tools.toolsOf(caller).map(({ name }) => name)

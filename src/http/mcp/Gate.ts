@@ -67,7 +67,6 @@ export const makeMcpGate = Effect.gen(function* () {
     if (key === "" && token !== undefined && !keyText.test(token)) {
       const { claims, sub } = yield* tokens.verify(token)
       yield* limit(sub)
-      remember(request, { _tag: "Session", session: { identity: { id: sub } } })
       const actor = { role: "authenticated", claims, sub, client: `user ${sub}` } as const
       return { actor, author: { type: "identity", id: sub, label: "" } } satisfies McpCaller
     }

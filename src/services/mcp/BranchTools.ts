@@ -96,8 +96,9 @@ export const makeBranchTools = Effect.gen(function* () {
     reads: false,
     run: Effect.fnUntraced(function* (caller, { branch }) {
       if (caller.actor.role !== "service_role") return yield* needsServiceRole
-      yield* describeChange({ subject: `branch:${branch}` })
-      if (!isOwnBranch(yield* branches.find(branch))) return yield* notOwn
+      const before = yield* branches.find(branch)
+      yield* describeChange({ subject: `branch:${branch}`, before: shownBranch(before) })
+      if (!isOwnBranch(before)) return yield* notOwn
       yield* branches.remove(branch)
       return JSON.stringify({ success: true })
     })

@@ -263,6 +263,10 @@ it("a branch takes DDL, without its connection string", async () => {
   assert.isTrue(entries.every(({ actor, dashboard }) => actor.type === "key" && !dashboard))
   assert.include((await call(admin, "list_branches")).text, '"writable":true')
   assert.deepStrictEqual(json(await call(admin, "drop_branch", { branch })), { success: true })
+  const dropped = await ask(service, "GET /api/audit?action=mcp.drop_branch&outcome=done", {
+    key: service.service_role
+  })
+  assert.deepInclude((dropped.json as { entries: Array<object> }).entries[0], { subject: `branch:${branch}` })
   assert.strictEqual((await refusal(admin, "run_sql", { sql: "select 1", branch })).code, "BRANCH_NOT_FOUND")
 })
 

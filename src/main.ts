@@ -10,6 +10,7 @@ import * as identityProvider from "./layers/identity/layer.ts"
 import { layerFirstKeys } from "./layers/install/FirstKeys.ts"
 import * as installation from "./layers/install/layer.ts"
 import { layerUpkeep } from "./layers/install/Upkeep.ts"
+import { layerDocFiles } from "./layers/mcp/DocFiles.ts"
 import { layerMigrationDirectory } from "./layers/migrations/Directory.ts"
 import { layerHttpListener, layerHttpSettings } from "./layers/net/Listener.ts"
 import * as oauth2Server from "./layers/oauth2/layer.ts"
@@ -39,6 +40,7 @@ import * as flags from "./services/flags/layer.ts"
 import * as foreign from "./services/foreign/layer.ts"
 import * as identity from "./services/identity/layer.ts"
 import { Insights } from "./services/insights/Insights.ts"
+import { McpTools } from "./services/mcp/McpTools.ts"
 import { layerMeters } from "./services/metrics/Meters.ts"
 import { Migrations } from "./services/migrations/Migrations.ts"
 import * as oauth2 from "./services/oauth2/layer.ts"
@@ -114,6 +116,7 @@ const Api = layerShutdownDelay.pipe(
   Layer.provide(realtime.layerShutdown),
   Layer.provide(http.layer),
   Layer.provide(layerHttpListener),
+  Layer.provide(McpTools.layer.pipe(Layer.provide(layerDocFiles))),
   Layer.provide(Capabilities),
   Layer.provide(Shutdown.layer)
 )

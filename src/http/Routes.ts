@@ -32,6 +32,7 @@ import { NoticePagesRoutes } from "./handlers/NoticePages.ts"
 import { AdministratorRoutes } from "./handlers/accounts/Administrator.ts"
 import { ProviderRoutes } from "./handlers/accounts/Provider.ts"
 import { ProvidersHandlers } from "./handlers/Providers.ts"
+import { McpRoutes } from "./handlers/Mcp.ts"
 import { MigrationsHandlers } from "./handlers/Migrations.ts"
 import { OAuth2AdminHandlers, OAuth2BridgeHandlers, OAuth2ConsentsHandlers } from "./handlers/OAuth2.ts"
 import { OAuth2EndpointsRoutes } from "./handlers/OAuth2Endpoints.ts"
@@ -143,6 +144,7 @@ export const Routes = Layer.mergeAll(
   FileBucketsRoutes,
   FilesRoutes,
   ResumableRoutes,
+  McpRoutes,
   Front(methodsOf)
 ).pipe(
   Layer.provide([ClientGate.layer, RealtimeGate.layer, SupabaseGate.layer]),

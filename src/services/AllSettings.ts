@@ -10,6 +10,7 @@ import { FlagSettings } from "./flags/Settings.ts"
 import { AccountSettings } from "./identity/AccountSettings.ts"
 import { BrandSettings } from "./identity/Brand.ts"
 import { IdentitySettings } from "./identity/Settings.ts"
+import { McpSettings } from "./mcp/Settings.ts"
 import { MigrationSettings } from "./migrations/Settings.ts"
 import { RealtimeSettings } from "./realtime/Settings.ts"
 import { accessLog } from "./requests/AccessLog.ts"
@@ -32,6 +33,7 @@ export const layerAllSettings = Layer.mergeAll(
   EnvironmentSettings.layer,
   FlagSettings.layer,
   IdentitySettings.layer,
+  McpSettings.layer,
   MigrationSettings.layer,
   RealtimeSettings.layer,
   RowSettings.layer,

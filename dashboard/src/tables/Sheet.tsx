@@ -194,7 +194,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
       <StatusBar
         blocks={blocks}
         bytes={relation.table?.bytes}
-        note={readOnly ?? (isPlaced(table) ? placed : undefined)}
+        note={viewer.role === "service_role" ? (readOnly ?? (isPlaced(table) ? placed : undefined)) : undefined}
         curl={curl}
       />
       {open === undefined ? null : (

@@ -212,7 +212,7 @@ describe("2,000 tables", () => {
     const { order } = await makeShop(1)
     const page = await openPage()
     // As if the database had them: to make them would hold up the tests beside.
-    await page.route("**/v1/database/schema", async (route) => {
+    await page.route("**/v1/database/schema*", async (route) => {
       const response = await route.fetch()
       const schema = (await response.json()) as { readonly tables: ReadonlyArray<{ readonly name: string }> }
       const one = schema.tables.find(({ name }) => name === order)

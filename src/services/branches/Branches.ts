@@ -59,6 +59,8 @@ type Failure = Conflict | Forbidden | Unavailable
 type Begins = (branch: Branch) => Effect.Effect<void>
 
 const reportEvery = "1 second"
+/** Between the response to a creation in the background and its copy. */
+const answerTime = "300 millis"
 /** Copies of the main database (spec: Branch). */
 export class Branches extends Context.Service<
   Branches,
@@ -187,6 +189,8 @@ export class Branches extends Context.Service<
             }
             last = branch.id
             yield* Deferred.succeed(begun, branch)
+            // The response, and what is recorded of its request, need the main database, which a copy closes.
+            yield* Effect.sleep(answerTime)
           })
         yield* create(given, begins).pipe(
           Effect.catchCause((cause) =>

@@ -1,6 +1,6 @@
 import { Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { isExplain } from "../../domain/rows/Preferences.ts"
+import { isExplain, maxCellOf } from "../../domain/rows/Preferences.ts"
 import { type ChosenResponse } from "../../domain/rows/ResponseSettings.ts"
 import { asLatin1 } from "../../domain/text/HeaderText.ts"
 import { uriEncode } from "../../domain/text/UriText.ts"
@@ -73,7 +73,9 @@ const withProfile = ({ profile }: DecodedRequest, headers: Record<string, string
 }
 
 const withApplied = (request: DecodedRequest, operation: Operation, headers: Record<string, string>) => {
-  const applied = preferenceApplied(request.stated, operation)
+  const { form, stated } = request
+  const own = stated.maxCell === undefined ? stated : { ...stated, maxCell: maxCellOf(form, stated) }
+  const applied = preferenceApplied(own, operation)
   if (applied !== undefined) headers["preference-applied"] = applied
   return headers
 }

@@ -18,6 +18,8 @@ export class ObjectStoreAddress extends Context.Service<
     readonly secretKey: Redacted.Redacted
     /** `endpoint/bucket/key` when true, else `bucket.endpoint/key`. */
     readonly forcePathStyle: boolean
+    /** Whether browsers may use presigned URLs in pages of this origin, whatever the CORS rules of a bucket are. */
+    readonly admitsPages: (origin: string) => boolean
   }
 >()("svc/layers/ObjectStoreAddress") {}
 
@@ -43,7 +45,8 @@ export const layerExternalS3 = Layer.effect(
       region: yield* text("S3_REGION", "us-east-1"),
       accessKey,
       secretKey: Redacted.make(Redacted.value(secretKey).trim()),
-      forcePathStyle: yield* flag("S3_FORCE_PATH_STYLE", true)
+      forcePathStyle: yield* flag("S3_FORCE_PATH_STYLE", true),
+      admitsPages: () => false
     }
   })
 )

@@ -4,6 +4,7 @@ import {
   type AnswerForm,
   bodyForm,
   isExplain,
+  maxCellOf,
   type Preferences,
   type RequestContext
 } from "../../domain/rows/Preferences.ts"
@@ -108,7 +109,10 @@ export class Rows extends Context.Service<
         const { schema, table, query, range, form, context } = request
         const { count } = request.preferences
         const trusted = request.actor.role === "service_role"
-        const rowRead = { schema, table, query, range, count, trusted, form: bodyForm(form, context.method !== "HEAD") }
+        const body = bodyForm(form, context.method !== "HEAD")
+        const maxCell = maxCellOf(form, request.preferences)
+        const cut = maxCell === undefined ? body : { ...body, maxCell }
+        const rowRead = { schema, table, query, range, count, trusted, form: cut }
         const prepared = lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, rowRead))
         return Effect.flatMapEager(prepared, ({ epoch, value }): Response => {
           if (isExplain(form)) return explain(request, value.sql, "read")

@@ -27,6 +27,8 @@ export interface S3Settings {
   readonly region: string
   /** Whether the operator says that the disk of the objects is encrypted. */
   readonly encrypted: boolean
+  /** Whether a page's origin is the service's own, for clients that reach the endpoint at `host`. */
+  readonly isOwnPage: (origin: string, host: string) => boolean
 }
 
 /** A response. */

@@ -38,7 +38,7 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
     response: ServerResponse,
     bucketInfo: BucketInfo | undefined
   ) {
-    if (request.method === "OPTIONS") return yield* tryS3(() => preflight(request, bucketInfo))
+    if (request.method === "OPTIONS") return yield* tryS3(() => preflight(request, bucketInfo, settings))
     const { caller, operation } = yield* tryS3(() => ({
       caller: authenticate(request, settings.owner, Date.now()),
       operation: operationOf(request)
@@ -71,7 +71,10 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
     return bucketOf(request).pipe(
       Effect.flatMap((info) => perform(request, response, (bucketInfo = info ?? undefined))),
       Effect.catch((error) => Effect.succeed(errorReply(error, request.id, request.path))),
-      Effect.map((reply) => ({ ...reply, headers: { ...reply.headers, ...corsHeaders(request, bucketInfo) } }))
+      Effect.map((reply) => ({
+        ...reply,
+        headers: { ...reply.headers, ...corsHeaders(request, bucketInfo, settings) }
+      }))
     )
   }
 

@@ -26,6 +26,28 @@ export const listOf = payloadOf(
     )
   })
 )
+export const listV2Of = payloadOf(
+  Schema.Struct({
+    prefix: Schema.optionalKey(Schema.NullOr(Name)),
+    limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))),
+    cursor: Schema.optionalKey(Schema.NullOr(Schema.String.check(Schema.isMaxLength(4096)))),
+    with_delimiter: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+    sortBy: Schema.optionalKey(
+      Schema.NullOr(
+        Schema.Struct({
+          column: Schema.optionalKey(Schema.Literals(["name", "created_at", "updated_at"])),
+          order: Schema.optionalKey(Schema.Literals(["asc", "desc"]))
+        })
+      )
+    )
+  })
+)
+/** What a cursor has, in base64url of JSON. */
+export const decodeCursor = Schema.decodeUnknownOption(
+  Schema.fromJsonString(
+    Schema.Struct({ at: Schema.String.check(Schema.isPattern(/^(-infinity|[\d :.+-]{1,40})$/)), name: Name })
+  )
+)
 export const moveOf = payloadOf(
   Schema.Struct({
     bucketId: Name,

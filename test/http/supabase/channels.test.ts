@@ -288,6 +288,8 @@ describe("broadcasts", () => {
       (await several({ messages: [{ topic: "x", event: "y", payload: "z".repeat(300_000) }] })).status,
       413
     )
+    const kept = "POST /realtime/v1/api/broadcast/x/events/y?persist=true"
+    assert.strictEqual((await ask(service, kept, { key: service.anon, body: {} })).status, 422)
     const anyone = await ask(service, "POST /realtime/v1/api/broadcast", { body: { messages: [] } })
     assert.strictEqual(anyone.status, 401)
     const broken = await fetch(`${service.url}/realtime/v1/api/broadcast/%ff/events/x`, {

@@ -675,6 +675,7 @@ it("refuses callers without rights, and what it does not have", async () => {
   assert.strictEqual((await ask(service, "GET /storage/v1/bucket", { token: token(ann) })).status, 200)
   for (const line of [
     "GET /storage/v1/render/image/public/a/b",
+    "GET /storage/v1/render/image/authenticated/a/b?width=10",
     "POST /storage/v1/vector/CreateIndex",
     "GET /storage/v1/iceberg/v1/config"
   ]) {
@@ -688,6 +689,15 @@ it("refuses callers without rights, and what it does not have", async () => {
     await code("GET /storage/v1/bucket", { apikey: service.service_role, "x-svc-branch": "1" }),
     "400 400 InvalidRequest"
   )
+  // Without the image, the client must not get the original in its place.
+  const sized = { transform: { width: 10 } }
+  const image = asAnn.storage.from("files")
+  for (const { error } of [
+    await image.createSignedUrl(`${ann}/a.png`, 60, sized),
+    await image.download("a.png", sized)
+  ]) {
+    assert.strictEqual((error as { statusCode?: string } | null)?.statusCode, "501")
+  }
   const broken = await ask(service, "POST /storage/v1/object/list/files", { key: service.service_role, body: "{" })
   assert.deepStrictEqual([broken.status, (broken.json as { code: string }).code], [400, "InvalidRequest"])
   const form = await ask(service, "POST /storage/v1/object/files/x", {

@@ -21,8 +21,10 @@ export interface KeyedTable {
 
 /** Callers of one statement. */
 const callersAtOnce = 500
-/** A statement begins with no further reader after so many ms, and is cancelled when it takes this long. */
-const [budgetMillis, timeoutMillis] = [500, 2_000]
+/** A statement begins with no further reader after so many ms, and is cancelled when it takes this long, or waits for a lock. */
+const [budgetMillis, timeoutMillis, lockMillis] = [500, 2_000, 500]
+/** Statements that are cancelled to find the reader whose policies take too long, among 500. */
+const maxCancelled = 12
 /** How long a reader is not asked again whose policies took too long alone, in ms. */
 const slowMillis = 30_000
 
@@ -73,6 +75,7 @@ const evaluateSql = `do $do$ declare
         raise exception using errcode = 'SVC01';
       exception
         when sqlstate 'SVC01' then result := coalesce(result, '');
+        when lock_not_available then raise;
         when others or assert_failure then result := null;
       end;
       answers := answers || pg_catalog.jsonb_build_array(result);
@@ -92,7 +95,8 @@ export const makeVisible = Effect.gen(function* () {
     const found = yield* callers.withTransaction(
       Effect.gen(function* () {
         yield* callers`select set_config('svc.caller', ${role}, true), set_config('svc.query', ${query}, true),
-          set_config('svc.readers', ${readers}, true), set_config('statement_timeout', ${String(timeoutMillis)}, true)`
+          set_config('svc.readers', ${readers}, true), set_config('statement_timeout', ${String(timeoutMillis)}, true),
+          set_config('lock_timeout', ${String(lockMillis)}, true)`
         yield* callers.unsafe(evaluateSql)
         const [row] = yield* callers<{ found: string }>`select current_setting('svc.found') as found`
         return row?.found ?? "[]"
@@ -122,6 +126,7 @@ export const makeVisible = Effect.gen(function* () {
     const query = `select string_agg(k.n::text, ',') from ${keys.from} where exists (select from ${table.sql} t where ${keys.same})`
     const now = yield* Clock.currentTimeMillis
     for (const [key, until] of slow) if (until <= now) slow.delete(key)
+    let cancelled = 0
     const asked = [...readers].filter(([key]) => !slow.has(key))
     for (const [role, all] of Map.groupBy(asked, ([, actor]) => actor.role)) {
       const groups: Array<ReadonlyArray<readonly [string, Actor]>> = []
@@ -135,15 +140,20 @@ export const makeVisible = Effect.gen(function* () {
             seen.set(key, new Set(numbers ? numbers.split(",").map(Number) : []))
           }
           if (found.success.length < some.length) groups.unshift(some.slice(found.success.length))
-        } else if (sqlStateOf(found.failure) === "57014" && some.length > 1) {
+          continue
+        }
+        const late = sqlStateOf(found.failure) === "57014"
+        if (late && some.length > 1 && ++cancelled <= maxCancelled) {
           const half = Math.ceil(some.length / 2)
           groups.unshift(some.slice(0, half), some.slice(half))
-        } else {
-          if (sqlStateOf(found.failure) === "57014") slow.set(some[0]?.[0] ?? "", now + slowMillis)
-          yield* logFailure(`Failed to evaluate the policies of ${table.sql}; a change is not sent`)(
-            Cause.fail(found.failure)
-          )
+          continue
         }
+        if (late && some.length === 1) slow.set(some[0]?.[0] ?? "", now + slowMillis)
+        // A lock, or the database: the others would wait for it too.
+        else groups.length = 0
+        yield* logFailure(`Failed to evaluate the policies of ${table.sql}; a change is not sent`)(
+          Cause.fail(found.failure)
+        )
       }
     }
     return seen

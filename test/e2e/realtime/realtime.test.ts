@@ -313,6 +313,29 @@ describe("a table with row-level security", () => {
     assert.isBelow(Date.now() - again, 1_500)
   })
 
+  it("whose policies wait for a lock sends a gap, and is heard again after it", async () => {
+    made.push("rt_gate")
+    await admin("create table rt_gate as select 1 as v")
+    await admin("grant select on rt_gate to authenticated")
+    await secured("rt_gated", "exists (select from rt_gate)")
+    await admin("insert into rt_gated values (0, 'ann', 'x')")
+    const ann = await feedOf("ann", {}, await newest())
+    const held = ask(service, "POST /v1/sql/transaction", {
+      key,
+      body: { statements: [{ sql: "lock table rt_gate" }, { sql: "select pg_sleep(1.2)" }] }
+    })
+    await until(
+      () => sql(service, "select from pg_locks where relation = 'rt_gate'::regclass and mode = 'AccessExclusiveLock'"),
+      (locks) => locks.length > 0
+    )
+    await admin("insert into rt_gated values (1, 'ann', 'x')")
+    const [gap] = await ann.upTo(() => true)
+    assert.strictEqual(gap?.gap, true)
+    await held
+    await admin("insert into rt_gated values (2, 'ann', 'x')")
+    assert.strictEqual((await ann.upTo(() => true))[0]?.row?.["id"], 2)
+  })
+
   it("without a primary key is for service keys only", async () => {
     const { warning } = await secured("rt_loose", "true", "")
     assert.match(String(warning), /no primary key/)

@@ -193,11 +193,7 @@ export const layerEmbedded: Layer.Layer<PostgresAddress, StartError, DataDir> = 
   Effect.gen(function* () {
     const dir = yield* DataDir
     yield* Effect.catchTag(dir.lock, "DataDirInUse", ({ message }) => new StartError({ message }))
-    const login = yield* start(dir)
-    yield* Effect.logInfo(
-      `PostgreSQL listens on 127.0.0.1:${login.port}; npm run --silent db:url prints its URL with the password`
-    )
-    return login
+    return yield* start(dir)
   })
 )
 

@@ -24,7 +24,7 @@ const trusted = "service_role keys and administrators"
 export const rowSecurityWarnings = {
   policies: `${secured}: clients with a JWT receive only the rows that its policies let them read, ${trusted} all, others none (docs/realtime.md)`,
   noKey: `${secured} and no primary key: only ${trusted} receive its events. Add a primary key (docs/realtime.md)`,
-  noGrant: `${secured}, and authenticated may not select from it: only ${trusted} receive its events. Grant it select (docs/realtime.md)`
+  noGrant: `${secured}, and no grant and policy let authenticated select from it: only ${trusted} receive its events. Grant it select, and create a policy (docs/realtime.md)`
 }
 
 /** A table that can be subscribed to. */

@@ -19,10 +19,15 @@ const cachedMillis = 1_000
 const may = (role: string) =>
   `has_schema_privilege('${role}', n.oid, 'usage') and has_table_privilege('${role}', c.oid, 'select')`
 
-/** A deleted row has no policies, and one without a key can't be found again. */
+/** Whether a policy may let `authenticated` read rows of a table, given by SQL for its oid. */
+export const hasPolicySql = (oid: string) =>
+  `exists (select from pg_policy p, unnest(p.polroles) r where p.polrelid = ${oid} and p.polcmd in ('r', '*')
+     and (r = 0 or pg_has_role('authenticated', r, 'usage')))`
+
+/** Without a policy, clients would still receive the keys of deleted rows; a row without a key can't be found again. */
 const readersSql = `
   select ${may("anon")} and not c.relrowsecurity as anon, ${may("authenticated")} and not c.relrowsecurity as authenticated,
-    case when c.relrowsecurity and ${may("authenticated")} then (
+    case when c.relrowsecurity and ${may("authenticated")} and ${hasPolicySql("c.oid")} then (
       select json_build_object('sql', format('%I.%I', n.nspname, c.relname), 'columns', json_agg(
         json_build_object('name', a.attname, 'sql', format_type(a.atttypid, a.atttypmod), 'key', true) order by a.attnum))
       from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)

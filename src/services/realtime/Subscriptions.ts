@@ -7,6 +7,7 @@ import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { type WatchedTable, WatchedTables } from "../catalogue/WatchedTables.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { Listener } from "../ports/Listener.ts"
+import { hasPolicySql } from "./Access.ts"
 import { Realtime } from "./Realtime.ts"
 
 /** Whether a table, given by an SQL expression for its oid, has virtual generated columns, which its trigger must know. */
@@ -36,6 +37,7 @@ const listSql = (where = "true") => `select s.id, s.table_schema as schema, s.ta
     case when not coalesce(here.relrowsecurity, there.relrowsecurity) then null
          when not has_schema_privilege('authenticated', coalesce(here.relnamespace, there.relnamespace), 'usage')
            or not has_table_privilege('authenticated', coalesce(here.oid, there.oid), 'select')
+           or not ${hasPolicySql("coalesce(here.oid, there.oid)")}
            then '${rowSecurityWarnings.noGrant}'
          when not exists (select from pg_index i where i.indrelid = coalesce(here.oid, there.oid) and i.indisprimary)
            then '${rowSecurityWarnings.noKey}'

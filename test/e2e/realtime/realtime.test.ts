@@ -207,7 +207,7 @@ describe("a table with row-level security", () => {
   }
   const ofOwner = "owner = (select current_setting('request.jwt.sub', true))"
   afterAll(async () => {
-    for (const name of made) await admin(`drop table ${name}`)
+    for (const name of made) await admin(`drop table ${name} cascade`)
   })
 
   it("is heard by those who may read the row, with the key alone of old and deleted rows", async () => {
@@ -257,7 +257,10 @@ describe("a table with row-level security", () => {
     await admin("revoke select on rt_teams from authenticated")
     await admin("insert into rt_teams values (2, 'red', 'a')")
     assert.deepStrictEqual(await heardBy("rt_teams", red), [[]])
-    assert.match(String((await subscribe(service, "rt_teams"))["warning"]), /authenticated may not select/)
+    assert.match(
+      String((await subscribe(service, "rt_teams"))["warning"]),
+      /no grant and policy let authenticated select/
+    )
   })
 
   it("is asked once for all sockets of a user, and what its policies write or set is undone", async () => {
@@ -334,6 +337,19 @@ describe("a table with row-level security", () => {
     await held
     await admin("insert into rt_gated values (2, 'ann', 'x')")
     assert.strictEqual((await ann.upTo(() => true))[0]?.row?.["id"], 2)
+  })
+
+  it("without a policy for clients is for service keys only, also the keys of deleted rows", async () => {
+    await secured("rt_silent", "true")
+    await admin("drop policy own on rt_silent")
+    await admin("create policy others on rt_silent for insert to authenticated with check (true)")
+    const [ann, all] = [await feedOf("ann"), await openFeed(service, { key })]
+    await admin("insert into rt_silent values (1, 'ann', 'x')")
+    await admin("delete from rt_silent")
+    assert.deepStrictEqual(
+      (await heardBy("rt_silent", ann, all)).map((some) => some.length),
+      [0, 2]
+    )
   })
 
   it("without a primary key is for service keys only", async () => {

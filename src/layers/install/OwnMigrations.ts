@@ -19,6 +19,7 @@ import { oauth2 } from "./migrations/0018_oauth2.ts"
 import { identityLinks } from "./migrations/0019_identity_links.ts"
 import { identityEvents } from "./migrations/0020_identity_events.ts"
 import { webhookFormat } from "./migrations/0024_webhook_format.ts"
+import { rateCalls } from "./migrations/0028_rate_calls.ts"
 
 /**
  * The service's own tables, in schema `svc`. Numbers only grow. The SQL of a released migration must never change,
@@ -45,5 +46,6 @@ export const migrations = {
   "0018_oauth2": oauth2,
   "0019_identity_links": identityLinks,
   "0020_identity_events": identityEvents,
-  "0024_webhook_format": webhookFormat
+  "0024_webhook_format": webhookFormat,
+  "0028_rate_calls": rateCalls
 }

@@ -87,7 +87,6 @@ const Secret = Schema.NullOr(
 
 /** The form of bodies about rows: this service's own, or that of Supabase's database webhooks. */
 const Format = Schema.Literals(["svc", "supabase"])
-export type WebhookFormat = typeof Format.Type
 
 /** Optional fields that clients may set (spec: Webhook). */
 const settable = {

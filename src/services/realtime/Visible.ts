@@ -1,7 +1,7 @@
 import { Cause, Clock, Effect } from "effect"
 import { quoteLiteral, quoteName } from "../../domain/sql/Names.ts"
 import { logFailure, sqlStateOf } from "../OwnTables.ts"
-import { CallerSql } from "../ports/CallerSql.ts"
+import { CallerSql } from "../ports/realtime/CallerSql.ts"
 import { type Actor, claimsSetting } from "../ports/Db.ts"
 
 /** A row as JSON, whose numbers have all their digits. */

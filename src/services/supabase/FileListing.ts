@@ -36,7 +36,7 @@ export const listSql = (bucket: string, { column, descending, limit, offset, pre
 }
 
 /** Where a page of `ListingV2` begins: behind an entry, by its time, if that is the order, and its name. */
-export interface ListingCursor {
+interface ListingCursor {
   readonly at: string
   readonly name: string
 }

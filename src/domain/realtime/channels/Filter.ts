@@ -27,7 +27,8 @@ export type Operator = (typeof operators)[number]
 /** Most values of `in`, and conditions of one filter. */
 const [maxValues, maxConditions] = [100, 20]
 /** The longest pattern, and the longest text that one is compared with: matching takes time by their product. */
-export const [maxPattern, maxText] = [100, 4096]
+const maxPattern = 100
+export const maxText = 4096
 /** Parts of regular expressions whose matching, or compiling, may take exponential time. */
 const costly = /\\\d|\(\?|\{|\*{3}/
 

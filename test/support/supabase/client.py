@@ -12,11 +12,13 @@ got = {}
 
 async def client(token=None):
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    return await acreate_client(given["url"], given["anon"], AsyncClientOptions(headers=headers))
+    # Shared machines stall for longer than the client's defaults.
+    options = AsyncClientOptions(headers=headers, storage_client_timeout=40, function_client_timeout=40)
+    return await acreate_client(given["url"], given["anon"], options)
 
 
 async def until(ready, what):
-    for _ in range(400):
+    for _ in range(1000):
         if ready():
             return
         await asyncio.sleep(0.02)

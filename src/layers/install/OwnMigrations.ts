@@ -20,6 +20,7 @@ import { identityLinks } from "./migrations/0019_identity_links.ts"
 import { identityEvents } from "./migrations/0020_identity_events.ts"
 import { branchProgress } from "./migrations/0021_branch_progress.ts"
 import { audit } from "./migrations/0022_audit.ts"
+import { webhookFormat } from "./migrations/0024_webhook_format.ts"
 import { rateCalls } from "./migrations/0028_rate_calls.ts"
 
 /**
@@ -49,5 +50,6 @@ export const migrations = {
   "0020_identity_events": identityEvents,
   "0021_branch_progress": branchProgress,
   "0022_audit": audit,
+  "0024_webhook_format": webhookFormat,
   "0028_rate_calls": rateCalls
 }

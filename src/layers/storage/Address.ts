@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Redacted } from "effect"
+import { createHmac } from "node:crypto"
 import { flag, secret, text, url } from "../../domain/Settings.ts"
 import { StartError } from "../process/StartError.ts"
 
@@ -22,6 +23,12 @@ export class ObjectStoreAddress extends Context.Service<
     readonly admitsPages: (origin: string) => boolean
   }
 >()("svc/layers/ObjectStoreAddress") {}
+
+/** The header of requests of the service itself, to which the embedded endpoint shows the bucket of the files of `/storage/v1`. */
+export const ownRequest = (secretKey: string) => ({
+  name: "x-svc-own-request",
+  value: createHmac("sha256", secretKey).update("own request").digest("base64url")
+})
 
 /** S3_PUBLIC_ENDPOINT, which defaults to the endpoint itself; also for the embedded endpoint. */
 export const publicEndpoint = (endpoint: string) =>

@@ -3,7 +3,9 @@ import { randomBytes } from "node:crypto"
 import { join } from "node:path"
 import { flag, integer, text, url } from "../../domain/Settings.ts"
 import { DataDir } from "../process/DataDir.ts"
-import { ObjectStoreAddress, publicEndpoint } from "./Address.ts"
+import { fileStore } from "../../services/supabase/FileBytes.ts"
+import { supabaseEnabled } from "../../services/supabase/Settings.ts"
+import { ObjectStoreAddress, ownRequest, publicEndpoint } from "./Address.ts"
 import { applyLifecycles } from "./endpoint/lifecycle/Expiry.ts"
 import { serveS3 } from "./endpoint/Server.ts"
 import { makeLocalStore } from "./endpoint/store/LocalStore.ts"
@@ -13,7 +15,9 @@ const settings = Effect.all({
   port: integer("S3_EMBEDDED_PORT", 9000, 0, 65_535),
   host: text("HOST", "127.0.0.1"),
   region: text("S3_REGION", "us-east-1"),
-  encrypted: flag("S3_EMBEDDED_ENCRYPTED", false)
+  encrypted: flag("S3_EMBEDDED_ENCRYPTED", false),
+  supabase: supabaseEnabled,
+  files: fileStore
 }).pipe(Effect.mapError(({ message }) => new StartError({ message })))
 
 /** The host at which this process reaches a server that listens on `host`. */
@@ -56,7 +60,7 @@ const ownPages = Effect.gen(function* () {
 export const layerEmbeddedS3 = Layer.effect(
   ObjectStoreAddress,
   Effect.gen(function* () {
-    const { encrypted, host, port, region } = yield* settings
+    const { encrypted, files, host, port, region, supabase } = yield* settings
     const dir = yield* DataDir
     yield* Effect.catchTag(dir.lock, "DataDirInUse", ({ message }) => new StartError({ message }))
     const accessKey = Redacted.value(
@@ -66,7 +70,8 @@ export const layerEmbeddedS3 = Layer.effect(
     const store = yield* makeLocalStore(join(dir.path, "objects"), dir.owner)
     const owner = { accessKey, secretKey: Redacted.value(secretKey) }
     const isOwnPage = yield* ownPages
-    const taken = yield* serveS3(store, { owner, region, encrypted, isOwnPage }, { host, port })
+    const hidden = supabase ? { hidden: { bucket: files, header: ownRequest(owner.secretKey) } } : {}
+    const taken = yield* serveS3(store, { owner, region, encrypted, isOwnPage, ...hidden }, { host, port })
     yield* applyLifecycles(store)
     const endpoint = `http://${reachable(host)}:${taken}`
     const known = yield* publicEndpoint(endpoint)

@@ -47,6 +47,8 @@ export interface Statement {
   readonly timezone?: string | undefined
   /** The schemas, in order, in which user code finds its neighbours; not used with `clean`. */
   readonly searchPath?: string | undefined
+  /** The setting `storage.operation`, which policies of files can read; not used with `clean`. */
+  readonly operation?: string | undefined
   /** Rolls back instead of committing. */
   readonly rollback?: boolean | undefined
 }

@@ -13,6 +13,7 @@ import { Counts } from "../ports/Counts.ts"
 import { Peers } from "../ports/Peers.ts"
 import { makeRealtimeAccess } from "./Access.ts"
 import { type RealtimeClient, RealtimeClients } from "./Clients.ts"
+import { makePolicyFeed } from "./PolicyFeed.ts"
 import { RealtimeSettings } from "./Settings.ts"
 
 const ownChannel = "svc_realtime"
@@ -59,6 +60,7 @@ export class Realtime extends Context.Service<
       const { maxClients, maxPerClient, open } = yield* RealtimeSettings
       const clock = yield* Clock.Clock
       const clients = new RealtimeClients(open)
+      const policyFeed = yield* makePolicyFeed(clients, access)
       const places = (yield* Counts).realtimeClients()
       const peers = yield* Peers
       const closing = yield* Latch.make(false)
@@ -109,6 +111,7 @@ export class Realtime extends Context.Service<
         const event = eventText(row, log.nextId(at))
         log.add(event)
         clients.sendEvent(event, readers)
+        if (readers !== undefined) policyFeed.send(event, readers)
         for (const watcher of watchers) watcher.event(event)
         // In a burst, sockets are written and other work continues in between.
         yield* Effect.yieldNow
@@ -137,13 +140,17 @@ export class Realtime extends Context.Service<
         Effect.forkScoped
       )
 
-      const mayReceive = (client: RealtimeClient, { schema, table }: EventText) =>
-        client.role === "service_role" || !clients.isLimited(client)
-          ? Effect.succeed(true)
-          : Effect.map(
-              access.readers(schema, table),
-              (readers) => client.role !== "service_role" && readers[client.role]
-            )
+      /** Those of the events that a client may receive, as JSON texts; and whether all of them are known. */
+      const select = Effect.fnUntraced(function* (client: RealtimeClient, events: ReadonlyArray<EventText>) {
+        if (clients.isJudged(client)) return yield* policyFeed.select(events, client.actor)
+        const { role } = client.actor
+        const some = yield* Effect.filter(events, ({ schema, table }) =>
+          role === "service_role" || !clients.isLimited(client)
+            ? Effect.succeed(true)
+            : Effect.map(access.readers(schema, table), (readers) => readers[role])
+        )
+        return { texts: some.map(({ text }) => text), complete: true }
+      })
 
       /** Places that were taken in this process. */
       let taken = 0
@@ -184,15 +191,15 @@ export class Realtime extends Context.Service<
         // In one step: earlier events are in the log, later ones are sent to this client.
         const replay = yield* Effect.acquireRelease(
           Effect.sync(() => {
-            clients.add(client)
+            clients.add(client, log.newest)
             return since === undefined ? undefined : log.since(since)
           }),
           () => Effect.sync(() => clients.remove(client))
         )
         if (since === undefined || replay === undefined) return []
-        const events = yield* Effect.filter(replay.events, (event) => mayReceive(client, event))
-        const texts = events.map(({ text }) => text)
-        return replay.gap === undefined ? texts : [gapText(since, replay.gap), ...texts]
+        const { complete, texts } = yield* select(client, replay.events)
+        const gap = complete ? replay.gap : Math.max(since, replay.events.at(-1)?.id ?? 0)
+        return gap === undefined ? texts : [gapText(since, gap), ...texts]
       })
 
       const recent = (since?: number) =>

@@ -1,13 +1,14 @@
 import { Context, Effect, Layer, Queue, Schedule, Schema, Stream } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { type Forbidden, type InvalidRequest, NotFound, type Unavailable } from "../../domain/errors.ts"
-import { RealtimeSubscription, type RealtimeTable, rowSecurityWarning } from "../../domain/realtime/Subscription.ts"
+import { RealtimeSubscription, type RealtimeTable, rowSecurityWarnings } from "../../domain/realtime/Subscription.ts"
 import { channelOf, createTriggerSql, dropTriggerSql } from "../../domain/realtime/Trigger.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { audited, recordChange } from "../audit/Change.ts"
 import { type WatchedTable, WatchedTables } from "../catalogue/WatchedTables.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { Listener } from "../ports/Listener.ts"
+import { hasPolicySql } from "./Access.ts"
 import { Realtime } from "./Realtime.ts"
 
 /** Whether a table, given by an SQL expression for its oid, has virtual generated columns, which its trigger must know. */
@@ -34,7 +35,14 @@ const listSql = (where = "true") => `select s.id, s.table_schema as schema, s.ta
          when t.tgenabled in ('D', 'R') then 'trigger_disabled'
          else 'active' end as status,
     case when here.oid is null then quote_ident(tn.nspname) || '.' || quote_ident(there.relname) end as renamed_to,
-    case when coalesce(here.relrowsecurity, there.relrowsecurity) then '${rowSecurityWarning}' end as warning,
+    case when not coalesce(here.relrowsecurity, there.relrowsecurity) then null
+         when not has_schema_privilege('authenticated', coalesce(here.relnamespace, there.relnamespace), 'usage')
+           or not has_table_privilege('authenticated', coalesce(here.oid, there.oid), 'select')
+           or not ${hasPolicySql("coalesce(here.oid, there.oid)")}
+           then '${rowSecurityWarnings.noGrant}'
+         when not exists (select from pg_index i where i.indrelid = coalesce(here.oid, there.oid) and i.indisprimary)
+           then '${rowSecurityWarnings.noKey}'
+         else '${rowSecurityWarnings.policies}' end as warning,
     ${isoSql("s.created_at")} as created_at
   from ${subscriptions} where ${where} order by s.id`
 

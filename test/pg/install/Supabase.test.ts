@@ -39,7 +39,7 @@ suite("a database restored from Supabase", (it) => {
         select pg_get_functiondef('auth.uid()'::regprocedure) ~ 'request.jwt.claims' as uid, auth.role() as role,
           (select relrowsecurity from pg_class where oid = 'storage.objects'::regclass) as secured,
           to_regclass('storage.buckets') is not null as buckets, to_regclass('auth.identities') as identities,
-          (select count(*)::int from svc.supabase_migrations) as steps`)
+          (select max(migration_id) >= 9 from svc.supabase_migrations) as steps`)
       // A table that refers to a foreign one of another form is left out, and the service starts.
       assert.deepStrictEqual(state, {
         uid: true,
@@ -47,7 +47,7 @@ suite("a database restored from Supabase", (it) => {
         secured: false,
         buckets: true,
         identities: null,
-        steps: 6
+        steps: true
       })
     })
   )

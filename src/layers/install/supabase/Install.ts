@@ -8,6 +8,7 @@ import { broadcasts } from "./0004_broadcasts.ts"
 import { channels } from "./0006_channels.ts"
 import { extensions } from "./0001_extensions.ts"
 import { files } from "./0003_files.ts"
+import { laterFunctions } from "./0009_functions.ts"
 import { resumableUploads } from "./0005_resumable_uploads.ts"
 import { supabaseRoles } from "./Roles.ts"
 
@@ -21,12 +22,12 @@ const steps = {
   "0003_files": files,
   "0004_broadcasts": broadcasts,
   "0005_resumable_uploads": resumableUploads,
-  "0006_channels": channels
+  "0006_channels": channels,
+  "0009_functions": laterFunctions
 }
 
 /** Functions that act as any caller, and so are for the login of callers alone. */
-const evaluation =
-  "realtime.svc_channel_probe(text, text), realtime.svc_channel_rights(text, text, text, text), realtime.svc_visible(text, json, text)"
+const evaluation = "realtime.svc_channel_probe(text, text), realtime.svc_channel_rights(text, text, text, text)"
 
 const schemas = ["auth", "extensions", "realtime", "storage"]
 const runSteps = PgMigrator.make({})
@@ -43,7 +44,8 @@ export const installSupabase = (sql: SqlClient.SqlClient, serviceRole: string, a
     yield* addAuthHelpers(sql)
     const ran = yield* runSteps({ loader: PgMigrator.fromRecord(steps), table: "svc.supabase_migrations" })
     if (ran.length > 0) yield* give(sql, serviceRole)
-    const there = yield* sql`select to_regprocedure('realtime.svc_visible(text, json, text)') is not null as there`
+    const there =
+      yield* sql`select to_regprocedure('realtime.svc_channel_rights(text, text, text, text)') is not null as there`
     if (there[0]?.["there"] === true) {
       const login = quoteName(authenticator)
       yield* sql.unsafe(`grant usage on schema realtime to ${login}`)

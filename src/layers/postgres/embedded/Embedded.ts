@@ -2,7 +2,7 @@ import { Deferred, Effect, Layer, type Redacted, Schedule } from "effect"
 import { randomBytes } from "node:crypto"
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
-import { integer } from "../../../domain/Settings.ts"
+import { integer, oneOf } from "../../../domain/Settings.ts"
 import { DataDir } from "../../process/DataDir.ts"
 import { type Login } from "../Login.ts"
 import { PostgresAddress } from "../Address.ts"
@@ -10,13 +10,13 @@ import { type PostgresBinaries, postgresBinaries, postgresPackage } from "./Bina
 import {
   checkCluster,
   clusterLink,
+  clusterSetting,
   createCluster,
   findCluster,
-  maxConnections,
   resetPassword,
   systemDirectory
 } from "./Cluster.ts"
-import { endBackends, processKind, readPidFile, stopServer } from "./Process.ts"
+import { endBackends, lastPort, processKind, readPidFile, stopServer } from "./Process.ts"
 import {
   boundLog,
   freePort,
@@ -87,10 +87,29 @@ const neededConnections = Effect.fnUntraced(
     const poolSize = yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000)
     const branches = yield* integer("SVC_BRANCH_MAX_CONNECTIONS", 50, 2, 10_000)
     const needed = (workers + 1) * (7 * poolSize + 40) + workers * branches
-    return (yield* maxConnections(cluster, binaries, user)) < needed ? needed : undefined
+    return Number(yield* clusterSetting(cluster, binaries, user, "max_connections")) < needed ? needed : undefined
   },
   Effect.mapError(({ message }) => new StartError({ message }))
 )
+
+/** Whether changes are written for logical replication; warns if a reader that stops can fill the disk. */
+const logicalReplication = Effect.fnUntraced(function* (
+  cluster: string,
+  binaries: PostgresBinaries,
+  user: PostgresUser
+) {
+  const level = yield* Effect.mapError(
+    oneOf("SVC_PG_WAL_LEVEL", "replica", ["replica", "logical"]),
+    ({ message }) => new StartError({ message })
+  )
+  if (level === "replica") return false
+  if ((yield* clusterSetting(cluster, binaries, user, "max_slot_wal_keep_size")) === "-1") {
+    yield* Effect.logWarning(
+      "SVC_PG_WAL_LEVEL=logical: a replication slot that is not read keeps changes until the disk is full. To limit them: alter system set max_slot_wal_keep_size = '4GB'; select pg_reload_conf();"
+    )
+  }
+  return true
+})
 
 /** Starts a server on the locked data directory and keeps it running until the scope closes. */
 const start = Effect.fnUntraced(function* (dir: Dir) {
@@ -100,6 +119,7 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
   )
   const { password, ...rest } = yield* prepare(dir)
   const connections = yield* neededConnections(rest.cluster, rest.binaries, rest.user)
+  const logical = yield* logicalReplication(rest.cluster, rest.binaries, rest.user)
   const log = join(dir.path, "postgres.log")
   yield* rotateLog(log)
 
@@ -123,8 +143,11 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
     return started
   })
   // Another program may take the port between finding and using it.
+  let preferred = yield* lastPort(rest.cluster)
   const { first, server } = yield* Effect.gen(function* () {
-    const server: PostgresServer = { ...rest, connections, log, port: fixed === 0 ? yield* freePort : fixed }
+    const port = fixed === 0 ? yield* freePort(preferred) : fixed
+    preferred = 0
+    const server: PostgresServer = { ...rest, connections, logical, log, port }
     return { server, first: yield* run(server) }
   }).pipe(
     Effect.retry({ times: 3, while: (error) => fixed === 0 && isPortTaken(error) }),

@@ -229,7 +229,10 @@ const claimsOf = (actor: Actor): Command => ({
 const isUnresolved = ({ failure }: Outcome) => /^42(883|P01|703|704)$/.test(failure?.error?.code ?? "")
 
 /** The settings of one transaction that runs user code. */
-const transactionSettings = (actor: Actor, { access, context, searchPath, timezone }: Statement): Command => {
+const transactionSettings = (
+  actor: Actor,
+  { access, context, operation, searchPath, timezone }: Statement
+): Command => {
   const settings: ReadonlyArray<readonly [string, string | undefined]> = [
     ["request.jwt.claims", claimsSetting(actor)],
     ["request.jwt.sub", actor.sub],
@@ -237,6 +240,7 @@ const transactionSettings = (actor: Actor, { access, context, searchPath, timezo
     ["request.path", context?.path],
     ["request.headers", context?.headers],
     ["request.cookies", context?.cookies],
+    ["storage.operation", operation],
     ["search_path", searchPath],
     ["timezone", timezone],
     ["transaction_read_only", access === "read" ? "on" : undefined]

@@ -78,12 +78,16 @@ const authCodes: Readonly<Record<string, string>> = {
   TOO_MANY_GUESSES: "over_request_rate_limit"
 }
 
+/** A code of the service, as the sign-in API names it. */
+export const authCodeOf = (code: string) =>
+  code.startsWith("JWT_") ? "bad_jwt" : (authCodes[code] ?? code.toLowerCase())
+
 const weakReason = (error: string) =>
   /at least|at most/.test(error) ? "length" : /attackers|address/.test(error) ? "pwned" : "characters"
 
 const auth = ({ code: given, error, request_id }: Fields, status: number): Shape => {
   const ofToken = given.startsWith("JWT_")
-  const code = ofToken ? "bad_jwt" : (authCodes[given] ?? given.toLowerCase())
+  const code = authCodeOf(given)
   const body = { code, error_code: code, message: error, msg: error, request_id }
   return {
     // Clients take 403 for a token that a new one replaces.

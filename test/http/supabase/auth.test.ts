@@ -244,6 +244,19 @@ describe("people of the service's own API", () => {
     assert.strictEqual(user.id, id)
     assert.deepInclude(user.app_metadata, { plan: "pro", provider: "email" })
     assert.strictEqual(user.created_at, "2020-01-01T00:00:00.000Z")
+    // With an account of another service, in one transaction, as the guide copies them.
+    const [octo, octoEmail] = [crypto.randomUUID(), freshEmail()]
+    await sql(
+      service,
+      `with u as (insert into auth.users (id, email, raw_app_meta_data) values ('${octo}', '${octoEmail}', '{"provider":"github","providers":["github"]}') returning id)
+       select * from u`
+    )
+    const copies = await sql(
+      service,
+      "select raw_app_meta_data as app, (select count(*)::int from auth.identities where user_id = u.id) as ids from auth.users u where id = $1",
+      [octo]
+    )
+    assert.deepStrictEqual(copies, [{ app: { provider: "github", providers: ["github"] }, ids: 0 }])
     // A dump's restore runs no triggers.
     const [late, lateId] = [freshEmail(), crypto.randomUUID()]
     const restore = await sql(
@@ -354,6 +367,13 @@ describe("admin", () => {
     ).user
     assert.deepInclude(changed, { role: "editor" })
     assert.strictEqual(changed.app_metadata["plan"], "y")
+    await sql(service, "create table orders (id int, by uuid references auth.users)")
+    await sql(service, "insert into orders values (1, $1)", [made.id])
+    assert.strictEqual(
+      failure(await admin.auth.admin.deleteUser(made.id)),
+      "409 unexpected_failure Database error deleting user"
+    )
+    await sql(service, "drop table orders")
     assert.isNull((await admin.auth.admin.deleteUser(made.id)).error)
     assert.strictEqual(failure(await admin.auth.admin.getUserById(made.id)), "404 user_not_found User not found")
     assert.deepStrictEqual(await sql(service, "select from profiles where id = $1", [made.id]), [])

@@ -11,6 +11,7 @@ import { headersOf } from "../../access/Credentials.ts"
 import { formOf } from "../../pages/Forms.ts"
 import { html, page } from "../../pages/Html.ts"
 import { redirectPage } from "../../pages/Pages.ts"
+import { authCodeOf } from "../Errors.ts"
 import { bodyOf, type Call, json, makeAuthRoutes, type Response, text } from "./Access.ts"
 
 const Body = Schema.Struct({ type: text, token: text, token_hash: text, email: text, phone: text })
@@ -34,7 +35,7 @@ export const provenUrl = (to: string, proven: Proven) => {
 export const failedUrl = (to: string, { code, error, status }: ClientError) => {
   const values = {
     error: status >= 500 ? "server_error" : "access_denied",
-    error_code: code.toLowerCase(),
+    error_code: authCodeOf(code),
     error_description: error
   }
   return withFragment(withQuery(to, values), values)

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { InvalidRequest } from "../../../domain/errors.ts"
+import { InvalidRequest, NotImplemented } from "../../../domain/errors.ts"
 import { readAddress } from "../../../domain/identity/Address.ts"
 import { isStorableText } from "../../../domain/text/StorableText.ts"
 import { jwtAudiences } from "../../../services/access/Tokens.ts"
@@ -34,6 +34,13 @@ import { makeSignIn } from "./SignIn.ts"
 import { iso, isUuid, makeStore, pageOf } from "./Store.ts"
 import { makeSupabaseAuth } from "./supabase/Auth.ts"
 import { makeTotp } from "./factors/Totp.ts"
+
+const noTables = Effect.fail(
+  new NotImplemented({
+    error: "The tables of schema auth are not as at Supabase: this server does not sign in by /auth/v1",
+    code: "auth_tables_unknown"
+  })
+)
 
 const KeyRow = Schema.Struct({ id: Schema.String, display_name: Schema.String, added_at: Schema.String })
 const FactorsRow = Schema.Struct({ totp: Schema.Boolean, count: Schema.Int, used: Schema.Int })
@@ -196,6 +203,9 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
       const first = makeFirstAdministrator(store, records, sessions, flows, passwords)
       const admin = makeAdmin(store, records, sessions, passwords, recovery, first)
       const accounts = Accounts.of({ calls: Effect.succeed(calls), admin: Effect.succeed(admin) })
+      const installed = yield* store
+        .count("select 1 where to_regprocedure('svc.supabase_fill(int)') is not null")
+        .pipe(Effect.catchTag("Unavailable", () => Effect.succeed(1)))
       const supabase = makeSupabaseAuth({
         settings,
         reauthentication: yield* Effect.orDie(reauthentication),
@@ -215,7 +225,7 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
       })
       return Context.make(IdP, idp).pipe(
         Context.add(Accounts, accounts),
-        Context.add(SupabaseAuth, SupabaseAuth.of({ calls: Effect.succeed(supabase) }))
+        Context.add(SupabaseAuth, SupabaseAuth.of({ calls: installed > 0 ? Effect.succeed(supabase) : noTables }))
       )
     })
   )

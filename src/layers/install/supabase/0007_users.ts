@@ -26,14 +26,17 @@ const writers = [
    declare
      own uuid := (u ->> 'id')::uuid;
      links jsonb := u -> 'links';
-     mailed boolean := u ->> 'email' is not null and (u ->> 'hash' is not null or (links = '[]'
-       and not exists (select from auth.identities x where x.user_id = own and x.provider <> 'email')));
+     mailed boolean;
      providers jsonb;
      app jsonb := u -> 'app';
      about jsonb := u -> 'user';
      before auth.users;
    begin
      select * into before from auth.users x where x.id = own;
+     -- Those who sign in elsewhere alone have no identity of their address; of copied users, the copy says which they have.
+     mailed := u ->> 'email' is not null and (u ->> 'hash' is not null or (links = '[]'
+       and not exists (select from auth.identities x where x.user_id = own and x.provider <> 'email')
+       and coalesce(before.raw_app_meta_data -> 'providers' ? 'email', true)));
      select coalesce(jsonb_agg(p.name order by p.place, p.name), '[]') into providers from (
        select name, min(place) as place from (
          select 'email' as name, 0 as place where mailed
@@ -44,6 +47,9 @@ const writers = [
        app := app || jsonb_build_object('providers', providers, 'provider',
          case when providers ? (before.raw_app_meta_data ->> 'provider') then before.raw_app_meta_data -> 'provider'
               else providers -> 0 end);
+     elsif before.raw_app_meta_data ? 'providers' then
+       app := app || jsonb_build_object('providers', before.raw_app_meta_data -> 'providers',
+         'provider', before.raw_app_meta_data -> 'provider');
      end if;
      if before.raw_user_meta_data ? 'email' then
        about := about || jsonb_build_object('email', before.raw_user_meta_data -> 'email');

@@ -7,6 +7,7 @@ import { freePort } from "../../support/docs/readme.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
 import { elsewhere, logIn } from "../../support/identity/people.ts"
 import { totpCode, wrongTotpCode } from "../../support/identity/totp.ts"
+import { ok } from "../../support/identity/supabase.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
 let github: FakeGitHub
@@ -35,10 +36,6 @@ const client = (options: object = {}, headers = elsewhere(), key = service.anon)
 const failure = ({ error }: { readonly error: unknown }) => {
   const { code, status } = (error ?? {}) as Record<string, unknown>
   return `${String(status)} ${String(code)}`
-}
-const ok = <A extends { error: unknown; data: unknown }>(answer: A) => {
-  assert.isNull(answer.error)
-  return answer.data as NonNullable<Exclude<A["data"], null>>
 }
 const mails = (recipient: string) =>
   sql(service, "select subject, body from svc.mails where recipient = $1 order by id desc", [recipient])
@@ -207,8 +204,8 @@ describe("mails that sign in", () => {
     const { user } = ok(await auth.verifyOtp({ token_hash: token, type: "email" }))
     assert.deepInclude(user, { email, user_metadata: { name: "Otto" } })
     assert.strictEqual(
-      ok(await auth.getClaims()).claims.amr?.[0] &&
-        (ok(await auth.getClaims()).claims.amr![0] as { method: string }).method,
+      ok(await auth.getClaims())!.claims.amr?.[0] &&
+        (ok(await auth.getClaims())!.claims.amr![0] as { method: string }).method,
       "otp"
     )
     ok(await client().auth.signInWithOtp({ email: other, options: { shouldCreateUser: false } }))
@@ -471,7 +468,7 @@ describe("authenticator apps", () => {
       failure(await other.auth.mfa.challengeAndVerify({ factorId: factor.id, code: next })),
       "422 mfa_verification_failed"
     )
-    const { claims } = ok(await other.auth.getClaims())
+    const { claims } = ok(await other.auth.getClaims())!
     assert.deepInclude(claims, { sub: id, aal: "aal2" })
     assert.deepStrictEqual(
       (claims.amr as Array<{ method: string }>).map(({ method }) => method),

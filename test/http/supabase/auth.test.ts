@@ -3,6 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, sql } from "../../support/client.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
 import { elsewhere, logIn, register } from "../../support/identity/people.ts"
+import { ok } from "../../support/identity/supabase.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
 let service: InProcessService
@@ -20,10 +21,6 @@ const password = "correct horse battery"
 const failure = ({ error }: { readonly error: unknown }) => {
   const { code, message, status } = (error ?? {}) as Record<string, unknown>
   return `${String(status)} ${String(code)} ${String(message)}`
-}
-const ok = <A extends { error: unknown; data: unknown }>(answer: A) => {
-  assert.isNull(answer.error)
-  return answer.data as NonNullable<Exclude<A["data"], null>>
 }
 
 const signedUp = async (data: object = {}) => {
@@ -63,7 +60,7 @@ describe("signing up and in", () => {
     assert.deepStrictEqual(user.user_metadata, { full_name: "Ann" })
     assert.deepStrictEqual(user.app_metadata, { provider: "email", providers: ["email"] })
     assert.deepInclude(user.identities?.[0], { provider: "email", id: user.id, user_id: user.id })
-    const { claims } = ok(await supabase.auth.getClaims())
+    const { claims } = ok(await supabase.auth.getClaims())!
     assert.deepInclude(claims, {
       sub: user.id,
       role: "authenticated",
@@ -198,7 +195,7 @@ describe("signing up and in", () => {
     const supabase = client()
     const { user } = ok(await supabase.auth.signInAnonymously({ options: { data: { theme: "dark" } } }))
     assert.deepInclude(user, { is_anonymous: true, email: "", identities: [] })
-    assert.isTrue(ok(await supabase.auth.getClaims()).claims.is_anonymous)
+    assert.isTrue(ok(await supabase.auth.getClaims())!.claims.is_anonymous)
     const email = freshEmail()
     assert.deepInclude(ok(await supabase.auth.updateUser({ email })).user, { is_anonymous: true, new_email: email })
     ok(await client().auth.verifyOtp({ email, token: await codeTo(email), type: "email_change" }))

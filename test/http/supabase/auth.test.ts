@@ -371,6 +371,13 @@ describe("admin", () => {
       "409 unexpected_failure Database error deleting user"
     )
     await sql(service, "drop table orders")
+    const soft = ok(await admin.auth.admin.createUser({ email: freshEmail(), password })).user
+    assert.isNull((await admin.auth.admin.deleteUser(soft.id, true)).error)
+    assert.deepStrictEqual(
+      await sql(service, "select email, deleted_at is not null as gone from auth.users where id = $1", [soft.id]),
+      [{ email: null, gone: true }]
+    )
+    assert.deepStrictEqual(await sql(service, "select from svc.identities where id = $1", [soft.id]), [])
     assert.isNull((await admin.auth.admin.deleteUser(made.id)).error)
     assert.strictEqual(failure(await admin.auth.admin.getUserById(made.id)), "404 user_not_found User not found")
     assert.deepStrictEqual(await sql(service, "select from profiles where id = $1", [made.id]), [])

@@ -87,6 +87,25 @@ const writers = [
        on conflict (provider_id, provider) do update set identity_data = t.identity_data || excluded.identity_data, updated_at = now()
        where t.user_id = excluded.user_id and not t.identity_data @> excluded.identity_data;
    end $$`,
+  // Columns that the accounts do not have. Of a user that is marked as deleted, only the row stays.
+  `create function auth.svc_update_user(own uuid, patch jsonb) returns void language plpgsql security definer
+   set search_path = auth, public, extensions, pg_temp as $$
+   declare
+     r auth.users;
+   begin
+     select * into r from auth.users u where u.id = own for update;
+     if not found then return; end if;
+     r := jsonb_populate_record(r, patch);
+     update auth.users u set role = r.role, banned_until = r.banned_until, invited_at = r.invited_at,
+         email_change = r.email_change, email_change_sent_at = r.email_change_sent_at,
+         confirmation_sent_at = r.confirmation_sent_at, recovery_sent_at = r.recovery_sent_at,
+         reauthentication_sent_at = r.reauthentication_sent_at, deleted_at = r.deleted_at
+       where u.id = own;
+     if r.deleted_at is null then return; end if;
+     update auth.users u set email = null, phone = null, encrypted_password = null, raw_user_meta_data = '{}',
+         raw_app_meta_data = '{}', email_change = '' where u.id = own;
+     delete from auth.identities i where i.user_id = own;
+   end $$`,
   // A user that is marked as deleted keeps its row.
   `create function auth.svc_delete_user(own uuid) returns void language sql security definer
    set search_path = auth, public, extensions, pg_temp

@@ -88,7 +88,11 @@ export const makeAccount = (
         if (before !== undefined) yield* messages.notice("address", before, address.value)
         yield* store.atomically(
           Effect.gen(function* () {
-            yield* users.set(session.userId, "email_change = $2, email_change_sent_at = now()", [address.value])
+            yield* users.set(
+              session.userId,
+              "jsonb_build_object('email_change', $2::text, 'email_change_sent_at', now())",
+              [address.value]
+            )
             if (owner !== undefined && owner.id !== session.userId) return
             yield* mail("email_change_new", change, address, session.userId, { email: address.value })
           })

@@ -49,13 +49,10 @@ export const makeAdmin = (
 
   /** Columns that only auth.users has. In a transaction. */
   const setOwn = Effect.fnUntraced(function* (id: string, { banSeconds, role }: UserChange) {
-    if (role !== undefined) yield* users.set(id, "role = $2", [role])
+    if (role !== undefined) yield* users.set(id, "jsonb_build_object('role', $2::text)", [role])
     if (banSeconds !== undefined) {
-      yield* users.set(
-        id,
-        "banned_until = case when $2::float8 > 0 then now() + make_interval(secs => $2::float8) end",
-        [banSeconds]
-      )
+      const until = "case when $2::float8 > 0 then now() + make_interval(secs => $2::float8) end"
+      yield* users.set(id, `jsonb_build_object('banned_until', ${until})`, [banSeconds])
     }
   })
 
@@ -133,14 +130,7 @@ export const makeAdmin = (
       if (!isUuid(id)) return yield* noUser
       const removed = yield* store.atomically(
         Effect.gen(function* () {
-          if (soft) {
-            yield* users.set(
-              id,
-              `deleted_at = now(), email = null, phone = null, encrypted_password = null, raw_user_meta_data = '{}',
-               raw_app_meta_data = '{}', email_change = ''`
-            )
-            yield* store.count("delete from auth.identities where user_id = $1::text::uuid returning 1", [id])
-          }
+          if (soft) yield* users.set(id, "jsonb_build_object('deleted_at', now())")
           return yield* store.count("delete from svc.identities where id = $1::text::uuid returning 1", [id])
         })
       )
@@ -152,7 +142,9 @@ export const makeAdmin = (
       const owner = yield* users.ownerOf(address.lookup)
       if (owner?.verified === true || (owner !== undefined && owner.password_hash !== null)) return yield* emailExists
       const id = owner?.id ?? (yield* taken(store.atomically(createPending({ address, data, passwordHash: null }))))
-      yield* store.atomically(Effect.andThen(mail("invite", request, address, id), users.set(id, "invited_at = now()")))
+      yield* store.atomically(
+        Effect.andThen(mail("invite", request, address, id), users.set(id, "jsonb_build_object('invited_at', now())"))
+      )
       return yield* users.byId(id)
     }),
 

@@ -62,7 +62,7 @@ export const makeSupabaseAuth = (given: {
     ...entering,
     ...makeVerifying(store, records, users, tokens, mails),
     ...makeAccount(reauthentication, store, records, sessions, passwords, limits, messages, users, mails, entering),
-    ...makeProviders(store, flows, limits, links, tokens),
+    ...makeProviders(store, flows, limits, links, users, tokens),
     ...factors,
     user: ({ userId }) => users.byId(userId),
     providers: links.providers.map(({ id }) => id),

@@ -100,7 +100,7 @@ export const makeEntering = (
           : kind.startsWith("email_change")
             ? "email_change_sent_at"
             : "confirmation_sent_at"
-    yield* users.set(identityId, `${column} = now()`)
+    yield* users.set(identityId, `jsonb_build_object('${column}', now())`)
   })
 
   const signUp: AuthCalls["signUp"] = Effect.fnUntraced(function* ({ data, email, password, ...request }) {
@@ -218,7 +218,7 @@ export const makeEntering = (
   })
 
   const signInAnonymously: AuthCalls["signInAnonymously"] = Effect.fnUntraced(function* (data) {
-    yield* limits.takeOfClient("registrations of", 30, 3600)
+    yield* limits.takeOfClient("anonymous of", 30, 3600)
     const id = crypto.randomUUID()
     const traits = yield* records.checked("data", data)
     yield* store.atomically(

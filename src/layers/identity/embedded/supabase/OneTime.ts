@@ -150,6 +150,7 @@ export const makeOneTime = (
         return row ?? (yield* otpExpired)
       }
       const lookup = proof.lookup ?? ""
+      yield* limits.takeOfClient("mailed codes of", 100, 3600)
       yield* limits.take("codes of", lookup, maxTriesOfAddress, 3600)
       // Counted before they are compared, so that parallel guesses count too.
       const tried = yield* rows(

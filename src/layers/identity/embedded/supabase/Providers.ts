@@ -9,12 +9,20 @@ import { type EmbeddedLinks } from "../Links.ts"
 import { providerDenied } from "../Refusals.ts"
 import { hashOf, isUuid, type Store } from "../Store.ts"
 import { type Tokens } from "./Tokens.ts"
+import { type Users } from "./Users.ts"
 
 const OwnerRow = Schema.Struct({ user_id: Schema.String })
 const IdentityRow = Schema.Struct({ provider: Schema.String, provider_id: Schema.String, others: Schema.Int })
 
 /** Signing in at other services, and linking accounts there to one's own. */
-export const makeProviders = (store: Store, flows: Flows, limits: Limits, links: EmbeddedLinks, tokens: Tokens) => {
+export const makeProviders = (
+  store: Store,
+  flows: Flows,
+  limits: Limits,
+  links: EmbeddedLinks,
+  users: Users,
+  tokens: Tokens
+) => {
   const owners = store.rows(OwnerRow)
   const identities = store.rows(IdentityRow)
 
@@ -83,7 +91,7 @@ export const makeProviders = (store: Store, flows: Flows, limits: Limits, links:
         )
         if (row === undefined) return yield* noIdentityOfUser
         if (row.others < 1) return yield* singleIdentity
-        yield* store.count("delete from auth.identities where id = $1::text::uuid returning 1", [identityId])
+        yield* users.dropIdentity(id, row.provider, row.provider_id)
         yield* row.provider === "email"
           ? store.count(
               "update svc.identities set password_hash = null, updated_at = now() where id = $1::text::uuid returning 1",

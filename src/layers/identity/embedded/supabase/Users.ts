@@ -100,9 +100,12 @@ export const makeUsers = (store: Store) => {
       )
       return { users: found.map(({ user }) => user as User), total: total?.total ?? 0 }
     }),
-    /** Sets columns that only auth.users has. */
-    set: (id: string, assignments: string, params: ReadonlyArray<unknown> = []) =>
-      store.count(`update auth.users set ${assignments} where id = $1::text::uuid returning 1`, [id, ...params])
+    /** Sets columns that only auth.users has, by SQL of a JSON object. The app's triggers run with the app's rights. */
+    set: (id: string, patch: string, params: ReadonlyArray<unknown> = []) =>
+      store.count(`select auth.svc_update_user($1::text::uuid, ${patch})`, [id, ...params]),
+    /** Removes an account of another service that was copied, and is not linked. */
+    dropIdentity: (id: string, provider: string, subject: string) =>
+      store.count("select auth.svc_drop_identity($1::text::uuid, $2::text, $3::text)", [id, provider, subject])
   }
 }
 export type Users = ReturnType<typeof makeUsers>

@@ -33,7 +33,7 @@ export const makeVerifying = (store: Store, records: Records, users: Users, toke
             const address = readAddress(String(data["email"]))
             if (address === undefined) return yield* otpExpired
             yield* records.replaceAddress(id, address, true)
-            yield* users.set(id, "email_change = ''")
+            yield* users.set(id, `'{"email_change":""}'`)
             return
           }
           const [address] = yield* addresses(
@@ -42,6 +42,13 @@ export const makeVerifying = (store: Store, records: Records, users: Users, toke
           )
           // The address belongs to another account by now.
           if (address === undefined) return yield* otpExpired
+          // Someone may have changed the password because another person reads their messages.
+          const since = yield* store.count(
+            `select from svc.identities i join svc.supabase_mails m on m.id = $2::text::uuid
+             where i.id = $1::text::uuid and i.password_changed_at > m.created_at`,
+            [id, mail.id]
+          )
+          if (since > 0 && kind !== "signup") return yield* otpExpired
           if (address.verified) return
           // What was set with the same request as the mail is its recipient's; else another person may have registered it.
           if (kind !== "signup") return yield* claimAddress(store, id, lookup)

@@ -265,6 +265,15 @@ describe("people of the service's own API", () => {
     )
     assert.isDefined(restore)
     assert.strictEqual(ok(await client().auth.signInWithPassword({ email: late, password })).user.id, lateId)
+    // And of many accounts from before, a start takes over a part.
+    const [before, beforeId] = [freshEmail(), crypto.randomUUID()]
+    await sql(
+      service,
+      `do $$ begin set local session_replication_role = replica;
+         insert into svc.identities (id, traits, password_hash) values ('${beforeId}', '{"email":"${before}"}', 'imported:${await hash(password, 4)}');
+         insert into svc.identity_addresses (lookup, identity_id, value) values ('${before}', '${beforeId}', '${before}'); end $$`
+    )
+    assert.strictEqual(ok(await client().auth.signInWithPassword({ email: before, password })).user.id, beforeId)
     const [role] = await sql(service, "select metadata_public from svc.identities where id = $1", [id])
     assert.deepStrictEqual(role, { metadata_public: { plan: "pro" } })
   })
@@ -383,4 +392,13 @@ describe("admin", () => {
     assert.deepStrictEqual(await sql(service, "select from profiles where id = $1", [made.id]), [])
     assert.strictEqual(failure(await client().auth.admin.listUsers()), "403 not_admin User not allowed")
   })
+})
+
+it("is 501 with another identity provider, which has no such sessions", async () => {
+  await using other = await serveInProcess({ SVC_SUPABASE: "true", IDP_PUBLIC_URL: "http://127.0.0.1:1" })
+  const { auth } = createClient(other.url, other.anon, { auth: { persistSession: false } })
+  const refused = await auth.signInWithPassword({ email: freshEmail(), password })
+  assert.match(failure(refused), /^501 undefined Accounts are kept by the identity provider/)
+  const reply = await ask(other, "GET /auth/v1/.well-known/jwks.json")
+  assert.strictEqual(reply.status, 200)
 })

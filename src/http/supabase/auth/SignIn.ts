@@ -38,10 +38,14 @@ export const AuthSignInRoutes = HttpRouter.use(
     const { registration, verifyFirst } = yield* AccountSettings
     const keys = yield* OwnSigningKeys
 
-    yield* on("GET", "/health", "everybody", () =>
-      Effect.succeed(json({ name: "GoTrue", description: "The sign-in API of Supabase's clients", version: "svc" }))
+    // Whoever keeps the accounts.
+    const health = { name: "GoTrue", description: "The sign-in API of Supabase's clients", version: "svc" }
+    yield* router.add("GET", "/auth/v1/health", Effect.succeed(json(health)))
+    yield* router.add(
+      "GET",
+      "/auth/v1/.well-known/jwks.json",
+      Effect.map(keys.publicSet, (set) => json(set))
     )
-    yield* on("GET", "/.well-known/jwks.json", "everybody", () => Effect.map(keys.publicSet, (set) => json(set)))
     yield* on("GET", "/settings", "key", ({ calls }) =>
       Effect.succeed(
         json({

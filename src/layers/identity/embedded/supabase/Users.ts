@@ -52,10 +52,16 @@ export const makeUsers = (store: Store) => {
   const owners = store.rows(AddressRow)
   const from = "from auth.users u join svc.identities i on i.id = u.id"
 
+  const find = (id: string) => rows(`select ${userSql} as user ${from} where u.id = $1::text::uuid`, [id])
+
   const byId = Effect.fnUntraced(function* (id: string) {
-    const found = isUuid(id) ? yield* rows(`select ${userSql} as user ${from} where u.id = $1::text::uuid`, [id]) : []
-    const [row] = found
-    return row === undefined ? yield* noUser : (row.user as User)
+    if (!isUuid(id)) return yield* noUser
+    const [row] = yield* find(id)
+    if (row !== undefined) return row.user as User
+    // An account of before auth.users was filled, which a start does in parts.
+    yield* store.atomically(store.count("select svc.supabase_mirror($1::text::uuid)", [id]))
+    const [made] = yield* find(id)
+    return made === undefined ? yield* noUser : (made.user as User)
   })
 
   const ownerOf = (lookup: string) =>

@@ -89,7 +89,7 @@ export interface OwnChange {
   readonly redirectTo: string
 }
 
-export interface GeneratedLink {
+interface GeneratedLink {
   readonly user: User
   readonly properties: {
     readonly action_link: string

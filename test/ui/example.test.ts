@@ -67,8 +67,8 @@ it("the example's people have private, live lists, avatars, and see each other",
 
   await phone.getByLabel("New to-do").fill("Buy milk")
   await phone.getByRole("button", { name: "Add" }).click()
-  await laptop.getByLabel("Buy milk").check()
-  await phone.getByLabel("Buy milk").and(phone.locator(":checked")).waitFor()
+  await laptop.getByRole("checkbox", { name: "Buy milk" }).check()
+  await phone.getByRole("checkbox", { name: "Buy milk", checked: true }).waitFor()
   await other.getByLabel("New to-do").fill("Sell milk")
   await other.getByRole("button", { name: "Add" }).click()
   await items(other).getByText("Sell milk").waitFor()

@@ -18,6 +18,7 @@ import { accounts } from "./migrations/0017_accounts.ts"
 import { oauth2 } from "./migrations/0018_oauth2.ts"
 import { identityLinks } from "./migrations/0019_identity_links.ts"
 import { identityEvents } from "./migrations/0020_identity_events.ts"
+import { audit } from "./migrations/0022_audit.ts"
 import { rateCalls } from "./migrations/0028_rate_calls.ts"
 
 /**
@@ -45,5 +46,6 @@ export const migrations = {
   "0018_oauth2": oauth2,
   "0019_identity_links": identityLinks,
   "0020_identity_events": identityEvents,
+  "0022_audit": audit,
   "0028_rate_calls": rateCalls
 }

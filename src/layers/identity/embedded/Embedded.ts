@@ -223,7 +223,8 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
         messages,
         passwords,
         totp,
-        links
+        links,
+        meters
       })
       return Context.make(IdP, idp).pipe(
         Context.add(Accounts, accounts),

@@ -1,5 +1,6 @@
 import { type AccountSettings } from "../../../../services/identity/AccountSettings.ts"
 import { type Mails } from "../../../../services/identity/Mails.ts"
+import { type Meters } from "../../../../services/metrics/Meters.ts"
 import { type OwnSigningKeys } from "../../../../services/identity/OwnSigningKeys.ts"
 import { type IdentitySeals } from "../../../../services/identity/Seals.ts"
 import { type AuthCalls } from "../../../../services/ports/supabase/AuthCalls.ts"
@@ -39,12 +40,13 @@ export const makeSupabaseAuth = (given: {
   readonly passwords: Passwords
   readonly totp: EmbeddedTotp
   readonly links: EmbeddedLinks
+  readonly meters: Meters
 }): AuthCalls => {
-  const { flows, limits, links, messages, passwords, records, sessions, settings, store } = given
+  const { flows, limits, links, messages, meters, passwords, records, sessions, settings, store } = given
   const users = makeUsers(store)
-  const tokens = makeTokens(settings, given.audiences, store, users, given.keys)
+  const tokens = makeTokens(settings, given.audiences, store, users, given.keys, meters)
   const mails = makeOneTime(settings.ownUrl, settings.flowSeconds, given.mails, store, messages, limits)
-  const entering = makeEntering(settings, store, records, passwords, limits, messages, users, tokens, mails)
+  const entering = makeEntering(settings, store, records, passwords, limits, messages, users, tokens, mails, meters)
   const factors = makeFactors(
     new URL(settings.ownUrl).hostname,
     store,

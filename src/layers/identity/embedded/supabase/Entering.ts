@@ -12,6 +12,7 @@ import {
 } from "../../../../domain/supabase/AuthErrors.ts"
 import { type JsonObject } from "../../../../domain/text/JsonObject.ts"
 import { type AccountSettings } from "../../../../services/identity/AccountSettings.ts"
+import { type Meters } from "../../../../services/metrics/Meters.ts"
 import { paced } from "../../../../services/identity/Pace.ts"
 import {
   type AuthCalls,
@@ -63,8 +64,11 @@ export const makeEntering = (
   messages: Messages,
   users: Users,
   tokens: Tokens,
-  mails: OneTimes
+  mails: OneTimes,
+  meters: Meters
 ) => {
+  const wrong = meters.counter("svc_sign_ins_refused_total", { reason: "credentials" })
+  const limited = meters.counter("svc_sign_ins_refused_total", { reason: "limit" })
   /** Creates an account; its password waits in the mail if the address must be confirmed first. */
   const create = (given: {
     readonly address: { readonly value: string; readonly lookup: string }
@@ -151,13 +155,17 @@ export const makeEntering = (
 
   const signIn: AuthCalls["signIn"] = Effect.fnUntraced(function* (email, password) {
     const lookup = readAddress(email)?.lookup
-    const { hash, id } = yield* passwords.admitted(
-      limits.guess(
-        lookup ?? email,
-        Effect.flatMap(lookup === undefined ? Effect.undefined : users.ownerOf(lookup), (owner) =>
-          verified(owner, lookup ?? "", password)
-        )
+    const attempt = limits.guess(
+      lookup ?? email,
+      Effect.flatMap(lookup === undefined ? Effect.undefined : users.ownerOf(lookup), (owner) =>
+        verified(owner, lookup ?? "", password)
       )
+    )
+    const { hash, id } = yield* Effect.tapError(passwords.admitted(attempt), ({ _tag, code }) =>
+      Effect.sync(() => {
+        if (code === "invalid_credentials") wrong()
+        else if (_tag === "TooManyRequests") limited()
+      })
     )
     const session = yield* tokens.open(id, "password", hash)
     if (isImported(hash)) {

@@ -14,6 +14,7 @@ import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
 import { JsonObject } from "../../../../domain/text/JsonObjectSchema.ts"
 import { sessionTokenType } from "../../../../services/access/Tokens.ts"
 import { type AccountSettings } from "../../../../services/identity/AccountSettings.ts"
+import { type Meters } from "../../../../services/metrics/Meters.ts"
 import { type OwnSigningKeys } from "../../../../services/identity/OwnSigningKeys.ts"
 import { CurrentDevice } from "../../../../services/ports/identity/Accounts.ts"
 import { type AuthSession, type Challenge, type CurrentSession } from "../../../../services/ports/supabase/AuthCalls.ts"
@@ -61,8 +62,15 @@ export const makeTokens = (
   audiences: ReadonlyArray<string>,
   store: Store,
   users: Users,
-  keys: OwnSigningKeys["Service"]
+  keys: OwnSigningKeys["Service"],
+  meters: Meters
 ) => {
+  const began = new Map(
+    ["password", "oauth", "otp", "recovery", "anonymous"].map((method) => [
+      method,
+      meters.counter("svc_sign_ins_total", { method })
+    ])
+  )
   const opened = store.rows(SessionRow)
   const current = store.rows(CurrentRow)
   const refreshed = store.rows(RefreshedRow)
@@ -140,6 +148,7 @@ export const makeTokens = (
       ]
     )
     if (row === undefined) return yield* userBanned
+    began.get(method)?.()
     yield* store.count(
       `delete from svc.identity_sessions where id in (select id from svc.identity_sessions
          where identity_id = $1::text::uuid order by issued_at desc offset ${maxSessions}) returning 1`,

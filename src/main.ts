@@ -28,6 +28,7 @@ import { Tokens, TokenSettings } from "./services/access/Tokens.ts"
 import { layerAllSettings } from "./services/AllSettings.ts"
 import * as backups from "./services/backups/layer.ts"
 import * as branches from "./services/branches/layer.ts"
+import { layerChangeReader } from "./services/changes/Reader.ts"
 import * as catalogue from "./services/catalogue/layer.ts"
 import { Connections } from "./services/connections/Connections.ts"
 import { DashboardSessions } from "./services/dashboard/Sessions.ts"
@@ -75,6 +76,7 @@ const Capabilities = Layer.mergeAll(
   schema.layer,
   realtime.layer,
   webhooks.layer,
+  layerChangeReader,
   storage.layer,
   supabase.layer,
   flags.layer,

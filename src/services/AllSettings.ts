@@ -2,6 +2,7 @@ import { Layer } from "effect"
 import { keyOutage } from "./access/Keys.ts"
 import { BackupSettings } from "./backups/Settings.ts"
 import { BranchSettings } from "./branches/Settings.ts"
+import { changeSettings } from "./changes/Settings.ts"
 import { ConnectionSettings } from "./connections/Settings.ts"
 import { DashboardSettings } from "./dashboard/Settings.ts"
 import { EnvironmentSettings } from "./environments/Settings.ts"
@@ -35,6 +36,7 @@ export const layerAllSettings = Layer.mergeAll(
   RowSettings.layer,
   SupabaseSettings.layer,
   WebhookSettings.layer,
+  Layer.effectDiscard(changeSettings),
   Layer.effectDiscard(keyOutage),
   Layer.effectDiscard(uploadDays),
   Layer.effectDiscard(fileStore),

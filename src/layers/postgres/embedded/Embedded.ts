@@ -1,8 +1,9 @@
 import { Deferred, Effect, Layer, type Redacted, Schedule } from "effect"
 import { randomBytes } from "node:crypto"
-import { rm } from "node:fs/promises"
+import { readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { integer } from "../../../domain/Settings.ts"
+import { changeLogLimit, changeSource } from "../../../services/changes/Settings.ts"
 import { DataDir } from "../../process/DataDir.ts"
 import { type Login } from "../Login.ts"
 import { PostgresAddress } from "../Address.ts"
@@ -92,6 +93,20 @@ const neededConnections = Effect.fnUntraced(
   Effect.mapError(({ message }) => new StartError({ message }))
 )
 
+/**
+ * Settings for changes from the write-ahead log. With a slot from an earlier run PostgreSQL does not start without them,
+ * so they remain until the slot is dropped.
+ */
+const logSettings = Effect.fnUntraced(
+  function* (cluster: string) {
+    const slots = yield* Effect.promise(() => readdir(join(cluster, "pg_replslot")).catch(() => []))
+    const limit = yield* changeLogLimit
+    if ((yield* changeSource) === "trigger" && slots.length === 0) return {}
+    return { wal_level: "logical", max_slot_wal_keep_size: `${limit}MB` }
+  },
+  Effect.mapError(({ message }) => new StartError({ message }))
+)
+
 /** Starts a server on the locked data directory and keeps it running until the scope closes. */
 const start = Effect.fnUntraced(function* (dir: Dir) {
   const fixed = yield* Effect.mapError(
@@ -100,6 +115,7 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
   )
   const { password, ...rest } = yield* prepare(dir)
   const connections = yield* neededConnections(rest.cluster, rest.binaries, rest.user)
+  const settings = yield* logSettings(rest.cluster)
   const log = join(dir.path, "postgres.log")
   yield* rotateLog(log)
 
@@ -124,7 +140,7 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
   })
   // Another program may take the port between finding and using it.
   const { first, server } = yield* Effect.gen(function* () {
-    const server: PostgresServer = { ...rest, connections, log, port: fixed === 0 ? yield* freePort : fixed }
+    const server: PostgresServer = { ...rest, connections, settings, log, port: fixed === 0 ? yield* freePort : fixed }
     return { server, first: yield* run(server) }
   }).pipe(
     Effect.retry({ times: 3, while: (error) => fixed === 0 && isPortTaken(error) }),

@@ -18,6 +18,8 @@ export interface PostgresServer {
   readonly port: number
   /** Connections that the service may need; undefined: as the cluster is configured. */
   readonly connections: number | undefined
+  /** Further settings, which precede those of the cluster's files. */
+  readonly settings: Readonly<Record<string, string>>
 }
 
 /** A server process started here. */
@@ -37,7 +39,7 @@ const readyTimeout = 600_000
 export const socketDirectory = (cluster: string): string | undefined =>
   process.platform !== "win32" && /^\/[\w./@-]+$/.test(cluster) && cluster.length <= 85 ? cluster : undefined
 
-const options = ({ cluster, connections, port }: PostgresServer) => [
+const options = ({ cluster, connections, port, settings }: PostgresServer) => [
   ["-D", cluster, "-p", String(port)],
   [
     "-c",
@@ -48,7 +50,8 @@ const options = ({ cluster, connections, port }: PostgresServer) => [
     "cluster_name=svc"
   ],
   ["-c", "logging_collector=off", "-c", "log_destination=stderr"],
-  connections === undefined ? [] : ["-c", `max_connections=${connections}`]
+  connections === undefined ? [] : ["-c", `max_connections=${connections}`],
+  Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
 ]
 
 /**

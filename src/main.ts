@@ -28,6 +28,7 @@ import { Tokens, TokenSettings } from "./services/access/Tokens.ts"
 import { layerAllSettings } from "./services/AllSettings.ts"
 import * as backups from "./services/backups/layer.ts"
 import * as branches from "./services/branches/layer.ts"
+import { Changes } from "./services/changes/Changes.ts"
 import { layerChangeReader } from "./services/changes/Reader.ts"
 import * as catalogue from "./services/catalogue/layer.ts"
 import { Connections } from "./services/connections/Connections.ts"
@@ -77,6 +78,7 @@ const Capabilities = Layer.mergeAll(
   realtime.layer,
   webhooks.layer,
   layerChangeReader,
+  Changes.layer,
   storage.layer,
   supabase.layer,
   flags.layer,

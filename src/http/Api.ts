@@ -3,6 +3,7 @@ import { AccountAdminApi } from "./api/AccountAdmin.ts"
 import { AccountsApi, SigningKeysApi } from "./api/Accounts.ts"
 import { AuthApi } from "./api/Auth.ts"
 import { BackupsApi } from "./api/Backups.ts"
+import { ChangesApi } from "./api/Changes.ts"
 import { ConnectionsApi } from "./api/Connections.ts"
 import { BranchesApi } from "./api/Branches.ts"
 import { DashboardApi } from "./api/Dashboard.ts"
@@ -31,6 +32,7 @@ export class Api extends HttpApi.make("svc")
   .add(StatusApi)
   .add(SettingsApi)
   .add(InsightsApi)
+  .add(ChangesApi)
   .add(RequestsApi)
   .add(DatabaseSchemasApi)
   .add(ClientKeysApi)

@@ -117,12 +117,16 @@ const piece = 1_950
  * after the operation. $8: the position: a transaction's commit, $9: the number of its changes.
  *
  * An event is sent in pieces `change,piece,last|text`, which differ, because PostgreSQL sends equal notifications of one
- * transaction once. While its queue is half full, because a listener does not read, events are replaced by gaps.
+ * transaction once. Without webhooks the commit need not wait for the disk: after a crash of PostgreSQL the feed has a
+ * gap in any case. While its queue is half full, because a listener does not read, events are replaced by gaps.
  */
 export const passOnSql = `
   with rel as materialized (
     select r.*, ${subscribedSql("r.oid::oid", "r.schema", "r.name")} as feed
     from json_to_recordset($1::text::json) as r(r int, oid int8, schema text, name text)),
+  lazily as materialized (
+    select set_config('synchronous_commit', 'off', true) where not exists (
+      select from rel join svc.webhooks w on w.table_schema = rel.schema and w.table_name = rel.name and w.active)),
   change as materialized (
     select c.r::int, c.op, c.micros, c."row", c.old, c.feed as form, c.n,
       to_char(timestamptz 'epoch' + c.micros::int8 * interval '1 microsecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at
@@ -151,7 +155,7 @@ export const passOnSql = `
     select pg_notify('${logChannel}', part) from (
       select n || ',' || i || ',' || (length(text) - 1) / ${piece} || '|' || substr(text, 1 + i * ${piece}, ${piece}) as part
       from event, generate_series(0, (length(text) - 1) / ${piece}) i order by n, i) p)
-  select (select count(*) from sent)::int as sent,
+  select (select count(*) from lazily)::int as lazily, (select count(*) from sent)::int as sent,
     (select count(pg_notify('svc_webhooks', '')) from (select from queued limit 1) q)::int as woken`
 
 /** Passes on that events may be missing. */

@@ -27,7 +27,9 @@ const endLog = (sql: SqlClient.SqlClient) =>
     )
     .pipe(
       Effect.andThen(
-        sql.unsafe<{ readonly there: boolean }>(`select exists (select from pg_replication_slots where slot_name = ${slotSql}) as there`)
+        sql.unsafe<{ readonly there: boolean }>(
+          `select exists (select from pg_replication_slots where slot_name = ${slotSql}) as there`
+        )
       ),
       Effect.flatMap(([row]) => (row?.there === true ? Effect.fail("there") : Effect.void)),
       Effect.retry(Schedule.spaced("2 seconds")),

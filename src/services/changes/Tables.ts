@@ -63,7 +63,10 @@ export class ChangeTables extends Context.Service<
           if (table.published) yield* sql.unsafe(`alter publication ${logPublication} drop table only ${name}`)
           yield* sql.unsafe("delete from svc.change_tables where table_oid = $1::text::oid", [String(table.oid)])
           if (table.identity === "f" && table.former !== null && table.former !== "f") {
-            const index = yield* sql.unsafe<{ readonly there: boolean }>("select to_regclass($1) is not null as there", [table.former_index])
+            const index = yield* sql.unsafe<{ readonly there: boolean }>(
+              "select to_regclass($1) is not null as there",
+              [table.former_index]
+            )
             const usable = table.former === "i" && index[0]?.there === true
             const former = usable ? `using index ${table.former_index}` : table.former === "n" ? "nothing" : "default"
             yield* sql.unsafe(`alter table only ${name} replica identity ${former}`)

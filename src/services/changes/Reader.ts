@@ -5,7 +5,7 @@ import { logPublication, passGapSql, passOnSql, slotSql, typesSql } from "../../
 import { type LogMessage, parseLsn } from "../../domain/changes/LogMessage.ts"
 import { aLoopTurn } from "../LoopTurn.ts"
 import { isOutage, logFailure } from "../OwnTables.ts"
-import { ChangeLog, ChangeLogLost, type ChangeStream } from "../ports/ChangeLog.ts"
+import { ChangeLog, ChangeLogLost, type ChangeStream, logPaused } from "../ports/ChangeLog.ts"
 import { ChangeBatch, LogReader } from "./Batch.ts"
 import { changeLogLimit, changeSource } from "./Settings.ts"
 
@@ -131,6 +131,7 @@ export const layerChangeReader = Layer.effectDiscard(
       Effect.catchTag("ChangeLogLost", ({ message }) => {
         if (reported === message) return Effect.void
         reported = message
+        if (message === logPaused) return Effect.void // it resumes by itself
         return Effect.logWarning(`Stopped reading changes from the write-ahead log, will retry: ${message}`)
       }),
       Effect.catchCause(logFailure("Failed to pass changes of the write-ahead log on, will retry"))

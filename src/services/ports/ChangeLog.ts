@@ -4,6 +4,9 @@ import { type LogMessage } from "../../domain/changes/LogMessage.ts"
 /** The log can't be read; `message` says why and what to do. */
 export class ChangeLogLost extends Data.TaggedError("ChangeLogLost")<{ readonly message: string }> {}
 
+/** The message while the database is copied, for which this process closes its sessions. */
+export const logPaused = "The database is being copied"
+
 /** The write-ahead log from the position up to which it was confirmed, read by this process only. */
 export interface ChangeStream {
   /** Why messages may be missing before the first one; undefined when none are. */

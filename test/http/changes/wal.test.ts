@@ -178,17 +178,6 @@ describe("changes from the write-ahead log", () => {
     await feed.upTo(({ row, table }) => table === "turning" && row?.["n"] === 4)
   })
 
-  it("of one transaction beyond 10,000 are a gap to realtime clients", async () => {
-    await rows("create table many (n int)")
-    await subscribe(service, "many")
-    const feed = await openFeed(service, { key: service.service_role, since: 0 })
-    await rows("insert into many select generate_series(1, 10050)")
-    await rows("insert into many values (0)")
-    const events = await feed.upTo(({ row, table }) => table === "many" && row?.["n"] === 0, 30_000)
-    assert.strictEqual(events.filter(({ table }) => table === "many").length, 10_001)
-    assert.strictEqual(events.at(-2)?.gap, true)
-  })
-
   it("are queued once each while connections of the log are killed", async () => {
     await rows("create table killed (n int)")
     await hook("killed", "/killed")

@@ -5,7 +5,7 @@ import { decodeLogMessage, type LogMessage } from "../../../domain/changes/LogMe
 import { createPublicationSql, logPublication, slotSql } from "../../../domain/changes/LogSql.ts"
 import { changeLogLock } from "../../../domain/sql/AdvisoryLocks.ts"
 import { changeSource } from "../../../services/changes/Settings.ts"
-import { ChangeLog, ChangeLogLost, type ChangeStream } from "../../../services/ports/ChangeLog.ts"
+import { ChangeLog, ChangeLogLost, type ChangeStream, logPaused } from "../../../services/ports/ChangeLog.ts"
 import { StartError } from "../../process/StartError.ts"
 import { PostgresAddress } from "../Address.ts"
 import { type Login, ownSearchPath, pgConfig } from "../Login.ts"
@@ -238,15 +238,12 @@ export const layerChangeLog = Layer.effect(
       yield* Effect.acquireRelease(closed.close, () => closed.open)
       const stream = yield* Effect.raceFirst(
         openStream(login),
-        Effect.andThen(paused.await, Effect.fail(lost("The database is being copied")))
+        Effect.andThen(paused.await, Effect.fail(lost(logPaused)))
       )
       if (stream === undefined) return undefined
       return {
         ...stream,
-        take: Effect.raceFirst(
-          stream.take,
-          Effect.andThen(paused.await, Effect.fail(lost("The database is being copied")))
-        )
+        take: Effect.raceFirst(stream.take, Effect.andThen(paused.await, Effect.fail(lost(logPaused))))
       } satisfies ChangeStream
     }) satisfies Effect.Effect<ChangeStream | undefined, ChangeLogLost, Scope.Scope>
 

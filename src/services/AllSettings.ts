@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import { keyOutage } from "./access/Keys.ts"
+import { auditDays } from "./audit/Settings.ts"
 import { BackupSettings } from "./backups/Settings.ts"
 import { BranchSettings } from "./branches/Settings.ts"
 import { changeSettings } from "./changes/Settings.ts"
@@ -12,6 +13,7 @@ import { BrandSettings } from "./identity/Brand.ts"
 import { IdentitySettings } from "./identity/Settings.ts"
 import { MigrationSettings } from "./migrations/Settings.ts"
 import { RealtimeSettings } from "./realtime/Settings.ts"
+import { accessLog } from "./requests/AccessLog.ts"
 import { RowSettings } from "./rows/Settings.ts"
 import { fileStore } from "./supabase/FileBytes.ts"
 import { maxFileBytes } from "./supabase/Files.ts"
@@ -37,6 +39,8 @@ export const layerAllSettings = Layer.mergeAll(
   SupabaseSettings.layer,
   WebhookSettings.layer,
   Layer.effectDiscard(changeSettings),
+  Layer.effectDiscard(accessLog),
+  Layer.effectDiscard(auditDays),
   Layer.effectDiscard(keyOutage),
   Layer.effectDiscard(uploadDays),
   Layer.effectDiscard(fileStore),

@@ -21,6 +21,7 @@ const help = `npm run bench:realtime -- [options]
   --only a,b      only these parts: a b c d e
   --quick         shorter measurements
   --cpu-prof      the service writes a CPU profile when it ends
+  SVC_CHANGES=wal measures changes from the write-ahead log, without the bare server
   --entry FILE    the service's program (default dist/main.mjs)
 
   a  500 clients, 64 changes per second
@@ -49,6 +50,14 @@ const setup = (password: string) => [
   `grant select on ${table} to anon, authenticated`,
   `grant select on ${secured}, bench_members to authenticated`
 ]
+
+const secret = randomBytes(32).toString("base64url")
+// All clients have one key and one address.
+const env = {
+  SVC_REALTIME_MAX_PER_CLIENT: "10000",
+  SVC_JWT_SECRET: secret,
+  SVC_CHANGES: process.env["SVC_CHANGES"] ?? "trigger"
+}
 
 /** A server of the feed: the service or the baseline. */
 interface FeedServer {
@@ -239,7 +248,8 @@ const run = async (service: Service, wants: (part: string) => boolean, quick: bo
   const url = `${service.url.replace("http", "ws")}/realtime`
   const servers = [
     { name: "service", url, headers: { apikey: service.credentials.anon }, pid: service.pid },
-    { name: "bare ws", url: floorUrl, headers: {}, pid: floor.pid }
+    // It listens to what the trigger sends.
+    ...(env.SVC_CHANGES === "wal" ? [] : [{ name: "bare ws", url: floorUrl, headers: {}, pid: floor.pid }])
   ]
   const writer = await makeWriter(service.databaseUrl, table, (first, count) =>
     clients.call("expect", { first, count })
@@ -267,7 +277,4 @@ const run = async (service: Service, wants: (part: string) => boolean, quick: bo
   return bad.length > 0 ? 1 : 0
 }
 
-const secret = randomBytes(32).toString("base64url")
-// All clients have one key and one address.
-const env = { SVC_REALTIME_MAX_PER_CLIENT: "10000", SVC_JWT_SECRET: secret }
 await runProgram({ help, parts: "abcde", service: { setup, env }, run })

@@ -25,6 +25,7 @@ import { ForeignDataHandlers } from "./handlers/ForeignData.ts"
 import { FunctionsRoutes } from "./handlers/Functions.ts"
 import { HealthHandlers } from "./handlers/Health.ts"
 import { IdentitiesHandlers } from "./handlers/Identities.ts"
+import { ChangesHandlers } from "./handlers/Changes.ts"
 import { InsightsHandlers } from "./handlers/Insights.ts"
 import { ClientKeysHandlers, KeysHandlers } from "./handlers/Keys.ts"
 import { LogoutPageRoutes } from "./handlers/LogoutPage.ts"
@@ -82,6 +83,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     StatusHandlers,
     SettingsHandlers,
     InsightsHandlers,
+    ChangesHandlers,
     RequestsHandlers,
     AuditHandlers,
     DatabaseSchemasHandlers,

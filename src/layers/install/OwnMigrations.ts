@@ -21,6 +21,7 @@ import { identityEvents } from "./migrations/0020_identity_events.ts"
 import { branchProgress } from "./migrations/0021_branch_progress.ts"
 import { audit } from "./migrations/0022_audit.ts"
 import { webhookFormat } from "./migrations/0024_webhook_format.ts"
+import { changeLog } from "./migrations/0027_change_log.ts"
 import { rateCalls } from "./migrations/0028_rate_calls.ts"
 
 /**
@@ -51,5 +52,6 @@ export const migrations = {
   "0021_branch_progress": branchProgress,
   "0022_audit": audit,
   "0024_webhook_format": webhookFormat,
+  "0027_change_log": changeLog,
   "0028_rate_calls": rateCalls
 }

@@ -1,5 +1,7 @@
 import { Clock, Context, DateTime, Effect, Latch, Layer, Schedule, type Scope, Semaphore, Stream } from "effect"
 import { SqlClient } from "effect/sql"
+import { logChannel } from "../../domain/changes/LogSql.ts"
+import { Pieces } from "../../domain/changes/Pieces.ts"
 import { TooManyRequests, Unavailable } from "../../domain/errors.ts"
 import { type EventText, eventText, gapText, parseNotification } from "../../domain/realtime/Event.ts"
 import { RealtimeLog } from "../../domain/realtime/Log.ts"
@@ -65,10 +67,11 @@ export class Realtime extends Context.Service<
       const peers = yield* Peers
       const closing = yield* Latch.make(false)
       const log = new RealtimeLog()
+      const pieces = new Pieces()
       const joined = new Set<string>()
       const watchers = new Set<{ readonly event: (event: EventText) => void; readonly missed: () => void }>()
 
-      const channels = yield* listener.listen(ownChannel, "svc_ddl")
+      const channels = yield* listener.listen(ownChannel, "svc_ddl", logChannel)
 
       const following = yield* Semaphore.make(1)
       const followHere = Effect.gen(function* () {
@@ -129,7 +132,8 @@ export class Realtime extends Context.Service<
           if (message.payload === "clear-log") log.clear()
           else yield* followHere
         } else {
-          yield* notified(message.payload)
+          const text = message.channel === logChannel ? pieces.add(message.payload) : message.payload
+          if (text !== undefined) yield* notified(text)
         }
       })
 

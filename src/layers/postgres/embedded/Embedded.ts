@@ -1,8 +1,9 @@
 import { Deferred, Effect, Layer, type Redacted, Schedule } from "effect"
 import { randomBytes } from "node:crypto"
-import { rm } from "node:fs/promises"
+import { readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { integer, oneOf } from "../../../domain/Settings.ts"
+import { changeLogLimit, changeSource } from "../../../services/changes/Settings.ts"
 import { DataDir } from "../../process/DataDir.ts"
 import { type Login } from "../Login.ts"
 import { PostgresAddress } from "../Address.ts"
@@ -92,24 +93,26 @@ const neededConnections = Effect.fnUntraced(
   Effect.mapError(({ message }) => new StartError({ message }))
 )
 
-/** Whether changes are written for logical replication; warns if a reader that stops can fill the disk. */
-const logicalReplication = Effect.fnUntraced(function* (
-  cluster: string,
-  binaries: PostgresBinaries,
-  user: PostgresUser
-) {
-  const level = yield* Effect.mapError(
-    oneOf("SVC_PG_WAL_LEVEL", "replica", ["replica", "logical"]),
-    ({ message }) => new StartError({ message })
-  )
-  if (level === "replica") return false
-  if ((yield* clusterSetting(cluster, binaries, user, "max_slot_wal_keep_size")) === "-1") {
-    yield* Effect.logWarning(
-      "SVC_PG_WAL_LEVEL=logical: a replication slot that is not read keeps changes until the disk is full. To limit them: alter system set max_slot_wal_keep_size = '4GB'; select pg_reload_conf();"
-    )
-  }
-  return true
-})
+/**
+ * Settings for logical replication. With a slot from an earlier run PostgreSQL does not start without `wal_level`, so it
+ * remains until the slot is dropped. Warns if a reader of other programs that stops can fill the disk.
+ */
+const replicationSettings = Effect.fnUntraced(
+  function* (cluster: string, binaries: PostgresBinaries, user: PostgresUser) {
+    const limit = yield* changeLogLimit
+    if ((yield* changeSource) === "wal") return { wal_level: "logical", max_slot_wal_keep_size: `${limit}MB` }
+    const asked = (yield* oneOf("SVC_PG_WAL_LEVEL", "replica", ["replica", "logical"])) === "logical"
+    const slots = yield* Effect.promise(() => readdir(join(cluster, "pg_replslot")).catch(() => []))
+    if (!asked && slots.length === 0) return {}
+    if ((yield* clusterSetting(cluster, binaries, user, "max_slot_wal_keep_size")) === "-1") {
+      yield* Effect.logWarning(
+        "wal_level=logical: a replication slot that is not read keeps changes until the disk is full. To limit them: alter system set max_slot_wal_keep_size = '4GB'; select pg_reload_conf();"
+      )
+    }
+    return { wal_level: "logical" }
+  },
+  Effect.mapError(({ message }) => new StartError({ message }))
+)
 
 /** Starts a server on the locked data directory and keeps it running until the scope closes. */
 const start = Effect.fnUntraced(function* (dir: Dir) {
@@ -119,7 +122,7 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
   )
   const { password, ...rest } = yield* prepare(dir)
   const connections = yield* neededConnections(rest.cluster, rest.binaries, rest.user)
-  const logical = yield* logicalReplication(rest.cluster, rest.binaries, rest.user)
+  const settings = yield* replicationSettings(rest.cluster, rest.binaries, rest.user)
   const log = join(dir.path, "postgres.log")
   yield* rotateLog(log)
 
@@ -147,7 +150,7 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
   const { first, server } = yield* Effect.gen(function* () {
     const port = fixed === 0 ? yield* freePort(preferred) : fixed
     preferred = 0
-    const server: PostgresServer = { ...rest, connections, logical, log, port }
+    const server: PostgresServer = { ...rest, connections, settings, log, port }
     return { server, first: yield* run(server) }
   }).pipe(
     Effect.retry({ times: 3, while: (error) => fixed === 0 && isPortTaken(error) }),

@@ -18,8 +18,8 @@ export interface PostgresServer {
   readonly port: number
   /** Connections that the service may need; undefined: as the cluster is configured. */
   readonly connections: number | undefined
-  /** Whether other programs may read changes by logical replication. */
-  readonly logical: boolean
+  /** Further settings, which precede those of the cluster's files. */
+  readonly settings: Readonly<Record<string, string>>
 }
 
 /** A server process started here. */
@@ -39,7 +39,7 @@ const readyTimeout = 600_000
 export const socketDirectory = (cluster: string): string | undefined =>
   process.platform !== "win32" && /^\/[\w./@-]+$/.test(cluster) && cluster.length <= 85 ? cluster : undefined
 
-const options = ({ cluster, connections, logical, port }: PostgresServer) => [
+const options = ({ cluster, connections, port, settings }: PostgresServer) => [
   ["-D", cluster, "-p", String(port)],
   [
     "-c",
@@ -51,7 +51,7 @@ const options = ({ cluster, connections, logical, port }: PostgresServer) => [
   ],
   ["-c", "logging_collector=off", "-c", "log_destination=stderr"],
   connections === undefined ? [] : ["-c", `max_connections=${connections}`],
-  logical ? ["-c", "wal_level=logical"] : []
+  Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
 ]
 
 /**

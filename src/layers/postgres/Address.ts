@@ -34,7 +34,7 @@ const address = Effect.fnUntraced(function* (uri: Redacted.Redacted) {
   // The value contains a password, so no message repeats it.
   if (parsed === undefined) {
     return yield* refused(
-      "must be postgres://user:password@host:port/database with one host, and sslmode disable, require, verify-ca or verify-full"
+      "must be postgres://user:password@host:port/database with sslmode disable, require, verify-ca or verify-full; with several hosts (host1:port1,host2:port2), target_session_attrs is read-write"
     )
   }
   const { files, ignored, login } = parsed

@@ -11,6 +11,8 @@ export interface Preferences {
   readonly timezone: string | undefined
   /** The most rows that a change may affect; applies only with `handling=strict`. */
   readonly maxAffected: number | undefined
+  /** How recent the rows of a read must be where standbys serve reads; default: `session`. */
+  readonly consistency: "strong" | "session" | "eventual" | undefined
 }
 
 /** The form of the response body that the client accepts (Accept). */

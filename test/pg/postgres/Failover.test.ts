@@ -6,7 +6,7 @@ import * as postgres from "../../../src/layers/postgres/layer.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
 import { parseLogin } from "../../../src/layers/postgres/Login.ts"
 import { RowSettings } from "../../../src/services/rows/Settings.ts"
-import { type PostgresCluster, startPostgresCluster } from "../../support/postgres/cluster.ts"
+import { type PostgresCluster, startPostgresCluster } from "../../../bench/support/cluster.ts"
 
 let cluster: PostgresCluster
 beforeAll(async () => {

@@ -25,6 +25,11 @@ export class Servers {
     return this.primary
   }
 
+  /** Breaks all connections: their server has stopped responding. */
+  breakAll(): void {
+    for (const socket of this.sockets.keys()) socket.destroy(new Error("The server does not respond"))
+  }
+
   /** Counts a connection to a server, which is broken when another server becomes the primary. */
   join(socket: Socket, place: Place): void {
     this.sockets.set(socket, place)

@@ -1,19 +1,20 @@
+/** A PostgreSQL cluster on this machine: a primary with standbys, made with what PostgreSQL itself brings. */
 import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import { execFile } from "node:child_process"
-import { appendFile, readdir, rm, writeFile } from "node:fs/promises"
-import { join } from "node:path"
+import { appendFile, chmod, mkdtemp, readdir, readlink, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import { Client } from "pg"
-import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
-import { postgresBinaries, postgresPackage } from "../../../src/layers/postgres/embedded/Binaries.ts"
-import { findCluster, systemDirectory } from "../../../src/layers/postgres/embedded/Cluster.ts"
-import { layerEmbedded } from "../../../src/layers/postgres/embedded/Embedded.ts"
-import { readPidFile } from "../../../src/layers/postgres/embedded/Process.ts"
-import { freePort, launch, stop, whenReady } from "../../../src/layers/postgres/embedded/Server.ts"
-import { postgresUser } from "../../../src/layers/postgres/embedded/User.ts"
-import { DataDir } from "../../../src/layers/process/DataDir.ts"
-import { makeDataDir, removeDataDir } from "../dataDir.ts"
+import { PostgresAddress } from "../../src/layers/postgres/Address.ts"
+import { postgresBinaries, postgresPackage } from "../../src/layers/postgres/embedded/Binaries.ts"
+import { findCluster, systemDirectory } from "../../src/layers/postgres/embedded/Cluster.ts"
+import { layerEmbedded } from "../../src/layers/postgres/embedded/Embedded.ts"
+import { readPidFile } from "../../src/layers/postgres/embedded/Process.ts"
+import { freePort, launch, stop, whenReady } from "../../src/layers/postgres/embedded/Server.ts"
+import { postgresUser } from "../../src/layers/postgres/embedded/User.ts"
+import { DataDir } from "../../src/layers/process/DataDir.ts"
 
 const run = promisify(execFile)
 
@@ -22,6 +23,8 @@ export interface ClusterServer {
   readonly port: number
   /** Runs any SQL as the superuser in the database `postgres`. */
   readonly sql: (text: string, params?: ReadonlyArray<unknown>) => Promise<ReadonlyArray<Record<string, unknown>>>
+  /** The process that is the parent of its others. */
+  readonly pid: () => Promise<number>
   /** Sends a signal to all of its processes. */
   readonly signal: (name: NodeJS.Signals) => Promise<void>
 }
@@ -39,8 +42,14 @@ export interface PostgresCluster extends AsyncDisposable {
 
 export const startPostgresCluster = async (count: number): Promise<PostgresCluster> => {
   await using started = new AsyncDisposableStack()
-  const path = await makeDataDir()
-  started.defer(() => removeDataDir(path))
+  const path = await mkdtemp(join(tmpdir(), "svc-cluster-"))
+  // When started as root, PostgreSQL runs as another user, which may have to keep its files elsewhere.
+  await chmod(path, 0o711)
+  started.defer(async () => {
+    const elsewhere = await readlink(join(path, "postgres")).catch(() => undefined)
+    if (elsewhere !== undefined) await rm(dirname(elsewhere), { recursive: true, force: true })
+    await rm(path, { recursive: true, force: true })
+  })
   const runtime = ManagedRuntime.make(Layer.provideMerge(layerEmbedded, DataDir.at(path)))
   started.defer(() => runtime.dispose())
   const address = await runtime.runPromise(Effect.service(PostgresAddress))
@@ -58,11 +67,13 @@ export const startPostgresCluster = async (count: number): Promise<PostgresClust
     client.on("error", () => undefined)
     await client.connect()
     started.defer(() => client.end().catch(() => undefined))
+    const pid = async () => (await Effect.runPromise(readPidFile(directory)))?.pid ?? 0
     return {
       port,
+      pid,
       sql: async (text, params = []) => (await client.query<Record<string, unknown>>(text, [...params])).rows,
       signal: async (name) => {
-        const main = (await Effect.runPromise(readPidFile(directory)))?.pid ?? 0
+        const main = await pid()
         const children = await run("ps", ["-o", "pid=", "--ppid", String(main)]).catch(() => ({ stdout: "" }))
         for (const pid of [main, ...children.stdout.trim().split(/\s+/).map(Number)]) {
           if (pid > 1) process.kill(pid, name)

@@ -52,11 +52,13 @@ COPY --from=build /app/dashboard/dist ./dashboard/dist
 RUN install --directory --owner=node --group=node --mode=700 /data
 USER node
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 SVC_DATA_DIR=/data
+# Metrics and probes, for this container only unless SVC_OPERATIONS_HOST and SVC_OPERATIONS_KEY are set.
+ENV SVC_OPERATIONS_PORT=9464
 VOLUME /data
 EXPOSE 3000 8013 8015 8016 9000
 STOPSIGNAL SIGTERM
 # Each check starts a Node.
 HEALTHCHECK --interval=30s --timeout=3s --start-period=60s --retries=3 \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.SVC_OPERATIONS_PORT || process.env.PORT) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # These options bound memory; docs/performance.md has the measurements.
 CMD ["node", "--max-semi-space-size=12", "--no-allocation-site-pretenuring", "dist/main.mjs"]

@@ -6,8 +6,8 @@ const retry = process.env["CI"] === undefined ? 0 : 2
 const slow = { testTimeout: 60_000, hookTimeout: 60_000, retry }
 const server = "test/support/postgres/server.ts"
 
-/** Tests that measure waiting or losses under load, or fill a disk: one file at a time, after all others. */
-const alone = ["test/e2e/**/{bad-days,loss}.test.ts", "test/e2e/branches/trouble.test.ts"]
+/** Tests that measure waiting or losses under load: two files at a time, after all others. */
+const underLoad = ["test/e2e/**/{bad-days,loss}.test.ts"]
 
 export default defineConfig({
   test: {
@@ -50,7 +50,7 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
-          exclude: alone,
+          exclude: underLoad,
           globalSetup: [server, "test/support/sharedService.ts"],
           setupFiles,
           maxWorkers: 4,
@@ -73,10 +73,10 @@ export default defineConfig({
       {
         test: {
           name: "e2e-alone",
-          include: alone,
+          include: underLoad,
           globalSetup: [server, "test/support/sharedService.ts"],
           setupFiles,
-          fileParallelism: false,
+          maxWorkers: 2,
           sequence: { groupOrder: 2 },
           ...slow
         }

@@ -13,6 +13,7 @@ import { layerUpkeep } from "./layers/install/Upkeep.ts"
 import { layerMigrationDirectory } from "./layers/migrations/Directory.ts"
 import { layerHttpListener, layerHttpSettings } from "./layers/net/Listener.ts"
 import * as oauth2Server from "./layers/oauth2/layer.ts"
+import * as operations from "./layers/operations/layer.ts"
 import * as postgres from "./layers/postgres/layer.ts"
 import { layerObservability } from "./layers/process/Logs.ts"
 import { run } from "./layers/process/run.ts"
@@ -26,6 +27,8 @@ import { layerWorkers } from "./layers/workers/Workers.ts"
 import * as access from "./services/access/layer.ts"
 import { Tokens, TokenSettings } from "./services/access/Tokens.ts"
 import { layerAllSettings } from "./services/AllSettings.ts"
+import { Audit } from "./services/audit/Audit.ts"
+import { layerAuditRetention } from "./services/audit/Retention.ts"
 import * as backups from "./services/backups/layer.ts"
 import * as branches from "./services/branches/layer.ts"
 import * as catalogue from "./services/catalogue/layer.ts"
@@ -36,9 +39,11 @@ import * as flags from "./services/flags/layer.ts"
 import * as foreign from "./services/foreign/layer.ts"
 import * as identity from "./services/identity/layer.ts"
 import { Insights } from "./services/insights/Insights.ts"
+import { layerMeters } from "./services/metrics/Meters.ts"
 import { Migrations } from "./services/migrations/Migrations.ts"
 import * as oauth2 from "./services/oauth2/layer.ts"
 import * as realtime from "./services/realtime/layer.ts"
+import { AccessLog } from "./services/requests/AccessLog.ts"
 import { RequestLog } from "./services/requests/RequestLog.ts"
 import * as rows from "./services/rows/layer.ts"
 import * as schema from "./services/schema/layer.ts"
@@ -61,7 +66,13 @@ const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(installation.layer),
   // Last in this list and so first: an invalid setting is reported before anything is started.
   Layer.provideMerge(
-    Layer.mergeAll(identityProvider.IdPChoice.layer, oauth2Server.layerSettings, layerAllSettings, layerHttpSettings)
+    Layer.mergeAll(
+      identityProvider.IdPChoice.layer,
+      oauth2Server.layerSettings,
+      layerAllSettings,
+      layerHttpSettings,
+      operations.layerSettings
+    )
   )
 )
 
@@ -86,6 +97,9 @@ const Capabilities = Layer.mergeAll(
   foreign.layer,
   Insights.layer,
   RequestLog.layer,
+  AccessLog.layer(Number(workerNumber ?? 0)),
+  Audit.layer,
+  layerAuditRetention,
   Status.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(DashboardSessions.layer, layerDashboardFiles)),
@@ -96,6 +110,7 @@ const Capabilities = Layer.mergeAll(
 /** The API, from the last to be built, which is the first to end, to the first. */
 const Api = layerShutdownDelay.pipe(
   Layer.provide(layerDashboardAddress),
+  Layer.provide(operations.layer),
   Layer.provide(realtime.layerShutdown),
   Layer.provide(http.layer),
   Layer.provide(layerHttpListener),
@@ -104,13 +119,14 @@ const Api = layerShutdownDelay.pipe(
 )
 
 /** The whole service in one process. */
-export const Service = Api.pipe(Layer.provide(Outside), Layer.provide(layerObservability))
+export const Service = Api.pipe(Layer.provide(Outside), Layer.provide([layerMeters, layerObservability]))
 
 /** With SVC_WORKERS, the process that owns the embedded parts and the flag ports, and starts the workers. */
 const Parent = layerWorkers.pipe(
+  Layer.provide(operations.layerOfParent),
   Layer.provide(Outside),
   Layer.provide([layerPrimary, Shutdown.layer]),
-  Layer.provide(layerObservability)
+  Layer.provide([layerMeters, layerObservability])
 )
 
 /** A worker serves the API. Its environment describes the parts of its parent, as it would a replica's servers. */
@@ -118,7 +134,7 @@ const Worker = layerReady.pipe(
   Layer.provide(Api),
   Layer.provide(OutsideOfWorker),
   Layer.provide(layerWorker),
-  Layer.provide(layerObservability)
+  Layer.provide([layerMeters, layerObservability])
 )
 
 export const start = () =>

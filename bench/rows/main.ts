@@ -7,7 +7,9 @@ import { cpus } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { measureCatalogue } from "./catalogue.ts"
+import { measureAccessLog } from "./accessLog.ts"
 import { type LoadResult } from "./load.ts"
+import { measureMetrics } from "./metrics.ts"
 import { measurePlans } from "./plans.ts"
 import { baseline, driver, load } from "../support/processes.ts"
 import { processorTimes, type ProcessorTimes, resident } from "../support/resources.ts"
@@ -15,7 +17,14 @@ import { connections, drivers, type Scenario, scenarios, setup } from "./scenari
 import { defaultEntry, sample, type Service, withService } from "../support/service.ts"
 import { printTable, whole } from "./table.ts"
 
-const ids: ReadonlyArray<string> = [...scenarios, ...drivers, { id: "plan" }, { id: "catalogue" }].map(({ id }) => id)
+const ids: ReadonlyArray<string> = [
+  ...scenarios,
+  ...drivers,
+  { id: "log" },
+  { id: "metrics" },
+  { id: "plan" },
+  { id: "catalogue" }
+].map(({ id }) => id)
 
 const help = `npm run bench -- [options]
   --only a,b      only these rows or parts: ${ids.join(" ")}
@@ -172,7 +181,8 @@ const table = async (service: Service, chosen: (id: string) => boolean, seconds:
       result: await driver({ driver: name, scenario: "a", url: service.socketUrl, seconds })
     })
   }
-  if (rows.length === 0) return 0
+  const perRequest = rows.find(({ id }) => id === "a")?.costs?.service
+  if (rows.length === 0) return { failures: 0, perRequest }
   console.log(
     `\nNode ${process.version}, ${cpus().length} cores, ${connections} connections, ${seconds} s a measurement`
   )
@@ -180,14 +190,20 @@ const table = async (service: Service, chosen: (id: string) => boolean, seconds:
   console.log("our and pg µs: processor time of the service and of PostgreSQL for one response;")
   console.log("drift: difference between the measurements of node:http\n")
   print(rows)
-  return rows.reduce((sum, { result }) => sum + result.failures, 0)
+  return { failures: rows.reduce((sum, { result }) => sum + result.failures, 0), perRequest }
 }
 
 /** The large catalogue is measured last, because its tables stay in the database. */
 const measureAll = async (service: Service, chosen: (id: string) => boolean, seconds: number) => {
-  const failures = await table(service, chosen, seconds)
+  const { failures, perRequest } = await table(service, chosen, seconds)
+  const light = !chosen("metrics") || (await measureMetrics(perRequest, seconds < 5))
   const planned = !chosen("plan") || (await measurePlans(service, seconds < 5))
-  return failures + (planned ? 0 : 1) + (chosen("catalogue") ? await measureCatalogue(service, seconds < 5) : 0)
+  return (
+    failures +
+    (planned ? 0 : 1) +
+    (light ? 0 : 1) +
+    (chosen("catalogue") ? await measureCatalogue(service, seconds < 5) : 0)
+  )
 }
 
 const options = {
@@ -225,11 +241,11 @@ const main = async () => {
   }
   const fsync = [`alter system set fsync = ${values.fsync}`, "select pg_reload_conf()"]
   const prepare = (password: string) => [...(values.fsync === "off" ? fsync : []), ...setup(password)]
-  const env = { SVC_SUPABASE: "true" }
-  return withService({ entry: values.entry, profile: values["cpu-prof"], setup: prepare, env }, async (service) => {
-    const failures = values.memory
-      ? await memory(service)
-      : await measureAll(service, (id) => only?.includes(id) ?? true, seconds)
+  const common = { entry: values.entry, setup: prepare, env: { SVC_SUPABASE: "true" } }
+  return withService({ ...common, profile: values["cpu-prof"] }, async (service) => {
+    const chosen = (id: string) => only?.includes(id) ?? true
+    const logFailures = !values.memory && chosen("log") ? await measureAccessLog(service, common, 4 * seconds) : 0
+    const failures = logFailures + (values.memory ? await memory(service) : await measureAll(service, chosen, seconds))
     if (failures > 0) console.error(`\n${failures} requests or checks failed`)
     return failures > 0 ? 1 : 0
   })

@@ -108,6 +108,12 @@ const requests = createRoute({
   component: lazyRouteComponent(() => import("./requests/RequestsPage.tsx"), "RequestsPage"),
   validateSearch
 })
+const history = createRoute({
+  getParentRoute: () => root,
+  path: "/history",
+  component: lazyRouteComponent(() => import("./history/HistoryPage.tsx"), "HistoryPage"),
+  validateSearch
+})
 const status = createRoute({
   getParentRoute: () => root,
   path: "/status",
@@ -228,6 +234,7 @@ export const router = createRouter({
     oauthClaims,
     insights,
     requests,
+    history,
     status,
     flags,
     flag,

@@ -33,6 +33,13 @@ export class FairQueue<W> {
     if (own.length === 0) this.waiting.delete(client)
   }
 
+  /** The number of waiters. */
+  get size(): number {
+    let all = 0
+    for (const own of this.waiting.values()) all += own.length
+    return all
+  }
+
   /** The number of a client's waiters. */
   count(client: string): number {
     return this.waiting.get(client)?.length ?? 0

@@ -54,8 +54,14 @@ export const durations = (name: string, fallback: ReadonlyArray<number>) =>
     (all) => all.map(written).join(",")
   )
 
-export const integer = (name: string, fallback: number, minimum: number, maximum: number) =>
-  setting(name, fallback, `a whole number from ${minimum} to ${maximum}`, (text) => {
+/** `fallback` may be undefined, which is not set. */
+export const integer = <A extends number | undefined = number>(
+  name: string,
+  fallback: A,
+  minimum: number,
+  maximum: number
+) =>
+  setting<number | A>(name, fallback, `a whole number from ${minimum} to ${maximum}`, (text) => {
     const value = /^-?\d+$/.test(text) ? Number(text) : Number.NaN
     return value >= minimum && value <= maximum ? value : undefined
   })

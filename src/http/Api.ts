@@ -1,6 +1,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AccountAdminApi } from "./api/AccountAdmin.ts"
 import { AccountsApi, SigningKeysApi } from "./api/Accounts.ts"
+import { AuditApi } from "./api/Audit.ts"
 import { AuthApi } from "./api/Auth.ts"
 import { BackupsApi } from "./api/Backups.ts"
 import { ConnectionsApi } from "./api/Connections.ts"
@@ -32,6 +33,7 @@ export class Api extends HttpApi.make("svc")
   .add(SettingsApi)
   .add(InsightsApi)
   .add(RequestsApi)
+  .add(AuditApi)
   .add(DatabaseSchemasApi)
   .add(ClientKeysApi)
   .add(KeysApi)

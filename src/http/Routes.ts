@@ -3,6 +3,7 @@ import { type HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
 import { AccountAdminHandlers } from "./handlers/AccountAdmin.ts"
+import { AuditHandlers } from "./handlers/Audit.ts"
 import { AccountRoutes } from "./handlers/accounts/Account.ts"
 import { RecoveryRoutes } from "./handlers/accounts/Recovery.ts"
 import { SignInRoutes } from "./handlers/accounts/SignIn.ts"
@@ -61,6 +62,7 @@ import { FileBucketsRoutes } from "./supabase/storage/Buckets.ts"
 import { FilesRoutes } from "./supabase/storage/Objects.ts"
 import { ResumableRoutes } from "./supabase/storage/Resumable.ts"
 import { Front } from "./front/Front.ts"
+import { ManagementAudit } from "./front/ManagementAudit.ts"
 import { layerRequestErrors } from "./front/RequestErrors.ts"
 import { layerUtf8Bodies } from "./front/Utf8Bodies.ts"
 import { layerBrowserRequests } from "./access/BrowserRequests.ts"
@@ -74,6 +76,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     SettingsHandlers,
     InsightsHandlers,
     RequestsHandlers,
+    AuditHandlers,
     DatabaseSchemasHandlers,
     ClientKeysHandlers,
     KeysHandlers,
@@ -143,7 +146,7 @@ export const Routes = Layer.mergeAll(
   Front(methodsOf)
 ).pipe(
   Layer.provide([ClientGate.layer, RealtimeGate.layer, SupabaseGate.layer]),
-  Layer.provide([ApiGate.layer, KeyLimits.layer])
+  Layer.provide([ApiGate.layer, KeyLimits.layer, ManagementAudit.layer])
 )
 
 /**

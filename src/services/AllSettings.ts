@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import { keyOutage } from "./access/Keys.ts"
+import { auditDays } from "./audit/Settings.ts"
 import { BackupSettings } from "./backups/Settings.ts"
 import { BranchSettings } from "./branches/Settings.ts"
 import { ConnectionSettings } from "./connections/Settings.ts"
@@ -11,6 +12,7 @@ import { BrandSettings } from "./identity/Brand.ts"
 import { IdentitySettings } from "./identity/Settings.ts"
 import { MigrationSettings } from "./migrations/Settings.ts"
 import { RealtimeSettings } from "./realtime/Settings.ts"
+import { accessLog } from "./requests/AccessLog.ts"
 import { RowSettings } from "./rows/Settings.ts"
 import { fileStore } from "./supabase/FileBytes.ts"
 import { maxFileBytes } from "./supabase/Files.ts"
@@ -35,6 +37,8 @@ export const layerAllSettings = Layer.mergeAll(
   RowSettings.layer,
   SupabaseSettings.layer,
   WebhookSettings.layer,
+  Layer.effectDiscard(accessLog),
+  Layer.effectDiscard(auditDays),
   Layer.effectDiscard(keyOutage),
   Layer.effectDiscard(uploadDays),
   Layer.effectDiscard(fileStore),

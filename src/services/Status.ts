@@ -1,8 +1,9 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { type Unavailable } from "../domain/errors.ts"
+import { Unavailable } from "../domain/errors.ts"
 import { baseUrl } from "../domain/Settings.ts"
 import { type ServiceStatus } from "../domain/ServiceStatus.ts"
+import { type Shutdown } from "./Shutdown.ts"
 import { databaseUnreachable, onOwnTables } from "./OwnTables.ts"
 
 /** Must equal the version in package.json; a test compares them. */
@@ -10,6 +11,12 @@ export const version = "0.1.0"
 
 /** The address of the console of the object store; undefined if there is none. */
 export const consoleUrl = baseUrl("S3_CONSOLE_URL")
+
+const shuttingDown = new Unavailable({ error: "The service is shutting down", code: "SHUTTING_DOWN" })
+
+/** Whether requests should be sent here: the service is not shutting down, and the database answers. */
+export const ready = (status: Status["Service"], shutdown: Shutdown["Service"]): Effect.Effect<void, Unavailable> =>
+  shutdown.begun() ? Effect.fail(shuttingDown) : Effect.asVoid(status.databaseVersion)
 
 /** The service's status (spec: GET /v1/status). */
 export class Status extends Context.Service<

@@ -123,6 +123,10 @@ export const startService = async (options: ServiceOptions = {}): Promise<Servic
 /** The address in the log line of the listener. */
 export const listeningAt = (output: string) => /Listening on (http:\/\/[\w.:]+)/.exec(output)?.[1]
 
+/** The URL of the operations port. */
+export const operationsUrl = ({ output }: { readonly output: () => string }) =>
+  `http://127.0.0.1:${/Operations: port (\d+)/.exec(output())?.[1] ?? "none"}`
+
 const readyAt = async (child: ChildProcess, output: () => string) => {
   for (const deadline = Date.now() + 40_000; Date.now() < deadline; await sleep(20)) {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`The service ended:\n${output()}`)

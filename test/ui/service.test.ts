@@ -74,6 +74,34 @@ const states: States = {
     await page.getByText("No requests yet").waitFor()
     await page.getByRole("button", { name: "Pause" }).click()
   },
+  history: async (page) => {
+    await ask(service, "POST /api/keys", { key: service.service_role, body: { keyType: "wrong" } })
+    await page.goto(at("/history?from=2026-01-01"))
+    await page.getByRole("table", { name: "History" }).waitFor()
+  },
+  "history, one entry": async (page) => {
+    const body = { keyType: "anon", label: "of the states" }
+    await ask(service, "POST /api/keys", { key: service.service_role, body })
+    await page.goto(at("/history?action=key.create"))
+    await page
+      .getByRole("button", { name: /^Show details/ })
+      .first()
+      .click()
+    await page.getByRole("dialog").waitFor()
+  },
+  "history, none matches": async (page) => {
+    await page.goto(at("/history?subject=key:0&actor=key:1&request_id=none"))
+    await page.getByText("No entry matches").waitFor()
+  },
+  "history, none yet": async (page) => {
+    await page.route("**/api/audit?*", (route) => route.fulfill({ json: { entries: [], next: null } }))
+    await page.goto(at("/history"))
+    await page.getByText("No changes yet").waitFor()
+  },
+  "history refused": async (page) => {
+    await page.goto(at("/history?from=yesterday"))
+    await page.getByRole("alert").waitFor()
+  },
   "requests refused": async (page) => {
     await page.goto(at("/requests?status=abc"))
     await page.getByRole("alert").waitFor()

@@ -10,6 +10,7 @@ const kinds: Readonly<Record<Factor["type"], readonly [kind: FactorKind | undefi
   password: [undefined, "Password"],
   passkey: ["passkeys", "Passkey"],
   webauthn: ["webauthn", "Security key"],
+  provider: ["providers", "Linked account"],
   totp: ["totp", "Authenticator app"],
   recovery_codes: ["recovery_codes", "Recovery codes"]
 }
@@ -19,15 +20,17 @@ export const factorWords: Readonly<Record<FactorKind, string>> = {
   totp: "the authenticator app",
   webauthn: "all security keys",
   passkeys: "all passkeys",
-  recovery_codes: "all recovery codes"
+  recovery_codes: "all recovery codes",
+  providers: "the links to all providers"
 }
 
 const columnsOf = (onRemove: (kind: FactorKind) => void): ReadonlyArray<ListColumn<Factor>> => [
   {
     name: "Factor",
-    cell: ({ name, type, unused }) => (
+    cell: ({ id, name, type, unused }) => (
       <span className="named">
         <b>{kinds[type][1]}</b>
+        {type === "provider" ? <span className="badge">{id}</span> : null}
         {name === null ? null : <span>{name}</span>}
         {unused === null ? null : (
           <span className={`badge ${unused === 0 ? "warn" : ""}`}>{plural(unused, "code")} left</span>

@@ -1,4 +1,4 @@
-import { Button } from "../ui/Button.tsx"
+import { Choice, Without } from "../ui/page/Filters.tsx"
 import type { Filters } from "./queries.ts"
 
 interface FilterBarProps {
@@ -19,43 +19,10 @@ const times: ReadonlyArray<readonly [value: string, name: string]> = [
   ["5000", "over 5 s"]
 ]
 
-interface ChoiceProps {
-  readonly label: string
-  readonly any: string
-  readonly value: string | undefined
-  readonly choices: ReadonlyArray<readonly [value: string, name: string]>
-  readonly onChoose: (value: string | undefined) => void
-}
-
-/** A value that the address has, and the list does not, is a choice as well. */
-const Choice = ({ any, choices, label, onChoose, value }: ChoiceProps) => (
-  <select
-    className="field"
-    aria-label={label}
-    value={value ?? ""}
-    onChange={({ target }) => onChoose(target.value === "" ? undefined : target.value)}
-  >
-    <option value="">{any}</option>
-    {value === undefined || choices.some(([known]) => known === value) ? null : <option value={value}>{value}</option>}
-    {choices.map(([known, name]) => (
-      <option key={known} value={known}>
-        {name}
-      </option>
-    ))}
-  </select>
-)
-
-/** A filter that has no field of its own. */
-const Without = ({ name, onRemove }: { name: string; onRemove: () => void }) => (
-  <Button icon="x" label={`Remove filter ${name}`} onClick={onRemove}>
-    {name}
-  </Button>
-)
-
 export const FilterBar = ({ filters, onChange }: FilterBarProps) => {
   const { dashboard, key, method, path, route, slower_than, status } = filters
   return (
-    <div className="request-filters">
+    <div className="filters">
       <input
         type="search"
         className="field"

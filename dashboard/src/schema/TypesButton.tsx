@@ -3,6 +3,7 @@ import { Button } from "../ui/Button.tsx"
 import { toastError } from "../ui/toast.ts"
 import { apiErrorOf } from "../wire/ApiError.ts"
 import { branch } from "../wire/branch.ts"
+import { save } from "../wire/save.ts"
 
 const path = "/v1/database/types.ts"
 
@@ -15,11 +16,7 @@ export const TypesButton = () => {
       const response = await fetch(path, { headers: { "x-svc-dashboard": "1", ...branch.headers(path) } })
       const text = await response.text()
       if (!response.ok) throw apiErrorOf(response, text)
-      const link = document.createElement("a")
-      link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }))
-      link.download = "types.ts"
-      link.click()
-      setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
+      save(new Blob([text], { type: "text/plain" }), "types.ts")
     } catch (error) {
       toastError(error)
     }

@@ -51,6 +51,7 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
     [
       { to: "/insights", name: "Insights", icon: "insights" },
       { to: "/requests", name: "Requests", icon: "requests" },
+      { to: "/history", name: "History", icon: "history" },
       { to: "/status", name: "Status", icon: "status" },
       { to: "/environments", name: "Environments", icon: "env" },
       { to: "/connections", name: "Connections", icon: "connection" }

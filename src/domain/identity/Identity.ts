@@ -67,10 +67,10 @@ export type SessionSummary = typeof SessionSummary.Type
 
 /** What a person can sign in with, without its secrets. Times are null where none is recorded. */
 export const SignInFactor = Schema.Struct({
-  type: Schema.Literals(["password", "passkey", "webauthn", "totp", "recovery_codes"]),
-  /** Of a key, base64url. */
+  type: Schema.Literals(["password", "passkey", "webauthn", "provider", "totp", "recovery_codes"]),
+  /** Of a key, base64url; of a linked account, the provider. */
   id: Schema.NullOr(Schema.String),
-  /** Of a key. */
+  /** Of a key, or of the account at a provider. */
   name: Schema.NullOr(Schema.String),
   /** How many recovery codes were not used; null for other types. */
   unused: Schema.NullOr(Schema.Int),

@@ -2,8 +2,16 @@
 const [least, growth, size] = [0.1, 1.15, 114]
 const perStep = 1 / Math.log(growth)
 
+/** Every fifth of the bounds, which is twice the one before, from 0.8 ms to 14 s. */
+const coarse = Array.from({ length: 15 }, (_, nth) => 15 + 5 * nth)
+
 /** Counts of durations in ms, from which percentiles are read with an error of at most 15%. */
 export class Latencies {
+  /** Those of `upToBounds`, in seconds. */
+  static readonly bounds: ReadonlyArray<number> = coarse.map((at) =>
+    Number(((least / 1000) * growth ** at).toPrecision(4))
+  )
+
   private readonly counts = new Uint32Array(size)
   private total = 0
 
@@ -25,6 +33,17 @@ export class Latencies {
       if (left <= 0) return Number((least * growth ** at).toPrecision(3))
     }
     return null
+  }
+
+  /** How many durations each of `Latencies.bounds` was not exceeded by, and all. */
+  get upToBounds(): { readonly counts: ReadonlyArray<number>; readonly count: number } {
+    const counts: Array<number> = []
+    let [upTo, from] = [0, 0]
+    for (const bound of coarse) {
+      for (; from <= bound; from++) upTo += this.counts[from] ?? 0
+      counts.push(upTo)
+    }
+    return { counts, count: this.total }
   }
 
   /** For another process: the counts up to the last that is not 0. */

@@ -20,8 +20,13 @@ export interface Counted {
   readonly routes: ReadonlyArray<readonly [route: string, method: string, tally: TallyJson]>
 }
 
-/** Counts of the last hour, by minute, route and method. */
+/** Methods that have counts of their own for as long as the process lives: there are few routes, and any number of methods. */
+const lasting: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
+
+/** Counts of the last hour, by minute, route and method, and of all time, by route and method. */
 export class Minutes {
+  /** Of the minutes that are no longer kept. */
+  private readonly before: Cells = new Map()
   private readonly slots = Array.from({ length: kept }, () => ({ minute: -1, tallies: 0, cells: new Map() as Cells }))
 
   /** `at`: when it ended, in ms since 1970. */
@@ -30,6 +35,7 @@ export class Minutes {
     const slot = this.slots[minute % kept]
     if (slot === undefined) return
     if (slot.minute !== minute) {
+      addTo(this.before, slot.cells)
       slot.minute = minute
       slot.tallies = 0
       slot.cells = new Map()
@@ -40,6 +46,13 @@ export class Minutes {
       tally = tallyOf(slot.cells, full ? "" : route, full ? otherMethods : method, () => slot.tallies++)
     }
     tally.add(status, millis, bytes)
+  }
+
+  /** Of all requests since the process started. No count ever falls. */
+  get total(): ReadonlyArray<readonly [route: string, method: string, tally: Tally]> {
+    const all: Cells = new Map()
+    for (const cells of [this.before, ...this.slots.map(({ cells }) => cells)]) addTo(all, cells)
+    return listOf(all, (tally) => tally)
   }
 
   counted(now: number, wanted: MinutesQuery): Counted {
@@ -74,6 +87,12 @@ const tallyOf = (cells: Cells, route: string, method: string, onNew: () => void 
     onNew()
   }
   return tally
+}
+
+const addTo = (all: Cells, cells: Cells) => {
+  for (const [route, methods] of cells) {
+    for (const [method, tally] of methods) tallyOf(all, route, lasting.has(method) ? method : otherMethods).merge(tally)
+  }
 }
 
 const listOf = <A>(cells: Cells, show: (tally: Tally) => A) =>

@@ -21,6 +21,9 @@ const matches = (wanted: string, status: number) =>
 /** API keys that a caller has put into the path by mistake. */
 const rawKeys = /svc_([ps])k_[\w-]+/g
 
+/** A path without the API keys that are in it. */
+export const masked = (path: string): string => (path.includes("svc_") ? path.replaceAll(rawKeys, "svc_$1k_…") : path)
+
 /** A request as the API shows it. */
 export const shown = (request: Kept): LoggedRequest => {
   const { at, bytes, code, dashboard, id, identity, keyId, keyLabel, method, millis, path, route, status } = request
@@ -28,7 +31,7 @@ export const shown = (request: Kept): LoggedRequest => {
     at: new Date(at).toISOString(),
     request_id: id,
     method,
-    path: path.replaceAll(rawKeys, "svc_$1k_…"),
+    path: masked(path),
     route: route === "" ? null : route,
     status,
     code: code === "" ? null : code,

@@ -4,6 +4,8 @@ import { Latencies } from "./Latencies.ts"
 export interface TallyJson {
   readonly statuses: ReadonlyArray<readonly [status: number, count: number]>
   readonly bytes: number
+  /** Of all of them together. */
+  readonly millis: number
   readonly latencies: ReadonlyArray<number>
 }
 
@@ -12,22 +14,28 @@ export class Tally {
   readonly statuses = new Map<number, number>()
   readonly latencies = new Latencies()
   bytes = 0
+  millis = 0
 
   /** A connection that was upgraded has no duration of a response. */
   add(status: number, millis: number, bytes: number): void {
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
-    if (status !== 101) this.latencies.add(millis)
+    if (status !== 101) {
+      this.latencies.add(millis)
+      this.millis += millis
+    }
     if (bytes > 0) this.bytes += bytes
   }
 
-  merge({ bytes, latencies, statuses }: TallyJson | Tally): void {
+  merge({ bytes, latencies, millis, statuses }: TallyJson | Tally): void {
     for (const [status, count] of statuses) this.statuses.set(status, (this.statuses.get(status) ?? 0) + count)
     this.latencies.merge(latencies)
     this.bytes += bytes
+    this.millis += millis
   }
 
   toJSON(): TallyJson {
-    return { statuses: Array.from(this.statuses), bytes: this.bytes, latencies: this.latencies.toJSON() }
+    const { bytes, millis } = this
+    return { statuses: Array.from(this.statuses), bytes, millis, latencies: this.latencies.toJSON() }
   }
 
   /** As the API shows it. `errors` are those of the service, from 500 on. */

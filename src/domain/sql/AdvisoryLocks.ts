@@ -34,3 +34,5 @@ export const branchFillLock = "7298113055"
 export const firstAdministratorLock = "7298113057"
 /** Held by the replica that aborts old multipart uploads. */
 export const uploadsLock = "7298113056"
+/** Held by the replica that deletes old entries of the audit. */
+export const auditLock = "7298113058"

@@ -11,7 +11,9 @@ import {
   Unauthorized,
   Unavailable
 } from "../../domain/errors.ts"
-import { ApiGate, CurrentKeyOrSession } from "./ApiGate.ts"
+import { ApiGate, authorOf, CurrentKeyOrSession } from "./ApiGate.ts"
+import { ManagementAudit } from "../front/ManagementAudit.ts"
+import { admittedBy } from "./Admitted.ts"
 import { CurrentAuthor, CurrentCaller, noGate } from "./Caller.ts"
 
 const apikey = HttpApiSecurity.apiKey({ key: "apikey" })
@@ -58,11 +60,17 @@ export const layerManagement = Layer.effect(
   Management,
   Effect.gen(function* () {
     const apiGate = yield* ApiGate
+    const audit = yield* ManagementAudit
     return Management.of({
-      apikey: (app) =>
+      apikey: (app, place) =>
         Effect.gen(function* () {
-          const author = yield* apiGate.management(yield* HttpServerRequest.HttpServerRequest)
-          return yield* Effect.provideService(app, CurrentAuthor, author)
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const author = yield* Effect.tapError(apiGate.management(request), (error) =>
+            audit.refused(place, request, error)
+          )
+          const who = admittedBy(request)
+          if (who?._tag === "Session") yield* audit.began(who.session, request)
+          return yield* audit.around(Effect.provideService(app, CurrentAuthor, author), place, request, author)
         })
     })
   })
@@ -81,11 +89,15 @@ export const layerAnyKeyOrSession = Layer.effect(
   AnyKeyOrSession,
   Effect.gen(function* () {
     const apiGate = yield* ApiGate
+    const audit = yield* ManagementAudit
     return AnyKeyOrSession.of({
-      apikey: (app) =>
+      apikey: (app, place) =>
         Effect.gen(function* () {
-          const caller = yield* apiGate.keyOrSession(yield* HttpServerRequest.HttpServerRequest)
-          return yield* Effect.provideService(app, CurrentKeyOrSession, caller)
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const caller = yield* apiGate.keyOrSession(request)
+          const run = Effect.provideService(app, CurrentKeyOrSession, caller)
+          const author = yield* Effect.option(authorOf(caller))
+          return yield* author._tag === "Some" ? audit.around(run, place, request, author.value) : run
         })
     })
   })

@@ -1,10 +1,11 @@
 import { type HttpServerRequest } from "effect/http"
 import { type LiveKey } from "../../services/access/Keys.ts"
+import { type Session } from "../../services/identity/Sessions.ts"
 
 /** What admitted a request: an API key, or the identity of an administrator's or user's session. */
 export type Admitted =
   | { readonly _tag: "Key"; readonly key: LiveKey }
-  | { readonly _tag: "Session"; readonly session: { readonly identity: { readonly id: string } } }
+  | { readonly _tag: "Session"; readonly session: Session }
 
 const admitted = new WeakMap<object, Admitted>()
 
@@ -13,6 +14,15 @@ export const remember = <A extends Admitted>({ source }: HttpServerRequest.HttpS
   admitted.set(source, who)
   return who
 }
+
+const ids = new WeakMap<object, string>()
+
+/** Keeps the request's id for the audit. */
+export const identify = ({ source }: HttpServerRequest.HttpServerRequest, id: string): void => {
+  ids.set(source, id)
+}
+
+export const requestIdOf = ({ source }: HttpServerRequest.HttpServerRequest): string | undefined => ids.get(source)
 
 export const admittedBy = ({ source }: HttpServerRequest.HttpServerRequest): Admitted | undefined =>
   admitted.get(source)

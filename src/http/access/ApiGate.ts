@@ -49,6 +49,18 @@ const byKey = (key: LiveKey) => ({ _tag: "Key", key }) satisfies KeyOrSession
 export const needsAdmin = new Forbidden({ error: "This needs a service_role key or an administrator's session" })
 const needsServiceRole = new Forbidden({ error: "This needs a service_role key" })
 
+/** Who administers by a key or session; fails for those that may not. */
+export const authorOf = (caller: KeyOrSession): Effect.Effect<Author, Forbidden> => {
+  if (caller._tag === "Key") {
+    const { id, label, type } = caller.key
+    return type === "service_role" ? Effect.succeed({ type: "key", id, label }) : Effect.fail(needsServiceRole)
+  }
+  const { admin, identity } = caller.session
+  return admin
+    ? Effect.succeed({ type: "identity", id: identity.id, label: accountOf(identity) })
+    : Effect.fail(needsAdmin)
+}
+
 /** Admits requests outside `/v1`. */
 export class ApiGate extends Context.Service<
   ApiGate,
@@ -102,17 +114,6 @@ export class ApiGate extends Context.Service<
             ? Effect.andThen(refuseCrossSite(request, settings), session(request))
             : Effect.mapEager(keys.verify(key), (live) => remember(request, byKey(live)))
         )
-
-      const authorOf = (caller: KeyOrSession): Effect.Effect<Author, Forbidden> => {
-        if (caller._tag === "Key") {
-          const { id, label, type } = caller.key
-          return type === "service_role" ? Effect.succeed({ type: "key", id, label }) : Effect.fail(needsServiceRole)
-        }
-        const { admin, identity } = caller.session
-        return admin
-          ? Effect.succeed({ type: "identity", id: identity.id, label: accountOf(identity) })
-          : Effect.fail(needsAdmin)
-      }
 
       return ApiGate.of({
         session,

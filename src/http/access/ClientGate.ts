@@ -53,10 +53,9 @@ export class ClientGate extends Context.Service<
 
       const enter = (headers: Headers, address: string, quota: Quota) =>
         Effect.flatMapEager(apiKeyOf(headers), (given) =>
-          Effect.flatMapEager(keys.verify(given), (key): Effect.Effect<Caller, ClientError> => {
-            const refused = limits.take(key, quota)
-            return refused === undefined ? callerOf(key, given, bearerOf(headers), address) : Effect.fail(refused)
-          })
+          Effect.flatMapEager(keys.verify(given), (key) =>
+            Effect.flatMapEager(limits.take(key, quota), () => callerOf(key, given, bearerOf(headers), address))
+          )
         )
 
       const enterBySession = Effect.fnUntraced(function* (
@@ -67,8 +66,7 @@ export class ClientGate extends Context.Service<
         yield* refuseOtherOrigins(request, settings)
         const who = yield* apiGate.session(request)
         if (who._tag === "Key") {
-          const refused = limits.take(who.key, quota)
-          if (refused !== undefined) return yield* refused
+          yield* limits.take(who.key, quota)
           return yield* asViewer(request, yield* callerOf(who.key, "", undefined, address))
         }
         const { admin, identity } = who.session

@@ -17,8 +17,8 @@ export interface Quota {
 export class KeyLimits extends Context.Service<
   KeyLimits,
   {
-    /** Counts a request and fills in `quota`; the error if it exceeds the limit. */
-    readonly take: (key: LiveKey, quota: Quota) => TooManyRequests | undefined
+    /** Counts a request and fills in `quota`; fails if it exceeds the limit. */
+    readonly take: (key: LiveKey, quota: Quota) => Effect.Effect<void, TooManyRequests>
   }
 >()("svc/http/KeyLimits") {
   static readonly layer = Layer.effect(
@@ -27,17 +27,21 @@ export class KeyLimits extends Context.Service<
       const limits = yield* RateLimits
       const clock = yield* Clock.Clock
 
-      const take = (key: LiveKey, quota: Quota) => {
+      const take = (key: LiveKey, quota: Quota): Effect.Effect<void, TooManyRequests> => {
+        const { rateLimit } = key
         quota.key = key
-        if (key.rateLimit === null) return undefined
-        const taken = limits.takeAt(key.id, key.rateLimit, monotonicMillis(clock))
-        quota.limit = key.rateLimit
-        quota.remaining = taken.remaining
-        if (taken.allowed) return undefined
-        quota.reset = taken.resetSeconds
-        return new TooManyRequests({
-          error: `The rate limit of this key is ${key.rateLimit} requests per minute; retry in ${taken.resetSeconds} s`,
-          retry_after: taken.resetSeconds
+        if (rateLimit === null) return Effect.void
+        return Effect.flatMapEager(limits.take(key.id, rateLimit, monotonicMillis(clock)), (taken) => {
+          quota.limit = rateLimit
+          quota.remaining = taken.remaining
+          if (taken.allowed) return Effect.void
+          quota.reset = taken.resetSeconds
+          return Effect.fail(
+            new TooManyRequests({
+              error: `The rate limit of this key is ${rateLimit} requests per minute; retry in ${taken.resetSeconds} s`,
+              retry_after: taken.resetSeconds
+            })
+          )
         })
       }
       return KeyLimits.of({ take })

@@ -133,7 +133,7 @@ export class AccountAdminApi extends HttpApiGroup.make("accountAdmin")
       error
     }).annotateMerge(summary("End all sessions of an account")),
     HttpApiEndpoint.delete("removeFactor", "/identities/:id/factors/:kind", {
-      params: { id: Id, kind: Schema.Literals(["totp", "webauthn", "passkeys", "recovery_codes"]) },
+      params: { id: Id, kind: Schema.Literals(["totp", "webauthn", "passkeys", "recovery_codes", "providers"]) },
       success: Success,
       error
     }).annotateMerge(summary("Remove a kind of factor of an account, for a person who has lost it")),

@@ -7,6 +7,7 @@ import { url } from "../../domain/Settings.ts"
 import { type Caller, CurrentCaller } from "../access/Caller.ts"
 import { clientAddress } from "../access/ClientAddress.ts"
 import { type Headers, headersOf, withBearerKey } from "../access/Credentials.ts"
+import { identify } from "../access/Admitted.ts"
 import { ApiGate } from "../access/ApiGate.ts"
 import { dashboardHeader } from "../access/Origins.ts"
 import { hasSessionCookie } from "../access/SessionCookies.ts"
@@ -122,14 +123,15 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           const path = rest ? rowsUrl(askedPath) : askedPath
           const given = headersOf(request)
           const requestId = requestIdOf(given["x-request-id"])
-          const arrival = record.arrived(asked, askedPath, requestId)
           const span = Context.getOrUndefined(fiber.context, Tracer.ParentSpan)
           if (span?._tag === "Span") span.attribute("request_id", requestId)
           const address = clientAddress(request, settings)
+          const arrival = record.arrived(asked, askedPath, requestId, address)
           const cors =
             api === undefined ? corsHeaders(path, given["origin"], dashboard) : supabaseCorsHeaders(given["origin"])
           const remote = path.startsWith("/ofrep/")
           const client = remote || path === "/v1" || path.startsWith("/v1/")
+          if (!client) identify(request, requestId)
           const quota: Quota = { limit: -1, remaining: -1, reset: 0, key: undefined }
           let owner = address
           const byPage = client && !rest && isByPage(given)
@@ -141,6 +143,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           const run = client
             ? Effect.flatMapEager(enter(), (caller) => {
                 owner = caller.actor.client ?? address
+                arrival.caller = caller
                 const known = Effect.provideService(app, CurrentCaller, caller)
                 return inTurnIfLarge(turns, owner, request, rest ? served(known, request) : known)
               })

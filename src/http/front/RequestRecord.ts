@@ -1,9 +1,14 @@
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Clock, Effect } from "effect"
 import { type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { IncomingMessage } from "node:http"
 import { type LiveKey } from "../../services/access/Keys.ts"
+import { type Access } from "../../domain/requests/AccessLine.ts"
+import { AccessLog } from "../../services/requests/AccessLog.ts"
 import { RequestLog } from "../../services/requests/RequestLog.ts"
-import { admittedBy } from "../access/Admitted.ts"
-import { headersOf } from "../access/Credentials.ts"
+import { type Admitted, admittedBy } from "../access/Admitted.ts"
+import { type Caller } from "../access/Caller.ts"
+import { type Headers, headersOf } from "../access/Credentials.ts"
 import { dashboardHeader } from "../access/Origins.ts"
 import { routeName } from "../wire/RouteNames.ts"
 import { failureOf } from "./ErrorBodies.ts"
@@ -30,27 +35,39 @@ export interface Arrival {
   /** In ms since 1970, and in ns of a clock that is never adjusted. */
   readonly at: number
   readonly begun: bigint
+  readonly client: string
+  /** Of requests to `/v1`, once they are admitted. */
+  caller: Caller | undefined
 }
 
 /** Keeps requests for the log: costs a few microseconds, and waits for nothing. */
 export const makeRequestRecord = Effect.gen(function* () {
   const log = yield* RequestLog
+  const { log: access } = yield* AccessLog
   const clock = yield* Clock.Clock
 
-  const arrived = (request: HttpServerRequest.HttpServerRequest, path: string, id: string): Arrival => ({
+  const arrived = (
+    request: HttpServerRequest.HttpServerRequest,
+    path: string,
+    id: string,
+    client: string
+  ): Arrival => ({
     request,
     path,
     id,
     at: clock.currentTimeMillisUnsafe(),
-    begun: clock.monotonicTimeNanosUnsafe()
+    begun: clock.monotonicTimeNanosUnsafe(),
+    client,
+    caller: undefined
   })
 
   /** `response`: undefined if the client disconnected before it. `key`: the one that admitted it to `/v1`. */
   const ended = (
-    { at, begun, id, path, request }: Arrival,
+    arrival: Arrival,
     response: HttpServerResponse.HttpServerResponse | undefined,
     key: LiveKey | undefined
   ) => {
+    const { at, begun, id, path, request } = arrival
     // Probes would be half of the log; preflights belong to the request that follows.
     if (path === "/healthz" || path === "/readyz" || request.method === "OPTIONS") return
     const millis = Number(clock.monotonicTimeNanosUnsafe() - begun) / 1_000_000
@@ -59,14 +76,20 @@ export const makeRequestRecord = Effect.gen(function* () {
     const byKey = key ?? (who?._tag === "Key" ? who.key : undefined)
     const status = response?.status ?? disconnected
     const socket = path === "/realtime" && status < 300
+    const route = routeName(path)
+    const code = response === undefined || status < 400 ? "" : ownText(failureOf(response).code.slice(0, maxCode))
+    if (access !== undefined) {
+      const entry = accessOf(arrival, who, byKey, { route, code, millis, status: socket ? upgraded : status })
+      afterBytes(request, response, (bytesOut) => access({ ...entry, bytesOut }))
+    }
     log.record({
       at,
       id,
       method: request.method,
       path: request.url.length > longUrl ? ownText(path.slice(0, maxPath)) : path.slice(0, maxPath),
-      route: routeName(path),
+      route,
       status: socket ? upgraded : status,
-      code: response === undefined || status < 400 ? "" : ownText(failureOf(response).code.slice(0, maxCode)),
+      code,
       millis,
       bytes: response === undefined ? -1 : bytesOf(response),
       keyId: byKey?.id ?? 0,
@@ -77,6 +100,52 @@ export const makeRequestRecord = Effect.gen(function* () {
   }
   return { arrived, ended }
 })
+
+/** A request as the access log has it. */
+const accessOf = (
+  { at, caller, client, id, path, request }: Arrival,
+  who: Admitted | undefined,
+  key: LiveKey | undefined,
+  outcome: Pick<Access, "route" | "code" | "millis" | "status">
+): Omit<Access, "bytesOut"> => {
+  const headers = headersOf(request)
+  const session = who?._tag === "Session" ? who.session : undefined
+  return {
+    ...outcome,
+    at,
+    id,
+    client,
+    method: request.method,
+    path: path.slice(0, maxPath),
+    bytesIn: bytesInOf(headers),
+    keyId: key?.id ?? 0,
+    role: caller?.actor.role ?? key?.type ?? (session === undefined ? "" : session.admin ? "admin" : "user"),
+    identity:
+      caller === undefined || caller.actor.sub === "" ? (session?.identity.id ?? "") : caller.actor.sub.slice(0, 200),
+    dashboard: headers[dashboardHeader] === "1" || ofDashboard.test(path)
+  }
+}
+
+/** Of the body; -1 if it has no declared length. */
+const bytesInOf = (headers: Headers) => {
+  const length = headers["content-length"]
+  return length === undefined ? (headers["transfer-encoding"] === undefined ? 0 : -1) : Number(length)
+}
+
+/** Passes on the bytes of a response's body: at once, or of a stream once it has ended, as sent. */
+const afterBytes = (
+  request: HttpServerRequest.HttpServerRequest,
+  response: HttpServerResponse.HttpServerResponse | undefined,
+  use: (bytes: number) => void
+) => {
+  const { source } = request
+  if (response?.body._tag !== "Stream" || !(source instanceof IncomingMessage)) {
+    return use(response === undefined ? 0 : bytesOf(response))
+  }
+  const { socket } = source
+  const before = socket.bytesWritten
+  NodeHttpServerRequest.toServerResponse(request).once("close", () => use(socket.bytesWritten - before))
+}
 
 const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse) =>
   body._tag === "Empty" ? 0 : "contentLength" in body ? (body.contentLength ?? -1) : -1

@@ -1,8 +1,10 @@
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { shownIdentity, shownReplaced } from "../../domain/audit/Shown.ts"
 import { Forbidden } from "../../domain/errors.ts"
 import { exportText, type KratosIdentity } from "../../domain/identity/KratosIdentity.ts"
+import { describeChange } from "../../services/audit/Change.ts"
 import { Mails } from "../../services/identity/Mails.ts"
 import { Sessions } from "../../services/identity/Sessions.ts"
 import {
@@ -49,6 +51,9 @@ const importedOf = (given: (Given & { readonly email: string }) | KratosIdentity
 
 const needsKey = new Forbidden({ error: "An export contains password hashes: it needs a service_role key" })
 
+/** Fields of a change whose names are recorded. */
+const changeable = ["traits", "metadata_public", "verified"]
+
 export const AccountAdminHandlers = HttpApiBuilder.group(
   Api,
   "accountAdmin",
@@ -80,6 +85,7 @@ export const AccountAdminHandlers = HttpApiBuilder.group(
         call((admin) =>
           Effect.gen(function* () {
             const identity = yield* admin.create(accountOf(given))
+            yield* describeChange({ subject: `identity:${identity.id}`, after: shownIdentity(identity) })
             const recovery_link = invite === true ? (yield* admin.recoveryLink(identity.id)).link : null
             return { identity, recovery_link }
           })
@@ -94,6 +100,11 @@ export const AccountAdminHandlers = HttpApiBuilder.group(
               })
             ),
             (results) => ({ results })
+          ).pipe(
+            Effect.tap(({ results }) => {
+              const made = results.filter(({ id }) => id !== null).length
+              return describeChange({ subject: "identity", after: { created: made, refused: results.length - made } })
+            })
           )
         ),
       export: Effect.fnUntraced(function* () {
@@ -112,17 +123,29 @@ export const AccountAdminHandlers = HttpApiBuilder.group(
           })
         ),
       change: ({ params, payload: { metadata_public, updated_at, ...given } }) =>
-        change(params.id, (admin) =>
-          admin.change(params.id, {
-            ...given,
-            ...(metadata_public === undefined ? {} : { metadataPublic: metadata_public }),
-            ...(updated_at === undefined ? {} : { readAt: updated_at })
+        change(
+          params.id,
+          Effect.fnUntraced(function* (admin) {
+            const before = yield* idp.identity(params.id)
+            const identity = yield* admin.change(params.id, {
+              ...given,
+              ...(metadata_public === undefined ? {} : { metadataPublic: metadata_public }),
+              ...(updated_at === undefined ? {} : { readAt: updated_at })
+            })
+            const after = { ...shownIdentity(identity), ...shownReplaced({ metadata_public, ...given }, changeable) }
+            yield* describeChange({ subject: `identity:${params.id}`, before: shownIdentity(before), after })
+            return identity
           })
         ),
       remove: ({ params }) =>
-        Effect.as(
-          change(params.id, (admin) => admin.remove(params.id)),
-          success
+        change(
+          params.id,
+          Effect.fnUntraced(function* (admin) {
+            const before = yield* idp.identity(params.id)
+            yield* admin.remove(params.id)
+            yield* describeChange({ subject: `identity:${params.id}`, before: shownIdentity(before) })
+            return success
+          })
         ),
       sessions: ({ params }) =>
         Effect.map(

@@ -1,7 +1,10 @@
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { shownBackup, shownBranch } from "../../domain/audit/Shown.ts"
+import { type Branch } from "../../domain/branches/Branch.ts"
 import { NotImplemented } from "../../domain/errors.ts"
+import { describeChange } from "../../services/audit/Change.ts"
 import { type BackupSource } from "../../services/backups/Sources.ts"
 import { Backups } from "../../services/backups/Backups.ts"
 import { Api } from "../Api.ts"
@@ -37,6 +40,11 @@ const download = ({ bytes, name, size }: BackupSource, header: string | undefine
   })
 }
 
+const restored =
+  (id: number) =>
+  ({ branch }: { readonly branch: Branch }) =>
+    describeChange({ subject: `backup:${id}`, after: { branch: branch.id, ...shownBranch(branch) } })
+
 export const BackupsHandlers = HttpApiBuilder.group(
   Api,
   "backups",
@@ -44,15 +52,23 @@ export const BackupsHandlers = HttpApiBuilder.group(
     const backups = yield* Backups
     return handlers.handleAll({
       list: () => backups.list,
-      create: ({ payload }) => backups.create(payload),
+      create: ({ payload }) =>
+        Effect.tap(backups.create(payload), (backup) =>
+          describeChange({ subject: `backup:${backup.id}`, after: shownBackup(backup) })
+        ),
       pointInTime: () => Effect.fail(noArchive),
       find: ({ params }) => backups.find(params.id),
-      remove: ({ params }) => Effect.as(backups.remove(params.id), success),
+      remove: Effect.fnUntraced(function* ({ params }) {
+        const before = yield* backups.find(params.id)
+        yield* backups.remove(params.id)
+        yield* describeChange({ subject: `backup:${params.id}`, before: shownBackup(before) })
+        return success
+      }),
       cancel: ({ params }) => backups.cancel(params.id),
       file: ({ headers, params }) => Effect.map(backups.file(params.id), (source) => download(source, headers.range)),
       globals: ({ params }) => backups.globals(params.id),
       restore: ({ headers, params, payload }) =>
-        Effect.flatMap(backups.restore(params.id, payload ?? {}), ({ branch, done }) =>
+        Effect.flatMap(Effect.tap(backups.restore(params.id, payload ?? {}), restored(params.id)), ({ branch, done }) =>
           prefersAsync(headers.prefer)
             ? Effect.succeed(
                 HttpServerResponse.jsonUnsafe(branch, {

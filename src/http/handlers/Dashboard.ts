@@ -11,6 +11,7 @@ import { version } from "../../services/Status.ts"
 import { CurrentBrowser } from "../access/BrowserRequests.ts"
 import { CurrentAuthor } from "../access/Caller.ts"
 import { clearDashboardCookie, dashboardTokenOf, setDashboardCookie } from "../access/DashboardCookie.ts"
+import { ManagementAudit } from "../front/ManagementAudit.ts"
 import { Api } from "../Api.ts"
 import { success } from "../wire/Body.ts"
 
@@ -19,6 +20,7 @@ export const DashboardHandlers = HttpApiBuilder.group(
   "dashboard",
   Effect.fn(function* (handlers) {
     const sessions = yield* DashboardSessions
+    const audit = yield* ManagementAudit
     const idp = yield* IdP
     const oauth2 = yield* OAuth2
     const { current } = yield* EncryptionKeys
@@ -40,13 +42,16 @@ export const DashboardHandlers = HttpApiBuilder.group(
       }),
       open: Effect.fnUntraced(function* ({ payload }) {
         const { address, secure } = yield* CurrentBrowser
-        const { expiresAt, key, token } = yield* sessions.open(payload, address, yield* tokenOfBrowser)
+        const opened = sessions.open(payload, address, yield* tokenOfBrowser)
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const { expiresAt, key, token } = yield* audit.signing(opened, "dashboard.sign_in", request)
         yield* setDashboardCookie(token, secure)
         return { author: { type: "key" as const, id: key.id, label: key.label }, expires_at: expiresAt }
       }),
       close: Effect.fnUntraced(function* () {
         const token = yield* tokenOfBrowser
-        if (token !== undefined) yield* sessions.close(token)
+        const request = yield* HttpServerRequest.HttpServerRequest
+        if (token !== undefined) yield* audit.signing(sessions.close(token), "dashboard.sign_out", request)
         yield* clearDashboardCookie((yield* CurrentBrowser).secure)
         return success
       }),

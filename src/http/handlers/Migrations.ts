@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { describeChange } from "../../services/audit/Change.ts"
 import { Migrations } from "../../services/migrations/Migrations.ts"
 import { Api } from "../Api.ts"
 
@@ -10,7 +11,7 @@ export const MigrationsHandlers = HttpApiBuilder.group(
     const migrations = yield* Migrations
     return handlers.handleAll({
       status: () => migrations.status,
-      run: () => migrations.run,
+      run: () => Effect.tap(migrations.run, ({ ran }) => describeChange({ subject: "migration", after: { ran } })),
       preview: ({ params }) => migrations.preview(params.migration_name)
     })
   })

@@ -1,8 +1,10 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { type ClientError, Forbidden, InvalidRequest, StepUpRequired } from "../../domain/errors.ts"
+import { shownClient } from "../../domain/audit/Shown.ts"
 import { isoTime } from "../../domain/text/IsoTime.ts"
 import { type ConsentRequest, type ConsentSession, type OAuth2Client } from "../../domain/oauth2/OAuth2.ts"
+import { describeChange } from "../../services/audit/Change.ts"
 import { OwnSigningKeys } from "../../services/identity/OwnSigningKeys.ts"
 import { type BridgeRequest, OAuth2Bridge } from "../../services/oauth2/Bridge.ts"
 import { OAuth2Claims } from "../../services/oauth2/Claims.ts"
@@ -188,16 +190,46 @@ export const OAuth2AdminHandlers = HttpApiBuilder.group(
           }),
           ({ clients, next }) => ({ clients: clients.map(clientOf), next_page_token: next })
         ),
-      createClient: ({ payload }) => Effect.map(createClient(oauth2, payload), withSecret),
+      createClient: ({ payload }) =>
+        createClient(oauth2, payload).pipe(
+          Effect.tap(({ client }) =>
+            describeChange({ subject: `client:${client.client_id}`, after: shownClient(client) })
+          ),
+          Effect.map(withSecret)
+        ),
       client: ({ params }) => Effect.map(oauth2.client(params.id), clientOf),
-      setClient: ({ params, payload }) => Effect.map(changeClient(oauth2, params.id, payload), clientOf),
-      removeClient: ({ params }) => Effect.as(oauth2.removeClient(params.id), success),
-      rotateSecret: ({ params }) => Effect.map(oauth2.rotateSecret(params.id), withSecret),
+      setClient: ({ params, payload }) =>
+        Effect.gen(function* () {
+          const before = yield* oauth2.client(params.id)
+          const client = yield* changeClient(oauth2, params.id, payload)
+          yield* describeChange({
+            subject: `client:${params.id}`,
+            before: shownClient(before),
+            after: shownClient(client)
+          })
+          return clientOf(client)
+        }),
+      removeClient: ({ params }) =>
+        Effect.gen(function* () {
+          const before = yield* oauth2.client(params.id)
+          yield* oauth2.removeClient(params.id)
+          yield* describeChange({ subject: `client:${params.id}`, before: shownClient(before) })
+          return success
+        }),
+      rotateSecret: ({ params }) =>
+        Effect.andThen(
+          describeChange({ subject: `client:${params.id}` }),
+          Effect.map(oauth2.rotateSecret(params.id), withSecret)
+        ),
       rotateKeys: () =>
         Effect.flatMap(keys.rotate, (kid) =>
           Effect.map(keys.all, (all) => ({ kid, keys: all.map(({ kid, retired }) => ({ kid, retired })) }))
         ),
-      signOut: ({ payload }) => Effect.as(consents.signOut(payload.subject), success)
+      signOut: ({ payload }) =>
+        Effect.andThen(
+          describeChange({ subject: `identity:${payload.subject}` }),
+          Effect.as(consents.signOut(payload.subject), success)
+        )
     })
   })
 )

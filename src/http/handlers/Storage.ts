@@ -5,6 +5,7 @@ import { InvalidRequest } from "../../domain/errors.ts"
 import { encodeWords } from "../../domain/storage/EncodedWords.ts"
 import { type ObjectRecord } from "../../domain/storage/Metadata.ts"
 import { defaultExpiresIn, maxKeys, maxParts } from "../../domain/storage/Object.ts"
+import { describeChange } from "../../services/audit/Change.ts"
 import { ObjectStore, type Presigned } from "../../services/ports/ObjectStore.ts"
 import { Storage } from "../../services/storage/Storage.ts"
 import { Api } from "../Api.ts"
@@ -20,14 +21,29 @@ export const StorageHandlers = HttpApiBuilder.group(
     const storage = yield* Storage
     return handlers.handleAll({
       list: () => Effect.map(store.buckets, (buckets) => ({ buckets })),
-      create: ({ payload }) => store.createBucket(payload.name),
+      create: ({ payload }) =>
+        Effect.tap(store.createBucket(payload.name), () => describeChange({ subject: `bucket:${payload.name}` })),
       remove: ({ params, query }) => Effect.as(storage.deleteBucket(params.bucket, query.force === "true"), success),
       policy: ({ params }) => Effect.map(store.policy(params.bucket), (policy) => ({ policy })),
       setPolicy: ({ params, payload }) =>
-        Effect.map(storage.setPolicy(params.bucket, payload.policy), (policy) => ({ policy })),
+        Effect.gen(function* () {
+          const before = yield* store.policy(params.bucket)
+          const policy = yield* storage.setPolicy(params.bucket, payload.policy)
+          yield* describeChange({ subject: `bucket:${params.bucket}`, before: { policy: before }, after: { policy } })
+          return { policy }
+        }),
       cors: ({ params }) => Effect.map(store.cors(params.bucket), (corsRules) => ({ corsRules })),
       setCors: ({ params, payload }) =>
-        Effect.map(storage.setCors(params.bucket, payload.corsRules), (corsRules) => ({ corsRules }))
+        Effect.gen(function* () {
+          const before = yield* store.cors(params.bucket)
+          const corsRules = yield* storage.setCors(params.bucket, payload.corsRules)
+          yield* describeChange({
+            subject: `bucket:${params.bucket}`,
+            before: { corsRules: before },
+            after: { corsRules }
+          })
+          return { corsRules }
+        })
     })
   })
 )
@@ -62,6 +78,9 @@ const headersOf = (record: ObjectRecord) => {
   return headers
 }
 
+/** Objects are named only: their metadata and tags are an application's data. */
+const changing = (bucket: string, key: string) => describeChange({ subject: `object:${bucket}/${key}` })
+
 export const StorageObjectsHandlers = HttpApiBuilder.group(
   Api,
   "storageObjects",
@@ -77,7 +96,9 @@ export const StorageObjectsHandlers = HttpApiBuilder.group(
           token: query.continuation_token
         }),
       remove: ({ params, payload, query }) =>
-        Effect.flatMap(keyOf(payload?.key, query.key), (key) => Effect.as(store.remove(params.bucket, key), success)),
+        Effect.flatMap(keyOf(payload?.key, query.key), (key) =>
+          Effect.andThen(changing(params.bucket, key), Effect.as(store.remove(params.bucket, key), success))
+        ),
       presignUpload: ({ params, payload: { contentType, expiresIn = defaultExpiresIn, key, size } }) =>
         Effect.map(storage.presignUpload(params.bucket, key, contentType, expiresIn, size), (made) => ({
           ...presigned(made),
@@ -86,15 +107,20 @@ export const StorageObjectsHandlers = HttpApiBuilder.group(
       presignDownload: ({ params, payload: { expiresIn = defaultExpiresIn, key } }) =>
         Effect.map(storage.presignDownload(params.bucket, key, expiresIn), presigned),
       uploadText: ({ params, payload: { content, contentType, key } }) =>
-        storage.uploadText(params.bucket, key, content, contentType),
-      bulkDelete: ({ params, payload }) => storage.deleteObjects(params.bucket, payload.keys),
+        Effect.andThen(changing(params.bucket, key), storage.uploadText(params.bucket, key, content, contentType)),
+      bulkDelete: ({ params, payload }) =>
+        Effect.tap(storage.deleteObjects(params.bucket, payload.keys), ({ deleted }) =>
+          describeChange({ subject: `object:${params.bucket}/`, after: { deleted } })
+        ),
       metadata: ({ params, query }) =>
         Effect.map(store.record(params.bucket, query.key), (record) =>
           HttpServerResponse.empty({ status: 200, headers: headersOf(record) })
         ),
-      setMetadata: ({ params, payload }) => storage.changeMetadata(params.bucket, payload),
+      setMetadata: ({ params, payload }) =>
+        Effect.andThen(changing(params.bucket, payload.key), storage.changeMetadata(params.bucket, payload)),
       tags: ({ params, query: { key } }) => Effect.map(store.tags(params.bucket, key), (tags) => ({ key, tags })),
-      setTags: ({ params, payload: { key, tags } }) => Effect.as(store.setTags(params.bucket, key, tags), { key, tags })
+      setTags: ({ params, payload: { key, tags } }) =>
+        Effect.andThen(changing(params.bucket, key), Effect.as(store.setTags(params.bucket, key, tags), { key, tags }))
     })
   })
 )
@@ -119,14 +145,17 @@ export const StorageUploadsHandlers = HttpApiBuilder.group(
       parts: ({ params: { bucket }, query: { key, uploadId } }) =>
         Effect.map(store.parts({ bucket, key, uploadId }, maxParts), (parts) => ({ bucket, key, uploadId, parts })),
       complete: ({ params: { bucket }, payload: { key, parts, uploadId } }) =>
-        Effect.map(store.completeUpload({ bucket, key, uploadId }, parts), ({ etag }) => ({
-          bucket,
-          key,
-          etag,
-          location: store.locationOf(bucket, key)
-        })),
+        Effect.map(
+          Effect.andThen(changing(bucket, key), store.completeUpload({ bucket, key, uploadId }, parts)),
+          ({ etag }) => ({
+            bucket,
+            key,
+            etag,
+            location: store.locationOf(bucket, key)
+          })
+        ),
       abort: ({ params: { bucket }, payload: { key, uploadId } }) =>
-        Effect.as(store.abortUpload({ bucket, key, uploadId }), success)
+        Effect.andThen(changing(bucket, key), Effect.as(store.abortUpload({ bucket, key, uploadId }), success))
     })
   })
 )

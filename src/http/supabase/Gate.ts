@@ -94,10 +94,9 @@ export class SupabaseGate extends Context.Service<
         address: string,
         quota: Quota
       ): Effect.Effect<Caller, ClientError> => {
-        const refused = key && limits.take(key, quota)
-        if (refused !== undefined) return Effect.fail(refused)
         const client = `${key?.id ?? type} ${address}`
-        return Effect.succeed({ keyType: type, actor: { role: type, claims: "", sub: "", client }, supabase: true })
+        const caller: Caller = { keyType: type, actor: { role: type, claims: "", sub: "", client }, supabase: true }
+        return key === undefined ? Effect.succeed(caller) : Effect.mapEager(limits.take(key, quota), () => caller)
       }
 
       const userOf = ({ claims, sub }: JwtClaims, client: string): Caller => ({

@@ -11,6 +11,7 @@ import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { receive } from "../../services/realtime/Inbound.ts"
 import { Channels } from "../../services/realtime/channels/Channels.ts"
 import { type Authorized } from "../../services/realtime/channels/Connection.ts"
+import { CurrentMeters } from "../../services/metrics/Meters.ts"
 import { Realtime } from "../../services/realtime/Realtime.ts"
 import { remember } from "../access/Admitted.ts"
 import { noGate } from "../access/Caller.ts"
@@ -55,6 +56,7 @@ export const ChannelSocket = HttpRouter.use(
     const gate = yield* SupabaseGate
     const { revoked } = yield* RealtimeGate
     const keys = yield* Keys
+    const sent = (yield* CurrentMeters).counter("svc_realtime_messages_total", {})
     const settings = yield* IdentitySettings
 
     const connect = Effect.gen(function* () {
@@ -101,7 +103,10 @@ export const ChannelSocket = HttpRouter.use(
         version: vsn === "2.0.0" ? 2 : 1,
         key,
         authorize,
-        send: (frame) => void Effect.runSyncExit(write(frame))
+        send: (frame) => {
+          sent()
+          Effect.runSyncExit(write(frame))
+        }
       })
       const serve = Effect.flatMap(pull, (frames) => Effect.forEach(frames, connection.receive, { discard: true }))
       yield* Effect.raceAllFirst([

@@ -4,6 +4,7 @@ import { chmod, chown, rename, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { firstKeysLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { hashOf, type KeyType, makeRawKey, prefixOf } from "../../domain/access/ApiKey.ts"
+import { byService, insertAudit } from "../../services/audit/Change.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { attempt } from "../process/StartError.ts"
@@ -24,7 +25,12 @@ export const layerFirstKeys = Layer.effectDiscard(
         const make = (type: KeyType) => {
           const raw = makeRawKey(type)
           const row = { key_type: type, key_prefix: prefixOf(raw), key_hash: hashOf(raw), label: "first start" }
-          return Effect.as(sql`insert into svc.api_keys ${sql.insert(row)}`, raw)
+          return Effect.gen(function* () {
+            const [made] = yield* sql<{ readonly id: number }>`insert into svc.api_keys ${sql.insert(row)} returning id`
+            const after = { key_type: type, label: row.label, rate_limit: null, revoked: false }
+            yield* insertAudit(sql, { ...byService("first start", "key.create"), subject: `key:${made?.id}`, after })
+            return raw
+          })
         }
         const keys = { service_role: yield* make("service_role"), anon: yield* make("anon") }
         return { ...keys, file: yield* stored(keys) }

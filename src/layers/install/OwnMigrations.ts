@@ -18,6 +18,8 @@ import { accounts } from "./migrations/0017_accounts.ts"
 import { oauth2 } from "./migrations/0018_oauth2.ts"
 import { identityLinks } from "./migrations/0019_identity_links.ts"
 import { identityEvents } from "./migrations/0020_identity_events.ts"
+import { audit } from "./migrations/0022_audit.ts"
+import { rateCalls } from "./migrations/0028_rate_calls.ts"
 
 /**
  * The service's own tables, in schema `svc`. Numbers only grow. The SQL of a released migration must never change,
@@ -43,5 +45,7 @@ export const migrations = {
   "0017_accounts": accounts,
   "0018_oauth2": oauth2,
   "0019_identity_links": identityLinks,
-  "0020_identity_events": identityEvents
+  "0020_identity_events": identityEvents,
+  "0022_audit": audit,
+  "0028_rate_calls": rateCalls
 }

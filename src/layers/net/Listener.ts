@@ -9,6 +9,7 @@ import { isTimeout, noExpectation, noTunnel, refuse, refuseInvalid } from "./Ref
 import { listenError } from "./Server.ts"
 import { MergedRequest } from "./MergedRequest.ts"
 import { withRequestsInOrder } from "./Pipelining.ts"
+import { withShortTurns } from "./ShortTurns.ts"
 import { UnreadResponses } from "./Unread.ts"
 import { webSocketOptions } from "./WebSockets.ts"
 import { sharesPort, workerNumber } from "../workers/Settings.ts"
@@ -79,5 +80,5 @@ const makeServer = ({ begun, delay }: Shutdown["Service"], unread: UnreadRespons
     delay === 0
   )
   unread.watch(server)
-  return withRequestsInOrder(server)
+  return withRequestsInOrder(withShortTurns(server))
 }

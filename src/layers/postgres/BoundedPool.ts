@@ -2,6 +2,7 @@ import { Effect, Exit } from "effect"
 import { type Unavailable } from "../../domain/errors.ts"
 import { FairQueue, Shares } from "../../domain/FairQueue.ts"
 import { poolExhausted } from "./Errors.ts"
+import { type PoolUse } from "../../domain/metrics/Pools.ts"
 
 export interface BoundedPoolOptions<C, E> {
   readonly size: number
@@ -56,13 +57,18 @@ export class BoundedPool<C, E> {
       if (this.paused || !this.mayTake(client)) return this.queued(client)
       const connection = this.idle.pop()
       if (connection !== undefined) {
-        this.use(client, connection)
+        this.begin(client, connection)
         return Effect.succeed(connection)
       }
       if (this.open >= this.options.size || this.closed) return this.queued(client)
       this.takeSlot(client)
       return this.opened(client)
     })
+
+  get use(): PoolUse {
+    const { idle, open, waiters } = this
+    return { open, busy: open - idle.length, waiting: waiters.size, limit: this.options.size }
+  }
 
   /** Returns a connection, which passes to the next waiter. */
   readonly give = (connection: C): void => {
@@ -131,7 +137,7 @@ export class BoundedPool<C, E> {
 
   private readonly mayTake = (client: string) => client === "" || this.shares.of(client) < this.share
 
-  private use(client: string, connection: C) {
+  private begin(client: string, connection: C) {
     this.shares.add(client, 1)
     this.clients.set(connection, client)
   }
@@ -176,7 +182,7 @@ export class BoundedPool<C, E> {
       if (waiter === undefined) return
       const connection = this.idle.pop()
       if (connection === undefined) this.takeSlot(waiter.client)
-      else this.use(waiter.client, connection)
+      else this.begin(waiter.client, connection)
       waiter.resume(connection)
     }
   }

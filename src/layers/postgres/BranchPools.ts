@@ -1,14 +1,17 @@
 import { Effect, FiberSet, RcMap } from "effect"
 import { type Unavailable } from "../../domain/errors.ts"
 import { watchChannel } from "../../services/NotifiedCache.ts"
+import { type Meters } from "../../services/metrics/Meters.ts"
 import { type BranchPlace, type Database, type Db } from "../../services/ports/Db.ts"
 import { ConnectionBudget } from "./ConnectionBudget.ts"
 import { makeListener } from "./Listener.ts"
 import { type Login } from "./Login.ts"
+import { samplesOfPool } from "../../domain/metrics/Pools.ts"
 import { makeRowPath, type RowPathOptions } from "./rows/RowPath.ts"
 import { makeSqlSessions } from "./sql/Sessions.ts"
 
 interface BranchPoolsOptions extends Pick<RowPathOptions, "maxPublicAnswer" | "memory"> {
+  readonly meters: Meters
   /** Connections of each kind in one branch. */
   readonly poolSize: number
   /** Connections to all branches together. */
@@ -57,6 +60,10 @@ export const makeBranchPools = Effect.fnUntraced(function* (
     })
     yield* Effect.addFinalizer(() => rows.close)
     const session = yield* makeSqlSessions(login(place.keysLogin), { role: place.role, poolSize, sqlTimeout, budget })
+    yield* answers.meters.sample(() => [
+      ...rows.samples("branch"),
+      ...samplesOfPool("branch", "service_role", "sql", session.use())
+    ])
     // A branch of which only the listener is left makes room for others.
     const listening = budget.share(() => {
       const unused = rows.isUnused() && session.isUnused()

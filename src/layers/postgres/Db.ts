@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { duration, integer, text } from "../../domain/Settings.ts"
 import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
+import { CurrentMeters } from "../../services/metrics/Meters.ts"
 import { type Database, Db } from "../../services/ports/Db.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 import { supabaseEnabled } from "../../services/supabase/Settings.ts"
@@ -10,6 +11,7 @@ import { makeBranchPools } from "./BranchPools.ts"
 import { type Login, ownSearchPath } from "./Login.ts"
 import { MainSessions } from "./MainSessions.ts"
 import { makeOwnTables } from "./OwnTablesClient.ts"
+import { samplesOfPool } from "../../domain/metrics/Pools.ts"
 import { PostgresAddress } from "./Address.ts"
 import { makeRowPath } from "./rows/RowPath.ts"
 import { makeStandbys } from "./standbys/Settings.ts"
@@ -53,12 +55,13 @@ export class DbSettings extends Context.Service<
 export const layerOwnTables = Layer.effectContext(
   Effect.gen(function* () {
     const sessions = yield* MainSessions
-    const { client, pausable } = yield* makeOwnTables(yield* PostgresAddress, {
+    const { client, pausable, use } = yield* makeOwnTables(yield* PostgresAddress, {
       applicationName: "svc",
       maxConnections: 8,
       startupParameters: { search_path: ownSearchPath, timezone: "UTC", statement_timeout: "30000" }
     })
     yield* sessions.add(pausable)
+    yield* (yield* CurrentMeters).sample(() => samplesOfPool("main", "service", "own_tables", use()))
     return Context.make(SqlClient.SqlClient, client)
   })
 ).pipe(Layer.provide(MainSessions.layer))
@@ -79,7 +82,7 @@ export const layerDb = Layer.effect(
       supabase,
       timeout
     } = yield* DbSettings
-    const answers = { maxPublicAnswer, memory: yield* AnswerBudget }
+    const answers = { maxPublicAnswer, memory: yield* AnswerBudget, meters: yield* CurrentMeters }
 
     const { authenticator, authenticatorPassword } = yield* Effect.mapError(
       install({ serviceRole, schemas, supabase }),
@@ -106,6 +109,10 @@ export const layerDb = Layer.effect(
     const sessions = yield* MainSessions
     yield* sessions.add(rows)
     yield* sessions.add(session)
+    yield* answers.meters.sample(() => [
+      ...rows.samples("main"),
+      ...samplesOfPool("main", "service_role", "sql", session.use())
+    ])
     const branches = yield* makeBranchPools(address, {
       poolSize: branchPoolSize,
       maxConnections: branchMaxConnections,

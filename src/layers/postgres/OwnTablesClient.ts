@@ -6,6 +6,7 @@ import { connect as connectSocket, type Socket } from "node:net"
 import { isOutage } from "../../services/OwnTables.ts"
 import { BoundedPool } from "./BoundedPool.ts"
 import { atPrimary, clientConfig, type Login, socketAddress } from "./Login.ts"
+import { type PoolUse } from "../../domain/metrics/Pools.ts"
 import { endIfUnanswered } from "./Unanswered.ts"
 import { type Pausable } from "./MainSessions.ts"
 
@@ -173,5 +174,7 @@ export const makeOwnTables = Effect.fnUntraced(function* (
     }),
     resume: Effect.asVoid(gate.open)
   }
-  return { client, pausable }
+  /** `open` of sql-pg's own pool; how many are busy is known here only. */
+  const use = (): PoolUse => ({ ...places.use, open: sockets.size })
+  return { client, pausable, use }
 })

@@ -1,7 +1,8 @@
 import { Effect, Layer, Logger, References } from "effect"
 import { FetchHttpClient, Headers, HttpClient, UrlParams } from "effect/http"
-import { OtlpExporter, OtlpLogger, OtlpSerialization, OtlpTracer } from "effect/observability"
+import { OtlpExporter, OtlpLogger, OtlpSerialization } from "effect/observability"
 import { oneOf, url } from "../../domain/Settings.ts"
+import { layerTracer, traceShare } from "./Tracer.ts"
 import { workerNumber } from "../workers/Settings.ts"
 
 const levels = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"] as const
@@ -59,14 +60,20 @@ const layerCollector = (endpoint: string) =>
 const layerTelemetry = Layer.unwrap(
   Effect.gen(function* () {
     const endpoint = yield* url("OTEL_EXPORTER_OTLP_ENDPOINT")
+    const protocol = yield* oneOf("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", ["http/json", "http/protobuf"])
+    const share = yield* traceShare
     if (endpoint === undefined) return Layer.empty
     const base = endpoint.href.replace(/\/+$/, "")
     const resource = { serviceName: "svc", ...worker }
     return Layer.mergeAll(
       OtlpLogger.layer({ url: `${base}/v1/logs`, resource }),
-      OtlpTracer.layer({ url: `${base}/v1/traces`, resource })
+      layerTracer(share, { url: `${base}/v1/traces`, resource })
     ).pipe(
-      Layer.provide([OtlpSerialization.layerJson, OtlpExporter.layerFlusher, layerCollector(endpoint.origin)]),
+      Layer.provide([
+        protocol === "http/json" ? OtlpSerialization.layerJson : OtlpSerialization.layerProtobuf,
+        OtlpExporter.layerFlusher,
+        layerCollector(endpoint.origin)
+      ]),
       Layer.merge(layerRedacted)
     )
   })

@@ -6,6 +6,7 @@ import { layerMainDatabase } from "./MainDatabase.ts"
 import { layerDb, layerOwnTables } from "../postgres/Db.ts"
 import { layerServerCheck } from "../postgres/ServerCheck.ts"
 import { startFailure } from "../process/StartError.ts"
+import { byService, insertAudit } from "../../services/audit/Change.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 
@@ -24,7 +25,13 @@ const makeKey = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const raw = makeRawKey(type)
   const row = { key_type: type, key_prefix: prefixOf(raw), key_hash: hashOf(raw), label }
-  yield* sql`insert into svc.api_keys ${sql.insert(row)}`
+  yield* sql.withTransaction(
+    Effect.gen(function* () {
+      const [made] = yield* sql<{ readonly id: number }>`insert into svc.api_keys ${sql.insert(row)} returning id`
+      const after = { key_type: type, label, rate_limit: null, revoked: false }
+      yield* insertAudit(sql, { ...byService("npm run key", "key.create"), subject: `key:${made?.id}`, after })
+    })
+  )
   yield* Console.log(raw)
 })
 

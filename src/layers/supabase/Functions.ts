@@ -11,6 +11,7 @@ import {
   FunctionServer,
   maxFunctionBody
 } from "../../services/ports/supabase/FunctionServer.ts"
+import { inCall } from "../../services/Tracing.ts"
 import { SupabaseSettings } from "../../services/supabase/Settings.ts"
 
 const unreachable = new BadGateway({
@@ -79,7 +80,7 @@ export const layerFunctionServer = Layer.effect(
     if (url === undefined) return FunctionServer.of({ call: () => Effect.fail(none) })
     const base = new URL(url)
 
-    const call = (given: FunctionCall) =>
+    const sent = (given: FunctionCall) =>
       Effect.flatMap(
         Effect.acquireRelease(
           Effect.sync(() => {
@@ -100,6 +101,12 @@ export const layerFunctionServer = Layer.effect(
               )
             )
           })
+      )
+    const call = (given: FunctionCall) =>
+      inCall(
+        { name: "function.call", kind: "client", attributes: { "http.request.method": given.method } },
+        (headers) => sent({ ...given, headers: { ...given.headers, ...headers } }),
+        ({ status }) => status
       )
     return FunctionServer.of({ call })
   })

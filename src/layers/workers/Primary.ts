@@ -25,6 +25,8 @@ export class Primary extends Context.Service<
     readonly logFiles: LogFiles
     /** Handles a message of a worker; false if it is of another kind. */
     readonly receive: (worker: Worker, message: FromWorker) => boolean
+    /** Whether some worker serves. */
+    readonly serves: () => boolean
     /** The worker's process has ended. */
     readonly remove: (worker: Worker, pid: number) => void
   }
@@ -45,6 +47,7 @@ export const layerPrimary = Layer.effectContext(
     const log = new CountLogFile(logFiles, process.pid, undefined, () => undefined)
     /** The workers that read the log, with the generation of the file that each uses. */
     const members = new Map<Worker, number>()
+    const serving = new Set<Worker>()
     const upkeep = () => {
       log.catchUp()
       const together = Array.from(members.values()).every((generation) => generation === log.generation)
@@ -97,11 +100,15 @@ export const layerPrimary = Layer.effectContext(
             send(worker, { svc: "acknowledged", id, answers: answers.flat() })
           )
         )
-      } else return false
+      } else {
+        if (message.svc === "ready") serving.add(worker)
+        return false
+      }
       return true
     }
     const remove = (worker: Worker, pid: number) => {
       members.delete(worker)
+      serving.delete(worker)
       log.append({ kind: "gone", of: pid })
       for (const id of Array.from(unacknowledged.keys())) handled(id, worker, [])
     }
@@ -110,6 +117,8 @@ export const layerPrimary = Layer.effectContext(
       ask: (topic, message) => askWorkers(topic, message),
       notify: (topic, message) => Effect.asVoid(askWorkers(topic, message))
     })
-    return Context.make(Primary, { logFiles, receive, remove }).pipe(Context.add(Peers, peers))
+    return Context.make(Primary, { logFiles, receive, serves: () => serving.size > 0, remove }).pipe(
+      Context.add(Peers, peers)
+    )
   })
 )

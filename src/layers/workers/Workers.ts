@@ -104,7 +104,9 @@ export const layerWorkers = Layer.effectDiscard(
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {
         stopping = true
-        return Effect.forEach(running.values(), stop, { concurrency: "unbounded", discard: true })
+        const stopped = Effect.forEach(running.values(), stop, { concurrency: "unbounded", discard: true })
+        // Each worker waits for the same delay. In this process it makes /readyz of the operations port answer 503.
+        return Effect.all([stopped, shutdown.begin], { concurrency: "unbounded", discard: true })
       })
     )
 

@@ -10,8 +10,10 @@ import {
   makeRawKey,
   prefixOf
 } from "../../domain/access/ApiKey.ts"
+import { shownKey } from "../../domain/audit/Shown.ts"
 import { NotFound, Unauthorized, type Unavailable } from "../../domain/errors.ts"
 import { duration } from "../../domain/Settings.ts"
+import { audited, recordChange } from "../audit/Change.ts"
 import { makeNotifiedCache } from "../NotifiedCache.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { Peers } from "../ports/Peers.ts"
@@ -108,10 +110,13 @@ export class Keys extends Context.Service<
 
       const create = Effect.fn("Keys.create")(function* (type: KeyType, label: string, rateLimit: number | null) {
         const secret = makeRawKey(type)
-        const key = yield* one(
+        const inserted = one(
           `insert into svc.api_keys (key_type, key_prefix, key_hash, label, rate_limit)
            values ($1, $2, $3, $4, $5::int4) returning ${columns}`,
           [type, prefixOf(secret), hashOf(secret), label, rateLimit]
+        )
+        const key = yield* onOwnTables(
+          audited(sql, inserted, (key) => key && { subject: `key:${key.id}`, after: shownKey(key) })
         )
         return { key: key as ApiKey, secret }
       })
@@ -160,8 +165,23 @@ export class Keys extends Context.Service<
       yield* peers.on("api-keys", () => forget)
       const invalidate = Effect.andThen(forget, peers.notify("api-keys", ""))
 
+      /** Changes a key in one transaction with its entry in the audit. */
+      const changed = (id: KeyId, text: string, params: ReadonlyArray<unknown>) =>
+        sql
+          .withTransaction(
+            Effect.gen(function* () {
+              const before = yield* one(`select ${columns} from svc.api_keys where id = $1 for update`, [id])
+              const key = yield* one(text, params)
+              if (before === undefined || key === undefined) return undefined
+              yield* recordChange(sql, { subject: `key:${id}`, before: shownKey(before), after: shownKey(key) })
+              return key
+            })
+          )
+          .pipe(onOwnTables)
+
       const update = Effect.fn("Keys.update")(function* (id: KeyId, change: KeyChange) {
-        const key = yield* one(
+        const key = yield* changed(
+          id,
           `update svc.api_keys set label = coalesce($2, label),
              rate_limit = case when $3::bool then $4::int4 else rate_limit end
            where id = $1 returning ${columns}`,
@@ -172,7 +192,8 @@ export class Keys extends Context.Service<
       })
 
       const revoke = Effect.fn("Keys.revoke")(function* (id: KeyId) {
-        const key = yield* one(
+        const key = yield* changed(
+          id,
           `update svc.api_keys set revoked_at = coalesce(revoked_at, now()) where id = $1 returning ${columns}`,
           [id]
         )

@@ -1,31 +1,41 @@
-import { Clock, Context, Effect, Layer } from "effect"
+import { type Clock, Context, Effect, Layer } from "effect"
 import { type WindowResult } from "../../domain/access/SlidingWindow.ts"
+import { oneOf } from "../../domain/Settings.ts"
 import { Counts } from "../ports/Counts.ts"
+import { makeReplicaLimits } from "./ReplicaLimits.ts"
 
 /**
- * Limits the calls per API key in any 60 seconds. Counted in memory, over all workers: a restart resets the counts, and
- * each replica counts separately.
+ * Limits the calls per API key in any 60 seconds. SVC_RATE_LIMITS: `process` counts in memory, over all workers (a restart
+ * resets the counts); `database` over all replicas, with an error that ReplicaLimits.ts states.
  */
 export class RateLimits extends Context.Service<
   RateLimits,
   {
-    /** Counts or refuses one call. A changed limit applies from the next call, to the calls already counted. */
-    readonly take: (keyId: number, limit: number) => Effect.Effect<WindowResult>
-    /** The same without a fiber, for the hot path. `now` is `monotonicMillis`. */
-    readonly takeAt: (keyId: number, limit: number, now: number) => WindowResult
+    /**
+     * Counts or refuses one call. A changed limit applies from the next call, to the calls already counted. `now` is
+     * `monotonicMillis`. Evaluated without a fiber unless the database must be asked.
+     */
+    readonly take: (keyId: number, limit: number, now: number) => Effect.Effect<WindowResult>
   }
 >()("svc/services/RateLimits") {
-  static readonly layer = Layer.effect(
+  /** Counted in memory. */
+  static readonly layerProcess = Layer.effect(
     RateLimits,
     Effect.map(Counts, (counts) => {
       const windows = counts.windows("api-keys")
-      const takeAt = (keyId: number, limit: number, now: number) => windows.take(keyId, limit, now)
-      return RateLimits.of({
-        take: (keyId, limit) =>
-          Clock.clockWith((clock) => Effect.sync(() => takeAt(keyId, limit, monotonicMillis(clock)))),
-        takeAt
-      })
+      return RateLimits.of({ take: (keyId, limit, now) => Effect.succeed(windows.take(keyId, limit, now)) })
     })
+  )
+
+  static readonly layer = Layer.unwrap(
+    Effect.map(oneOf("SVC_RATE_LIMITS", "process", ["process", "database"]), (scope) =>
+      scope === "process"
+        ? RateLimits.layerProcess
+        : Layer.effect(
+            RateLimits,
+            Effect.map(makeReplicaLimits, (take) => RateLimits.of({ take }))
+          )
+    )
   )
 }
 

@@ -9,9 +9,11 @@ import {
   connectionString,
   type NewBranch
 } from "../../domain/branches/Branch.ts"
+import { shownBranch } from "../../domain/audit/Shown.ts"
 import { NotFound } from "../../domain/errors.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { BranchDatabases } from "../ports/BranchDatabases.ts"
+import { recordChange } from "../audit/Change.ts"
 import { onOwnTables, queryRows } from "../OwnTables.ts"
 
 const columns = `id, label, database_name, size_bytes::float8 as size_bytes, ${isoSql("created_at")} as created_at,
@@ -115,21 +117,25 @@ export const makeBranchRecords = Effect.gen(function* () {
         ),
         ([row]) => (row === undefined ? undefined : shown(row, password))
       ),
-    change: (id: BranchId, { access, label, ttlHours }: BranchChanges) =>
-      Effect.map(
-        one(
-          id,
-          branches(
-            `update svc.branches set access = coalesce($2, access), label = coalesce($3, label),
+    change: (id: BranchId, { access, label, ttlHours }: BranchChanges) => {
+      const before = branches(`select ${columns} from svc.branches where id = $1 and ${visible} for update`, [id])
+      const changed = branches(
+        `update svc.branches set access = coalesce($2, access), label = coalesce($3, label),
                ttl_hours = coalesce($4, ttl_hours),
                expires_at = case when $4::int is null or status <> 'active' then expires_at
                  when $4 > 0 then now() + make_interval(hours => $4) end
              where id = $1 and ${visible} returning ${columns}`,
-            [id, access ?? null, label ?? null, ttlHours ?? null]
-          )
-        ),
-        (row) => shown(row)
-      ),
+        [id, access ?? null, label ?? null, ttlHours ?? null]
+      )
+      const recorded = Effect.gen(function* () {
+        const [was] = yield* before
+        const [row] = yield* changed
+        if (was === undefined || row === undefined) return []
+        yield* recordChange(sql, { subject: `branch:${id}`, before: shownBranch(was), after: shownBranch(row) })
+        return [row]
+      })
+      return Effect.map(one(id, sql.withTransaction(recorded)), (row) => shown(row))
+    },
     /** Marks a branch for deletion; returns the name of its database. */
     remove: (id: BranchId) =>
       Effect.map(

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Result, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
+import { shownReplaced } from "../../domain/audit/Shown.ts"
 import {
   type Connection,
   type ConnectionChange,
@@ -13,6 +14,7 @@ import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { seal, unseal } from "../../domain/connections/SealedText.ts"
 import { ConnectionProbe } from "../ports/ConnectionProbe.ts"
 import { EncryptionKeys } from "../ports/EncryptionKeys.ts"
+import { audited, recordChange } from "../audit/Change.ts"
 import { onOwnTables } from "../OwnTables.ts"
 
 const Row = Schema.Struct({
@@ -131,7 +133,8 @@ export class Connections extends Context.Service<
           `insert into svc.connections (id, name, sealed_url) values ($1::int8, $2, $3) returning ${columns}`,
           [String(id), given.name, seal(sealing, given.connection_url, placeOf(id))]
         )
-        const [row] = yield* onOwnTables(inserted, refusals)
+        const recorded = audited(sql, inserted, () => ({ subject: `connection:${id}`, after: { name: given.name } }))
+        const [row] = yield* onOwnTables(recorded, refusals)
         return shown(row as Row)
       })
 
@@ -149,6 +152,8 @@ export class Connections extends Context.Service<
            where id = $1::int8 returning ${columns}`,
           [String(id), change.name ?? before.name, sealed, Object.keys(change).length > 0]
         )
+        const after = { name: row?.name ?? "", ...shownReplaced(change, ["connection_url"]) }
+        yield* recordChange(sql, { subject: `connection:${id}`, before: { name: before.name }, after })
         return shown(row as Row)
       })
 
@@ -159,7 +164,13 @@ export class Connections extends Context.Service<
       const remove = Effect.fn("Connections.remove")(function* (id: ConnectionId) {
         yield* key
         const deleted = yield* onOwnTables(
-          sql.unsafe("delete from svc.connections where id = $1::int8 returning id", [String(id)])
+          audited(
+            sql,
+            sql.unsafe<{ readonly name: string }>("delete from svc.connections where id = $1::int8 returning name", [
+              String(id)
+            ]),
+            ([gone]) => gone && { subject: `connection:${id}`, before: { name: gone.name } }
+          )
         )
         if (deleted.length === 0) return yield* notFound(id)
         return undefined

@@ -4,6 +4,7 @@ import { KeyId } from "../../domain/access/ApiKey.ts"
 import { idleSql, lifetimeSql, linkSql, looksLikeToken, makeToken, tokenHash } from "../../domain/dashboard/Session.ts"
 import { Forbidden, Gone, NotFound, type TooManyRequests, Unauthorized, type Unavailable } from "../../domain/errors.ts"
 import { Keys, type LiveKey } from "../access/Keys.ts"
+import { audited, CurrentChange } from "../audit/Change.ts"
 import { makeFailureLimit } from "../identity/AttemptLimits.ts"
 import { logFailure, onOwnTables, queryRows } from "../OwnTables.ts"
 import { Counts } from "../ports/Counts.ts"
@@ -84,11 +85,24 @@ export class DashboardSessions extends Context.Service<
         expiresAt: expires_at
       })
 
+      type Rows = ReturnType<typeof begun>
+      /** Records who has signed in, or out, in the same transaction. */
+      const recorded = Effect.fnUntraced(function* (rows: Rows, after: { readonly by: string } | null) {
+        const change = yield* CurrentChange
+        return yield* audited(sql, rows, ([row]) => {
+          if (row === undefined) return undefined
+          if (change !== undefined) change.actor = { type: "key", id: String(row.id), label: row.label }
+          return { subject: `key:${row.id}`, after }
+        })
+      })
+      const start = (by: "key" | "link", rows: Rows) => onOwnTables(recorded(rows, { by }))
+
       /** One session of a live service_role key, whose id is the second parameter. */
       const byKey = Effect.fnUntraced(function* (token: string, rawKey: string) {
         const key = yield* keys.verify(rawKey)
         if (key.type !== "service_role") return yield* needsServiceRole
-        const rows = yield* onOwnTables(
+        const rows = yield* start(
+          "key",
           begun(
             `with s as (
                insert into svc.dashboard_sessions (token_hash, key_id, expires_at)
@@ -104,7 +118,8 @@ export class DashboardSessions extends Context.Service<
       const byLink = Effect.fnUntraced(function* (token: string, link: string) {
         if (!looksLikeToken(link)) return yield* usedLink
         // One statement, so that of two browsers with the same link only one can sign in.
-        const rows = yield* onOwnTables(
+        const rows = yield* start(
+          "link",
           begun(
             `with link as (delete from svc.dashboard_links where token_hash = $2 returning *),
              s as (
@@ -123,6 +138,16 @@ export class DashboardSessions extends Context.Service<
         looksLikeToken(token)
           ? onOwnTables(sql`delete from svc.dashboard_sessions where token_hash = ${tokenHash(token)}`)
           : Effect.void
+
+      const close = Effect.fn("DashboardSessions.close")(function* (token: string) {
+        if (!looksLikeToken(token)) return
+        const deleted = begun(
+          `with s as (delete from svc.dashboard_sessions where token_hash = $1 returning *)
+           select ${keyColumns}, s.expires_at from s join svc.api_keys k on k.id = s.key_id`,
+          [tokenHash(token)]
+        )
+        yield* onOwnTables(recorded(deleted, null))
+      })
 
       const removeEnded = sql
         .unsafe(
@@ -193,7 +218,7 @@ export class DashboardSessions extends Context.Service<
         return issued.length === 0 ? undefined : token
       })
 
-      return DashboardSessions.of({ open, verify, close: (token) => Effect.asVoid(remove(token)), issueLink })
+      return DashboardSessions.of({ open, verify, close, issueLink })
     })
   )
 }

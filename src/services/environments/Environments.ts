@@ -9,6 +9,7 @@ import {
   schemaNameOf,
   slugFault
 } from "../../domain/environments/Environment.ts"
+import { shownEnvironment, shownReplaced } from "../../domain/audit/Shown.ts"
 import { Conflict, Forbidden, type InvalidRequest, NotFound, type Unavailable } from "../../domain/errors.ts"
 import { environmentsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
@@ -19,6 +20,7 @@ import { makeEnvironmentBuckets } from "./Buckets.ts"
 import { busy, invalid, notFound, refusals, schemaExists } from "./Failures.ts"
 import { EnvironmentSettings } from "./Settings.ts"
 import { type StoreError } from "../ports/ObjectStore.ts"
+import { audited, recordChange } from "../audit/Change.ts"
 import { onOwnTables, queryRows, logFailure } from "../OwnTables.ts"
 
 const time = (column: string) => `${isoSql(column)} as ${column}`
@@ -129,6 +131,8 @@ export class Environments extends Context.Service<
                        $4, $5, $6::text::jsonb - $7::text[]) returning ${columns}`,
               [project.id, name, slug, schema, bucket, JSON.stringify(config), nullsOf(config)]
             )
+            const { id } = made as Environment
+            yield* recordChange(sql, { subject: subjectOf(id), after: shownEnvironment(made as Environment) })
             return made as Environment
           })
         )
@@ -167,7 +171,10 @@ export class Environments extends Context.Service<
            where id = $1::int8 and deleted_at is null returning ${columns}`,
           [id, name, is_default === true, JSON.stringify(config), nullsOf(config)]
         )
-        return changed ?? (yield* notFound(id))
+        if (changed === undefined) return yield* notFound(id)
+        const after = { ...shownEnvironment(changed), ...shownReplaced(change, ["config"]) }
+        yield* recordChange(sql, { subject: subjectOf(id), before: shownEnvironment(now), after })
+        return changed
       })
 
       const update = Effect.fn("Environments.update")((id: EnvironmentId, change: EnvironmentChange) => {
@@ -179,10 +186,14 @@ export class Environments extends Context.Service<
 
       const remove = Effect.fn("Environments.remove")(function* (id: EnvironmentId) {
         const gone = yield* onOwnTables(
-          sql.unsafe(
-            `update svc.environments set deleted_at = now(), updated_at = now()
-             where id = $1::int8 and project_id = $2 and deleted_at is null and not is_default returning id`,
-            [id, project.id]
+          audited(
+            sql,
+            environments(
+              `update svc.environments set deleted_at = now(), updated_at = now()
+               where id = $1::int8 and project_id = $2 and deleted_at is null and not is_default returning ${columns}`,
+              [id, project.id]
+            ),
+            ([before]) => before && { subject: subjectOf(id), before: shownEnvironment(before) }
           )
         )
         if (gone.length > 0) return
@@ -206,6 +217,8 @@ export class Environments extends Context.Service<
     })
   )
 }
+
+const subjectOf = (id: EnvironmentId) => `environment:${id}`
 
 /** What may prevent a new environment. */
 const State = Schema.Struct({

@@ -1,10 +1,12 @@
 import { Context, Deferred, Effect, Layer, PubSub, Queue, Schedule, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
+import { type FlagEnvironment, flagEnvironments } from "../../domain/flags/Environment.ts"
 import { type FlagSetChange, FlagSnapshot, type FlagRows } from "../../domain/flags/sets/Snapshot.ts"
 import { type FlagSet } from "../../domain/flags/sets/Set.ts"
+import { sampleOf } from "../../domain/metrics/Sample.ts"
 import { Unavailable } from "../../domain/errors.ts"
 import { yieldEvery } from "../YieldEvery.ts"
+import { CurrentMeters } from "../metrics/Meters.ts"
 import { FlagSettings } from "./Settings.ts"
 import { Peers } from "../ports/Peers.ts"
 import { Listener } from "../ports/Listener.ts"
@@ -98,6 +100,18 @@ export class FlagSets extends Context.Service<
       const hub = yield* Effect.acquireRelease(PubSub.unbounded<FlagSetChange>(), PubSub.shutdown)
       const waiters = new Set<{ readonly revision: number; readonly done: Deferred.Deferred<void> }>()
       let snapshot = FlagSnapshot.empty
+      /** Evaluations by the sets that have been replaced. */
+      const before = { dev: 0, staging: 0, production: 0 }
+      const meters = yield* CurrentMeters
+      yield* meters.sample(() =>
+        flagEnvironments.map((environment) =>
+          sampleOf(
+            "svc_flag_evaluations_total",
+            { environment },
+            before[environment] + snapshot.sets[environment].evaluations
+          )
+        )
+      )
 
       const readSince = (known: number, keys: boolean) =>
         Effect.map(onOwnTables(sql.unsafe<UnionRow>(flagRowsSql(keys), [known])), flagRowsOf)
@@ -120,6 +134,10 @@ export class FlagSets extends Context.Service<
           step = steps.next()
         }
         const { changes, next } = step.value
+        for (const environment of flagEnvironments) {
+          const set = snapshot.sets[environment]
+          if (set !== next.sets[environment]) before[environment] += set.evaluations
+        }
         snapshot = next
         for (const change of changes) PubSub.publishUnsafe(hub, change)
         for (const { done, revision } of waiters) if (revision <= next.revision) Deferred.doneUnsafe(done, Effect.void)

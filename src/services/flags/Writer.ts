@@ -5,6 +5,7 @@ import { type Author } from "../../domain/Author.ts"
 import { type FlagHistoryEntry } from "../../domain/flags/Flag.ts"
 import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
 import { Unavailable } from "../../domain/errors.ts"
+import { recordChange } from "../audit/Change.ts"
 import { FlagEngine } from "../ports/FlagEngine.ts"
 import { FlagSets } from "./Sets.ts"
 import { onOwnTables, type OwnTablesFailure } from "../OwnTables.ts"
@@ -99,6 +100,9 @@ export class FlagWriter extends Context.Service<
           const revision = Number(row?.revision)
           yield* write.store(revision)
           yield* record(author, write, revision)
+          // The documents are in the history of the flag or segment.
+          const after = { revision, ...(write.environment === null ? {} : { environment: write.environment }) }
+          yield* recordChange(sql, { subject: `${write.kind}:${write.key}`, after })
           return { revision, touched: write.touched }
         })
 

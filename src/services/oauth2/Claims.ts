@@ -8,6 +8,7 @@ import {
   grantedClaims,
   type ResolvedClaims
 } from "../../domain/oauth2/ClaimsConfig.ts"
+import { audited } from "../audit/Change.ts"
 import { onOwnTables } from "../OwnTables.ts"
 import { IdP, type IdPError } from "../ports/IdP.ts"
 
@@ -58,10 +59,14 @@ export class OAuth2Claims extends Context.Service<
 
       const setConfig = Effect.fn("OAuth2Claims.setConfig")(function* (given: GivenClaims) {
         yield* check(given)
-        yield* onOwnTables(sql`
+        const before = yield* config
+        const update = sql`
           update svc.oauth2_claims set id_token_claims = ${JSON.stringify(given.id_token_claims)}::json,
             access_token_claims = ${JSON.stringify(given.access_token_claims)}::json,
-            claim_scopes = ${JSON.stringify(given.claim_scopes ?? {})}::json`)
+            claim_scopes = ${JSON.stringify(given.claim_scopes ?? {})}::json`
+        yield* onOwnTables(
+          audited(sql, update, () => ({ subject: "oauth2:claims", before: { ...before }, after: { ...given } }))
+        )
         return yield* config
       })
 

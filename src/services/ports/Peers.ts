@@ -1,10 +1,10 @@
 import { Context, Effect, type Scope } from "effect"
 
 /**
- * What a message is about: something that has changed, and of which other processes may have an older copy; `requests`: what
- * each process knows of its own.
+ * What a message is about: something that has changed, and of which other processes may have an older copy; `requests` and `metrics`:
+ * what each process knows of its own.
  */
-export type PeerTopic = "api-keys" | "flags" | "realtime-channels" | "requests" | "sessions"
+export type PeerTopic = "api-keys" | "flags" | "metrics" | "realtime-channels" | "requests" | "sessions"
 
 /**
  * Port: the other processes of this service, if it has several workers. Replicas elsewhere are notified of changes by

@@ -23,6 +23,8 @@ export class RealtimeClients {
   /** Clients from whom events were withheld that they may not have received, if another replica counted otherwise. */
   private readonly doubtful = new Set<RealtimeClient>()
   private limitedCount = 0
+  /** Messages that were sent. */
+  sent = 0
   private readonly open: boolean
 
   /** `open`: no client is limited. */
@@ -63,12 +65,18 @@ export class RealtimeClients {
       if (since !== undefined && this.doubtful.size > 0 && this.doubtful.delete(client)) {
         // The last event that it received never came, so the replicas' ids differ.
         client.send(gapText(since, since))
+        this.sent++
       }
       client.send(text)
+      this.sent++
     }
   }
 
   sendGap(text: string) {
-    for (const client of this.all) if (client.since !== undefined) client.send(text)
+    for (const client of this.all) {
+      if (client.since === undefined) continue
+      client.send(text)
+      this.sent++
+    }
   }
 }

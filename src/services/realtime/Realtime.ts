@@ -7,6 +7,8 @@ import { type RealtimeStatus } from "../../domain/realtime/Subscription.ts"
 import { channelOf } from "../../domain/realtime/Trigger.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { Listener, type ListenerMessage } from "../ports/Listener.ts"
+import { sampleOf } from "../../domain/metrics/Sample.ts"
+import { CurrentMeters } from "../metrics/Meters.ts"
 import { Counts } from "../ports/Counts.ts"
 import { Peers } from "../ports/Peers.ts"
 import { makeRealtimeAccess } from "./Access.ts"
@@ -143,14 +145,27 @@ export class Realtime extends Context.Service<
               (readers) => client.role !== "service_role" && readers[client.role]
             )
 
+      /** Places that were taken in this process. */
+      let taken = 0
+      const meters = yield* CurrentMeters
+      yield* meters.sample(() => [
+        sampleOf("svc_realtime_clients", {}, taken),
+        sampleOf("svc_realtime_messages_total", {}, clients.sent)
+      ])
       const takePlace = (client: string) =>
         Effect.acquireRelease(
           Effect.suspend((): Effect.Effect<void, TooManyRequests | Unavailable> => {
             const place = places.enter(client, { all: maxClients, client: maxPerClient })
             if (place === "full") return Effect.fail(tooMany(maxClients))
-            return place === "client" ? Effect.fail(tooManyOfOne(maxPerClient)) : Effect.void
+            if (place === "client") return Effect.fail(tooManyOfOne(maxPerClient))
+            taken++
+            return Effect.void
           }),
-          () => Effect.sync(() => places.leave(client))
+          () =>
+            Effect.sync(() => {
+              taken--
+              places.leave(client)
+            })
         )
 
       const watch = (event: (event: EventText) => void, missed: () => void) => {

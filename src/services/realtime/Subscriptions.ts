@@ -4,6 +4,7 @@ import { type Forbidden, type InvalidRequest, NotFound, type Unavailable } from 
 import { RealtimeSubscription, type RealtimeTable, rowSecurityWarning } from "../../domain/realtime/Subscription.ts"
 import { channelOf, createTriggerSql, dropTriggerSql } from "../../domain/realtime/Trigger.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
+import { audited, recordChange } from "../audit/Change.ts"
 import { type WatchedTable, WatchedTables } from "../catalogue/WatchedTables.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { Listener } from "../ports/Listener.ts"
@@ -126,7 +127,11 @@ export class RealtimeSubscriptions extends Context.Service<
         const created =
           before?.status === "active"
             ? false
-            : yield* watched.change(Effect.andThen(lock(String(table.oid)), put(table)))
+            : yield* watched.change(
+                Effect.andThen(lock(String(table.oid)), put(table)).pipe(
+                  Effect.tap(() => recordChange(sql, { subject: `table:${schema}.${name}` }))
+                )
+              )
         yield* realtime.follow
         const [subscription] = yield* select(listSql("s.table_schema = $1 and s.table_name = $2"), [schema, name])
         if (subscription === undefined) return yield* notSubscribed(schema, name) // unsubscribed in the meantime
@@ -152,7 +157,11 @@ export class RealtimeSubscriptions extends Context.Service<
 
       const unsubscribe = Effect.fn("RealtimeSubscriptions.unsubscribe")(function* (schema: string, name: string) {
         const gone = yield* onOwnTables(
-          sql`delete from svc.realtime_subscriptions where table_schema = ${schema} and table_name = ${name} returning id`
+          audited(
+            sql,
+            sql`delete from svc.realtime_subscriptions where table_schema = ${schema} and table_name = ${name} returning id`,
+            (rows) => (rows.length === 0 ? undefined : { subject: `table:${schema}.${name}` })
+          )
         )
         if (gone.length === 0) return yield* notSubscribed(schema, name)
         yield* dropStray

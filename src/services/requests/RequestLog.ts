@@ -12,6 +12,8 @@ import {
 import { keyCountsOf, KeyMinutes } from "../../domain/requests/KeyMinutes.ts"
 import { type Kept, Ring } from "../../domain/requests/Ring.ts"
 import { selects, shown } from "../../domain/requests/Selection.ts"
+import { samplesOfRequests } from "../../domain/metrics/Requests.ts"
+import { CurrentMeters } from "../metrics/Meters.ts"
 import { Peers } from "../ports/Peers.ts"
 
 /** The latest requests that are kept, and beside them the latest notable ones, which a busy service would soon lose. */
@@ -21,6 +23,21 @@ const notableSize = 500
 const slowMillis = 1000
 
 const defaultLimit = 200
+
+/** Codes of errors that are counted by themselves; functions of users may choose others. */
+const countedCodes = [
+  "RATE_LIMITED",
+  "TOO_MANY_LARGE_REQUESTS",
+  "TOO_MANY_GUESSES",
+  "TOO_MANY_CONNECTIONS",
+  "TOO_MANY_CLIENTS",
+  "POOL_EXHAUSTED",
+  "BRANCH_POOL_EXHAUSTED",
+  "DATABASE_UNAVAILABLE",
+  "DATABASE_NO_SPACE",
+  "SHUTTING_DOWN",
+  "57014"
+] as const
 
 /** What a process asks the others. */
 type Question =
@@ -50,14 +67,21 @@ export class RequestLog extends Context.Service<
       const notable = new Ring(notableSize)
       const [minutes, minutesOfDashboard] = [new Minutes(), new Minutes()]
       const keys = new KeyMinutes()
+      const meters = yield* CurrentMeters
+      const refusals = new Map(
+        countedCodes.map((code) => [code as string, meters.counter("svc_http_refusals_total", { code })])
+      )
+      const otherRefusals = meters.counter("svc_http_refusals_total", { code: "other" })
+      yield* meters.sample(() => [...samplesOfRequests(minutes), ...samplesOfRequests(minutesOfDashboard)])
 
       const record = (request: Kept) => {
-        const { at, bytes, dashboard, keyId, method, millis, route, status } = request
+        const { at, bytes, code, dashboard, keyId, method, millis, route, status } = request
         latest.add(request)
         if (status >= 400 || millis >= slowMillis) notable.add(request)
         const counts = dashboard ? minutesOfDashboard : minutes
         // In the minute in which it ended: a WebSocket may have begun hours ago.
         counts.add(at + millis, route, method, status, millis, bytes)
+        if (status === 429 || status === 503 || status === 504) (refusals.get(code) ?? otherRefusals)()
         if (keyId > 0 && !dashboard) keys.add(at + millis, keyId, status)
       }
 

@@ -1,6 +1,8 @@
 import { Clock, Effect } from "effect"
-import { maxPayload, type WebhookReply } from "../../domain/webhooks/Delivery.ts"
+import { isSuccess, maxPayload, type WebhookReply } from "../../domain/webhooks/Delivery.ts"
 import { signatureHeaders } from "../../domain/webhooks/Signature.ts"
+import { CurrentMeters } from "../metrics/Meters.ts"
+import { inCall } from "../Tracing.ts"
 import { WebhookTransport } from "../ports/WebhookTransport.ts"
 
 /** A message and its destination. */
@@ -24,22 +26,39 @@ const tooLarge: WebhookReply = {
 }
 
 /** Makes one attempt to deliver a message: signed, with the custom headers of its webhook. */
-export const makeWebhookSender = Effect.map(WebhookTransport, (transport) =>
-  Effect.fnUntraced(function* ({ headers, message_id, payload, secret, url }: Outgoing) {
-    if (payload === null) return tooLarge
+export const makeWebhookSender = Effect.gen(function* () {
+  const transport = yield* WebhookTransport
+  const meters = yield* CurrentMeters
+  const [succeeded, failed] = (["succeeded", "failed"] as const).map((outcome) =>
+    meters.counter("svc_webhook_deliveries_total", { outcome })
+  ) as [() => void, () => void]
+  return Effect.fnUntraced(function* ({ headers, message_id, payload, secret, url }: Outgoing) {
+    if (payload === null) {
+      failed()
+      return tooLarge
+    }
     const seconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-    return yield* transport.post({
-      url,
-      body: payload,
-      headers: {
-        "user-agent": "svc-webhooks/0.1.0",
-        ...lowerCased(headers),
-        "content-type": "application/json",
-        ...signatureHeaders(secret, `msg_${message_id}`, seconds, payload)
-      }
-    })
+    const reply = yield* inCall(
+      { name: "webhook.delivery", kind: "producer", attributes: { "messaging.message.id": `msg_${message_id}` } },
+      (trace) =>
+        transport.post({
+          url,
+          body: payload,
+          headers: {
+            "user-agent": "svc-webhooks/0.1.0",
+            ...lowerCased(headers),
+            "content-type": "application/json",
+            ...trace,
+            ...signatureHeaders(secret, `msg_${message_id}`, seconds, payload)
+          }
+        }),
+      ({ status }) => status
+    )
+    if (isSuccess(reply)) succeeded()
+    else failed()
+    return reply
   })
-)
+})
 
 /** So that a custom header never duplicates one of the service's. */
 const lowerCased = (headers: Readonly<Record<string, string>>) =>

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
+import { shownReplaced, shownWebhook } from "../../domain/audit/Shown.ts"
 import { type Forbidden, InvalidRequest, type NotFound, type Unavailable } from "../../domain/errors.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import {
@@ -13,6 +14,7 @@ import {
   warned,
   webhookNotFound
 } from "../../domain/webhooks/Webhook.ts"
+import { recordChange } from "../audit/Change.ts"
 import { WatchedTables } from "../catalogue/WatchedTables.ts"
 import { onOwnTables } from "../OwnTables.ts"
 import { WebhookSettings } from "./Settings.ts"
@@ -93,27 +95,31 @@ export class Webhooks extends Context.Service<
       })
 
       const insert = (given: NewWebhook, schema: string, name: string) =>
-        Effect.map(
-          rows(
-            `insert into svc.webhooks (name, table_schema, table_name, events, url, headers, secret, active)
+        Effect.tap(
+          Effect.map(
+            rows(
+              `insert into svc.webhooks (name, table_schema, table_name, events, url, headers, secret, active)
              values ($1, $2, $3, $4::text[], $5, $6::text::jsonb, $7, $8::bool) returning ${columns}`,
-            [
-              given.name ?? "",
-              schema,
-              name,
-              unique(given.events),
-              given.url,
-              JSON.stringify(given.headers ?? {}),
-              given.secret ?? null,
-              given.active ?? true
-            ]
+              [
+                given.name ?? "",
+                schema,
+                name,
+                unique(given.events),
+                given.url,
+                JSON.stringify(given.headers ?? {}),
+                given.secret ?? null,
+                given.active ?? true
+              ]
+            ),
+            ([created]) => created as Webhook
           ),
-          ([created]) => created as Webhook
+          (created) => recordChange(sql, { subject: subjectOf(created.id), after: shownWebhook(created) })
         )
 
       const create = Effect.fn("Webhooks.create")(function* (given: NewWebhook) {
         if (yield* isIdentityWebhook(given)) {
-          return yield* onOwnTables(insert(given, identityPlace.table_schema, identityPlace.table_name))
+          const { table_name, table_schema } = identityPlace
+          return yield* onOwnTables(sql.withTransaction(insert(given, table_schema, table_name)))
         }
         const { oid, schema, name } = yield* watched.find(given.table_schema ?? "public", given.table_name ?? "")
         return yield* watched.change(
@@ -133,6 +139,7 @@ export class Webhooks extends Context.Service<
 
       const put = (id: WebhookId, change: WebhookChange) =>
         Effect.gen(function* () {
+          const [before] = yield* rows(`select ${columns} from svc.webhooks where id = $1 for update`, [id])
           const [changed] = yield* rows(
             `update svc.webhooks set
                name = coalesce($2, name), table_schema = coalesce($3, table_schema),
@@ -158,6 +165,9 @@ export class Webhooks extends Context.Service<
             ]
           )
           yield* sql.unsafe(notifySql, [String(id)])
+          if (before === undefined || changed === undefined) return undefined
+          const after = { ...shownWebhook(changed), ...shownReplaced(change, ["url", "headers", "secret"]) }
+          yield* recordChange(sql, { subject: subjectOf(id), before: shownWebhook(before), after })
           return changed
         })
 
@@ -192,16 +202,21 @@ export class Webhooks extends Context.Service<
 
       const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId) {
         const { oid, ...place } = yield* placeOf(id)
-        const removed = yield* onOwnTables(
-          sql.unsafe(
-            `with gone as (
-               update svc.webhooks set deleted_at = now(), active = false, secret = null, headers = '{}', url = ''
-               where id = $1 and deleted_at is null returning id)
-             select pg_notify('svc_webhooks', id::text) from gone`,
+        const gone = Effect.gen(function* () {
+          const [before] = yield* rows(
+            `select ${columns} from svc.webhooks where id = $1 and deleted_at is null for update`,
             [id]
           )
-        )
-        if (removed.length === 0) return yield* webhookNotFound(id)
+          if (before === undefined) return yield* webhookNotFound(id)
+          yield* sql.unsafe(
+            `update svc.webhooks set deleted_at = now(), active = false, secret = null, headers = '{}', url = ''
+             where id = $1`,
+            [id]
+          )
+          yield* sql.unsafe(notifySql, [String(id)])
+          yield* recordChange(sql, { subject: subjectOf(id), before: shownWebhook(before) })
+        })
+        yield* onOwnTables(sql.withTransaction(gone))
         if (oid !== null && !isIdentityPlace(place)) yield* triggers.reconcile(oid)
       })
 
@@ -209,5 +224,7 @@ export class Webhooks extends Context.Service<
     })
   )
 }
+
+const subjectOf = (id: WebhookId) => `webhook:${id}`
 
 const unique = (events: ReadonlyArray<string>) => Array.from(new Set(events))

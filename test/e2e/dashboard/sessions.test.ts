@@ -298,12 +298,16 @@ describe("the sign-in link of the start", () => {
   const linkIn = (output: string) => /\/dashboard\/#sign-in=([\w-]{43})/.exec(output)?.[1]
 
   it("signs in one browser, once, with the embedded database on this machine", async () => {
-    await using own = await startService({ env: onTerminal })
+    await using own = await startService({ env: { ...onTerminal, SVC_ACCESS_LOG: "true" } })
     const printed = () => Promise.resolve(linkIn(own.output()))
     const link = await until(printed, (found) => found !== undefined)
     const redeem = () => ask(own, "POST /api/dashboard/session", { body: { link } })
     const [one, other] = await Promise.all([redeem(), redeem()])
     assert.deepStrictEqual([one.status, other.status].toSorted(), [201, 410])
+    // The access log is for people then.
+    const logged = async () =>
+      own.output().match(/\[[\d:.]+\] \S+410\S+ POST \/api\/dashboard\/session LINK_EXPIRED [\d.]+ ms/g)
+    assert.lengthOf((await until(logged, (found) => found !== null)) ?? [], 1)
     assertRefused(await redeem(), 410, "LINK_EXPIRED")
     const cookie = cookieOf(one.status === 201 ? one : other)
     assert.strictEqual((await ask(own, "GET /api/keys", { headers: { cookie } })).status, 200)

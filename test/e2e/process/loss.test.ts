@@ -5,7 +5,7 @@ import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { WebSocket } from "ws"
 import { ask, sql } from "../../support/client.ts"
 import { copyDataDir, removeDataDir } from "../../support/dataDir.ts"
-import { type Service, startService, until } from "../../support/service.ts"
+import { operationsUrl, type Service, startService, until } from "../../support/service.ts"
 
 interface Reply {
   readonly status: number
@@ -55,7 +55,7 @@ describe.each(["1", "2"])("SIGTERM with SVC_WORKERS=%s", (workers) => {
   })
   afterAll(() => removeDataDir(dataDir))
   const start = async (millis = delay) => {
-    const env = { SVC_SHUTDOWN_DELAY: `${millis}ms`, SVC_WORKERS: workers }
+    const env = { SVC_SHUTDOWN_DELAY: `${millis}ms`, SVC_WORKERS: workers, SVC_OPERATIONS_PORT: "0" }
     const service = await startService({ dataDir, env })
     await sql(service, "create table if not exists kept (n int)")
     return service
@@ -78,6 +78,11 @@ describe.each(["1", "2"])("SIGTERM with SVC_WORKERS=%s", (workers) => {
       ({ status }) => status === 503
     )
     assert.strictEqual(readiness.connection, "close")
+    const probed = await until(
+      () => get(`${operationsUrl(service)}/readyz`, "", false),
+      ({ status }) => status === 503
+    )
+    assert.strictEqual(probed.status, 503)
     await ended
     assert.deepStrictEqual(losses, [])
     assert.deepStrictEqual(

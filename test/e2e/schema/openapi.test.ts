@@ -68,6 +68,7 @@ describe("/openapi.json", () => {
       "GET /.well-known/jwks.json",
       "GET /.well-known/oauth-authorization-server",
       "GET /.well-known/openid-configuration",
+      "GET /api/audit",
       "GET /api/auth/account",
       "GET /api/auth/links",
       "GET /api/auth/login/factor",

@@ -6,7 +6,8 @@ import { ask, sql } from "../../support/client.ts"
 import { copyDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { flagOf, makeFlag } from "../../support/flags/api.ts"
 import { endFeeds, openFeed, refusedFeed, statusOf, subscribe } from "../../support/realtime/feed.ts"
-import { runToEnd, type Service, startService, until } from "../../support/service.ts"
+import { parseMetrics, valueOf } from "../../support/metrics.ts"
+import { operationsUrl, runToEnd, type Service, startService, until } from "../../support/service.ts"
 import { call, connection, killWorker, type Outcome, startWorkers, workersOf } from "../../support/workers.ts"
 
 const isAlive = (pid: number) => {
@@ -27,7 +28,8 @@ describe("two workers", () => {
   beforeAll(async () => {
     dataDir = await copyDataDir(inject("preparedDataDir"))
     const from = Date.now()
-    service = await startWorkers(dataDir, { SVC_REALTIME_MAX_CLIENTS: "8" })
+    const settings = { SVC_REALTIME_MAX_CLIENTS: "8", SVC_ACCESS_LOG: "true", SVC_OPERATIONS_PORT: "0" }
+    service = await startWorkers(dataDir, settings)
     startMillis = Date.now() - from
     await sql(service, "create table kept (n int)")
   })
@@ -37,12 +39,40 @@ describe("two workers", () => {
     await removeDataDir(dataDir)
   })
 
+  /** The metrics of both and of their parent, which serves them again for a second. */
+  const metrics = async (good: (families: ReturnType<typeof parseMetrics>) => boolean) =>
+    until(async () => parseMetrics((await ask({ url: operationsUrl(service) }, "GET /metrics")).text, "text"), good)
+  const reads = { route: "/v1/db/{table}", method: "GET", status: "200" }
+
   const limitedKey = async (rate_limit: number | null) => {
     const body = { keyType: "service_role", rate_limit }
     const reply = await ask(service, "POST /api/keys", { key: service.service_role, body })
     const { key, secret } = reply.json as { readonly key: { readonly id: number }; readonly secret: string }
     return { id: key.id, headers: { apikey: secret } }
   }
+
+  it("write whole lines of the access log to one pipe, each with its number", async () => {
+    const path = `/v1/absent/${"x".repeat(150)}`
+    const ids = times(400, (index) => `of-workers-${index}`)
+    const send = (id: string) =>
+      ask(service, `GET ${path}`, { key: service.anon, headers: { "x-request-id": id, connection: "close" } })
+    for (let from = 0; from < ids.length; from += 50) await Promise.all(ids.slice(from, from + 50).map(send))
+    const linesOf = () =>
+      service
+        .output()
+        .split("\n")
+        .filter((line) => line.includes("of-workers-"))
+    const lines = await until(
+      () => Promise.resolve(linesOf()),
+      ({ length }) => length >= ids.length
+    )
+    const parsed = lines.map((line) => JSON.parse(line) as { readonly request_id: string; readonly worker: number })
+    assert.sameMembers(
+      parsed.map(({ request_id }) => request_id),
+      ids
+    )
+    assert.deepStrictEqual([...new Set(parsed.map(({ worker }) => worker))].toSorted(), [1, 2])
+  })
 
   it("admit together exactly as many calls as a key's limit allows, and count them down", async () => {
     const { headers } = await limitedKey(60)
@@ -76,6 +106,11 @@ describe("two workers", () => {
     )) as RequestCounts
     const total = minutes.reduce((sum, { requests }) => sum + requests, 0)
     assert.deepStrictEqual([processes, total, routes[0]?.requests], [2, list.requests.length, total])
+    const families = await metrics((now) => valueOf(now, "svc_http_requests_total", reads) >= total)
+    assert.strictEqual(valueOf(families, "svc_http_requests_total", reads), total)
+    const started = families.get("process_start_time_seconds")?.series.map(({ labels }) => labels["process"])
+    assert.sameMembers(started ?? [], ["main", "worker-1", "worker-2"])
+    assert.strictEqual(valueOf(families, "svc_build_info"), 1)
   })
 
   it("answer by what the other one has just changed", async () => {
@@ -143,6 +178,7 @@ describe("two workers", () => {
       agent.destroy()
     })
     await sleep(300)
+    const counted = valueOf(await metrics(() => true), "svc_http_requests_total", reads)
     killedAt = Date.now()
     const millis = await killWorker(service, 2)
     await sleep(300)
@@ -155,6 +191,9 @@ describe("two workers", () => {
     // A client may connect once more while the operating system takes the sockets of the process apart.
     assert.isTrue(failures.every((count) => count <= 2) && failures.some((count) => count > 0), failures.join())
     assert.include(service.output(), '"annotations":{"worker":"2"}')
+    // Counters must not fall, or rates would show requests that never were.
+    await sleep(1_000)
+    assert.isAtLeast(valueOf(await metrics(() => true), "svc_http_requests_total", reads), counted)
     assert.match(service.output(), /Worker 2 \(process \d+\) ended unexpectedly \(SIGKILL\); starting another/)
   })
 

@@ -118,6 +118,8 @@ describe("/api/identities", () => {
     await sql(
       service,
       `with app as (update svc.identities set totp_secret = 'sealed', totp_last_step = 58000000 where id = $1::uuid),
+         link as (insert into svc.identity_links (issuer, subject, identity_id, provider, account, added_at)
+           values ('https://github.com', $1::text, $1::uuid, 'github', 'octocat', '2026-01-01 00:00Z')),
          codes as (insert into svc.identity_recovery_codes values ($1::uuid, 'one', '2026-01-02 03:04:05Z'), ($1::uuid, 'two', null))
        insert into svc.identity_keys (id, identity_id, passkey, public_key, counter, display_name, backed_up, added_at)
        values ('a' || $2::text, $1::uuid, true, '', 0, 'Laptop', false, '2026-01-01 00:00Z'), ('b' || $2::text, $1::uuid, false, '', 0, 'Key', false, '2026-01-01 00:00Z')`,
@@ -129,9 +131,15 @@ describe("/api/identities", () => {
     assert.deepStrictEqual(second, [
       { ...key, type: "passkey", id: `a${email}`, name: "Laptop" },
       { ...key, type: "webauthn", id: `b${email}`, name: "Key" },
+      { ...key, type: "provider", id: "github", name: "octocat" },
       { ...none, type: "totp", last_used_at: "2025-02-19T21:20:00.000Z" },
       { ...none, type: "recovery_codes", unused: 1, last_used_at: "2026-01-02T03:04:05.000Z" }
     ])
+    assert.strictEqual((await admin(`DELETE ${one}/factors/providers`)).status, 200)
+    assert.notInclude(
+      (await factors()).map(({ type }) => type),
+      "provider"
+    )
     const { sessions } = bodyOf(await admin(`GET ${one}/sessions`)) as { sessions: ReadonlyArray<Json> }
     assert.lengthOf(sessions, 2)
     for (const session of sessions) {

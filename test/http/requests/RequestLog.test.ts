@@ -5,14 +5,15 @@ import {
   type RequestKeys,
   type RequestList
 } from "../../../src/domain/requests/Request.ts"
-import { ask, assertRefused, sql } from "../../support/client.ts"
+import { hs256 } from "../../support/access/jwts.ts"
+import { ask, assertRefused, sql, talk } from "../../support/client.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 import { until } from "../../support/service.ts"
 
 let service: InProcessService
 let limited: { readonly id: number; readonly secret: string }
 beforeAll(async () => {
-  service = await serveInProcess()
+  service = await serveInProcess({ SVC_ACCESS_LOG: "true", SVC_TRUSTED_PROXIES: "private" })
   await sql(service, "create table notes (id int primary key, note text)")
   await sql(service, "create function napping() returns void language sql as 'select pg_sleep(20)'")
   const body = { keyType: "anon", label: "web app", rate_limit: 1 }
@@ -20,7 +21,12 @@ beforeAll(async () => {
   const { key, secret } = made as { readonly key: { readonly id: number }; readonly secret: string }
   limited = { id: key.id, secret }
 })
-afterAll(() => service[Symbol.asyncDispose]())
+let stopped = false
+const stop = async () => {
+  if (!stopped) await service[Symbol.asyncDispose]()
+  stopped = true
+}
+afterAll(stop)
 
 const list = async (query = "") => {
   const reply = await ask(service, `GET /api/requests${query}`, { key: service.service_role })
@@ -180,5 +186,96 @@ describe("the request log", () => {
     const all = await counts()
     assert.isAbove(all.routes.length, 5)
     assert.isAtMost(Date.now() - Date.parse(all.minutes.at(-1)?.minute ?? ""), 61_000)
+  })
+})
+
+describe("the access log", () => {
+  type Line = Readonly<Record<string, unknown>>
+  const linesOf = (id: string): ReadonlyArray<Line> =>
+    service
+      .output()
+      .split("\n")
+      .filter((line) => line.includes('"log":"access"') && line.includes(`"request_id":"${id}"`))
+      .map((line) => JSON.parse(line) as Line)
+  const lineOf = async (id: string) => {
+    const [line, ...others] = await until(
+      async () => linesOf(id),
+      (lines) => lines.length > 0
+    )
+    assert.deepStrictEqual(others, [])
+    return line ?? {}
+  }
+
+  it("has a line of JSON for each request, with who sent it from where, and what became of it", async () => {
+    const sub = "8b2f1c52-2a53-4b5d-9b9e-3d0cde5e4a11"
+    const token = hs256(JSON.stringify({ sub, role: "authenticated" }), undefined, service.jwtSecret)
+    const from = { "x-forwarded-for": "203.0.113.7" }
+    const reply = await send("GET /v1/db/notes?note=eq.secret-value", "access-1", {
+      key: service.anon,
+      token,
+      headers: from
+    })
+    assert.strictEqual(reply.status, 200, reply.text)
+    const line = await lineOf("access-1")
+    assert.deepInclude(line, {
+      level: "INFO",
+      method: "GET",
+      path: "/v1/db/notes",
+      route: "/v1/db/{table}",
+      status: 200,
+      code: null,
+      bytes_in: 0,
+      bytes_out: reply.text.length,
+      role: "authenticated",
+      identity: sub,
+      client: "203.0.113.7",
+      dashboard: false
+    })
+    assert.isAbove(Number(line["key"]), 0)
+    assert.isAbove(Number(line["milliseconds"]), 0)
+    assert.closeTo(Date.parse(String(line["timestamp"])), Date.now(), 60_000)
+    const body = { keyType: "wrong" }
+    await send("POST /api/keys", "access-2", { key: service.service_role, body })
+    assert.deepInclude(await lineOf("access-2"), {
+      level: "WARN",
+      status: 400,
+      code: "INVALID_REQUEST",
+      bytes_in: JSON.stringify(body).length,
+      role: "service_role",
+      identity: null
+    })
+    await send("GET /v1/db/notes", "access-3")
+    assert.deepInclude(await lineOf("access-3"), { status: 401, key: null, role: null })
+  })
+
+  it("has the bytes of a streamed response, once it has ended", async () => {
+    const reply = await send("GET /api/identities/export", "access-stream", { key: service.service_role })
+    assert.strictEqual(reply.status, 200, reply.text)
+    assert.isAbove(Number((await lineOf("access-stream"))["bytes_out"]), reply.text.length)
+  })
+
+  it("has no secrets, and lines that no one can break", async () => {
+    const { host } = new URL(service.url)
+    const path = `/v1/db/%0a\u001b[2J\u0085\u009b31m"\\${service.service_role}`
+    await talk(
+      service,
+      `GET ${path}?apikey=secret-value HTTP/1.1\r\nhost: ${host}\r\nx-request-id: access-hostile\r\nconnection: close\r\n\r\n`
+    )
+    await send("GET /v1/db/notes", "access\tbad", { key: service.anon })
+    await send("GET /v1/db/notes?select=x", "access-last", { key: service.anon, headers: { cookie: "secret-value=1" } })
+    await lineOf("access-last")
+    const lines = service.output().split("\n")
+    for (const line of lines.filter((text) => text.includes('"log":"access"'))) {
+      assert.doesNotThrow(() => JSON.parse(line), line)
+      assert.notMatch(line, /[\p{Cc}\u2028\u2029]/u)
+    }
+    assert.notInclude(service.output(), "secret-value")
+    assert.notInclude(service.output(), service.service_role)
+  })
+
+  it("loses no line when the service stops", async () => {
+    for (let i = 0; i < 50; i++) await send("GET /v1/db/notes", `access-end-${i}`, { key: service.anon })
+    await stop()
+    for (let i = 0; i < 50; i++) assert.strictEqual(linesOf(`access-end-${i}`).length, 1, String(i))
   })
 })

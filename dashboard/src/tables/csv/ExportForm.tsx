@@ -6,7 +6,8 @@ import { bytes, plural } from "../../ui/format.ts"
 import { toast } from "../../ui/toast.ts"
 import type { GridColumn, Relation } from "../grid/columns.ts"
 import type { Blocks } from "../rows/blocks.ts"
-import { exportRows, save } from "./exportRows.ts"
+import { save } from "../../wire/save.ts"
+import { exportRows } from "./exportRows.ts"
 
 interface ExportFormProps {
   readonly relation: Relation

@@ -133,13 +133,15 @@ export class CompiledFlag {
   }
 }
 
-/** The flags of one environment at one version. Immutable, except for the times of the last evaluations. */
+/** The flags of one environment at one version. Immutable, except for counts and times of evaluations. */
 export class FlagSet {
   readonly environment: FlagEnvironment
   /** The revision of the last change of this set. */
   readonly version: number
   readonly flags: ReadonlyMap<string, CompiledFlag>
   readonly metadata: FlagSetMetadata
+  /** How many flags have been evaluated. */
+  evaluations = 0
   private readonly texts = new Map<boolean, string>()
 
   constructor(environment: FlagEnvironment, version: number, flags: ReadonlyMap<string, CompiledFlag>) {
@@ -151,6 +153,7 @@ export class FlagSet {
 
   /** Never throws, and takes at most some 20 ms. `context` is JSON; its `$flagd` is overwritten. */
   evaluate(key: string, context: FlagContext, nowMillis: number): FlagResult {
+    this.evaluations++
     const flag = this.flags.get(key)
     if (flag !== undefined) return flag.evaluate(context, nowMillis, this.metadata)
     const errorDetails = `there is no flag ${JSON.stringify(key.slice(0, 128))}`
@@ -161,6 +164,7 @@ export class FlagSet {
   evaluateAll(context: FlagContext, nowMillis: number): ReadonlyArray<FlagResult> {
     const data = dataOf(context, nowMillis)
     const results: Array<FlagResult> = []
+    this.evaluations += this.flags.size
     for (const flag of this.flags.values()) results.push(flag.evaluateShared(data, nowMillis, this.metadata))
     return results
   }

@@ -112,6 +112,7 @@ export const layerFlagEngineFlagd = Layer.effect(
           return Effect.succeed(newer ? found : local())
         }
         if (found === "missing") return Effect.fail(behind(environment))
+        set.evaluations++
         flag.evaluatedAt = clock.currentTimeMillisUnsafe()
         return Effect.succeed(found === "too large" ? tooLarge(key, set) : found)
       })
@@ -125,6 +126,7 @@ export const layerFlagEngineFlagd = Layer.effect(
         if (found === "too large") return Effect.succeed(Array.from(set.flags.keys(), (key) => tooLarge(key, set)))
         if (found.length === 0 && set.flags.size > 0) return Effect.fail(behind(environment))
         const now = clock.currentTimeMillisUnsafe()
+        set.evaluations += found.length
         for (const { key } of found) {
           const flag = set.flags.get(key)
           if (flag !== undefined) flag.evaluatedAt = now

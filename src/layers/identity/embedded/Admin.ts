@@ -20,7 +20,8 @@ const removals: Readonly<Record<FactorKind, string>> = {
   totp: "update svc.identities set totp_secret = null, updated_at = now() where id = $1::text::uuid returning 1",
   webauthn: "delete from svc.identity_keys where identity_id = $1::text::uuid and not passkey returning 1",
   passkeys: "delete from svc.identity_keys where identity_id = $1::text::uuid and passkey returning 1",
-  recovery_codes: "delete from svc.identity_recovery_codes where identity_id = $1::text::uuid returning 1"
+  recovery_codes: "delete from svc.identity_recovery_codes where identity_id = $1::text::uuid returning 1",
+  providers: "delete from svc.identity_links where identity_id = $1::text::uuid returning 1"
 }
 
 /** An authenticator app was last used in the time step whose code was shown, which lasts 30 s. */
@@ -31,10 +32,12 @@ const factorsSql = `
     from svc.identities where id = $1::text::uuid and password_hash is not null
     union all select 2, case when passkey then 'passkey' else 'webauthn' end, id, display_name, null, added_at, last_used_at
     from svc.identity_keys where identity_id = $1::text::uuid
-    union all select 3, 'totp', null, null, null, null,
+    union all select 3, 'provider', provider, account, null, added_at, last_used_at
+    from svc.identity_links where identity_id = $1::text::uuid
+    union all select 4, 'totp', null, null, null, null,
       case when totp_last_step > 0 then to_timestamp(totp_last_step * 30) end
     from svc.identities where id = $1::text::uuid and totp_secret is not null
-    union all select 4, 'recovery_codes', null, null, (count(*) - count(used_at))::int4, null, max(used_at)
+    union all select 5, 'recovery_codes', null, null, (count(*) - count(used_at))::int4, null, max(used_at)
     from svc.identity_recovery_codes where identity_id = $1::text::uuid having count(*) > 0
   ) factors order by place, factors.created_at, id`
 

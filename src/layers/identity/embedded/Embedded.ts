@@ -6,6 +6,7 @@ import { AccountSettings } from "../../../services/identity/AccountSettings.ts"
 import { Mails } from "../../../services/identity/Mails.ts"
 import { IdentitySeals } from "../../../services/identity/Seals.ts"
 import { IdentitySignatures } from "../../../services/identity/Signatures.ts"
+import { CurrentMeters } from "../../../services/metrics/Meters.ts"
 import { type AccountCalls, Accounts } from "../../../services/ports/identity/Accounts.ts"
 import { type ProviderProtocol } from "../../../services/ports/identity/Providers.ts"
 import { Db } from "../../../services/ports/Db.ts"
@@ -45,7 +46,8 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
       const signatures = yield* IdentitySignatures
       const seals = yield* IdentitySeals
       const store = yield* makeStore
-      const sessions = makeSessions(settings, store)
+      const meters = yield* CurrentMeters
+      const sessions = makeSessions(settings, store, meters)
       const flows = makeFlows(settings.flowSeconds, store)
       const limits = makeLimits(store)
       const messages = makeMessages(settings.ownUrl, yield* Mails, signatures, limits)
@@ -65,7 +67,7 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
       const totp = makeTotp(new URL(settings.ownUrl).hostname, store, sessions, flows, seals)
       const codes = makeRecoveryCodes(store, sessions, flows, signatures)
       const recovery = makeRecovery(settings.flowSeconds, store, sessions, flows, messages, limits)
-      const signIn = makeSignIn(store, sessions, passwords, limits, { totp, keys, codes })
+      const signIn = makeSignIn(store, sessions, passwords, limits, { totp, keys, codes }, meters)
       const profile = makeProfile(settings, store, records, sessions, flows, messages, passwords, limits)
       const links = makeLinks(
         settings,

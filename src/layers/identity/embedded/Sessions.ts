@@ -3,12 +3,15 @@ import { randomBytes } from "node:crypto"
 import { NotFound, StepUpRequired } from "../../../domain/errors.ts"
 import { type Credential, type IdentitySession, type SessionSummary } from "../../../domain/identity/Identity.ts"
 import { type AccountSettings } from "../../../services/identity/AccountSettings.ts"
+import { type Meters } from "../../../services/metrics/Meters.ts"
 import { CurrentDevice, type SignedIn } from "../../../services/ports/identity/Accounts.ts"
 import { badCredentials, unauthenticated } from "./Refusals.ts"
 import { hashOf, iso, isUuid, type Store } from "./Store.ts"
 
 /** Sessions of one identity; beyond them the oldest end. */
 const maxSessions = 200
+
+const firstFactors = ["password", "passkey", "code_recovery", "link_recovery", "oidc"] as const
 
 const aal = Schema.Literals(["aal1", "aal2"])
 const times = { authenticated_at: Schema.String, issued_at: Schema.String, expires_at: Schema.String }
@@ -39,8 +42,12 @@ const ListedRow = Schema.Struct({
 /** Sessions: a random token whose SHA-256 is stored. One that was issued for a cookie is not valid as a token. */
 export const makeSessions = (
   { ownUrl, privilegedSeconds, sessionSeconds }: AccountSettings["Service"],
-  store: Store
+  store: Store,
+  meters: Meters
 ) => {
+  const began = new Map(
+    firstFactors.map((method) => [method as string, meters.counter("svc_sign_ins_total", { method })])
+  )
   const sessionRows = store.rows(SessionRow)
   const listed = store.rows(ListedRow)
 
@@ -116,7 +123,7 @@ export const makeSessions = (
   const open = Effect.fnUntraced(function* (
     identityId: string,
     kind: Credential["_tag"],
-    method: string,
+    method: (typeof firstFactors)[number],
     passwordHash?: string
   ) {
     const { ip, userAgent } = yield* CurrentDevice
@@ -137,6 +144,7 @@ export const makeSessions = (
       ]
     )
     if (opened === 0) return yield* badCredentials
+    began.get(method)?.()
     yield* store.count(
       `delete from svc.identity_sessions where id in (select id from svc.identity_sessions
          where identity_id = $1::text::uuid order by issued_at desc offset ${maxSessions}) returning 1`,

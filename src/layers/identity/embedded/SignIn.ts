@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import { type Credential } from "../../../domain/identity/Identity.ts"
 import { readAddress } from "../../../domain/identity/Address.ts"
+import { type Meters } from "../../../services/metrics/Meters.ts"
 import { type DueFactors, type FactorProof } from "../../../services/ports/identity/Accounts.ts"
 import { type EmbeddedKeys } from "./factors/Keys.ts"
 import { type Limits } from "./Limits.ts"
@@ -28,8 +29,12 @@ export const makeSignIn = (
   sessions: EmbeddedSessions,
   passwords: Passwords,
   limits: Limits,
-  factors: { readonly totp: EmbeddedTotp; readonly keys: EmbeddedKeys; readonly codes: EmbeddedRecoveryCodes }
+  factors: { readonly totp: EmbeddedTotp; readonly keys: EmbeddedKeys; readonly codes: EmbeddedRecoveryCodes },
+  meters: Meters
 ) => {
+  const wrong = meters.counter("svc_sign_ins_refused_total", { reason: "credentials" })
+  const limited = meters.counter("svc_sign_ins_refused_total", { reason: "limit" })
+
   const accounts = store.rows(AccountRow)
   const due = store.rows(DueRow)
 
@@ -93,19 +98,28 @@ export const makeSignIn = (
     }) {
       const { identifier, kind, password } = given
       const lookup = readAddress(identifier)?.lookup
-      const { hash, id } = yield* passwords.admitted(
-        limits.guess(
-          lookup ?? identifier,
-          Effect.gen(function* () {
-            const [row] = yield* accounts(
-              `select i.id::text, i.password_hash, i.state = 'active' as active
-               from svc.identities i join svc.identity_addresses a on a.identity_id = i.id where a.lookup = $1`,
-              [lookup ?? ""]
-            )
-            return yield* verified(row, password)
-          })
+      const { hash, id } = yield* passwords
+        .admitted(
+          limits.guess(
+            lookup ?? identifier,
+            Effect.gen(function* () {
+              const [row] = yield* accounts(
+                `select i.id::text, i.password_hash, i.state = 'active' as active
+                 from svc.identities i join svc.identity_addresses a on a.identity_id = i.id where a.lookup = $1`,
+                [lookup ?? ""]
+              )
+              return yield* verified(row, password)
+            })
+          )
         )
-      )
+        .pipe(
+          Effect.tapError(({ _tag }) =>
+            Effect.sync(() => {
+              if (_tag === "Unauthorized") wrong()
+              else if (_tag === "TooManyRequests") limited()
+            })
+          )
+        )
       const signedIn = yield* sessions.open(id, kind, "password", hash)
       if (isImported(hash)) yield* rehash(id, hash, password)
       return signedIn

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { BoundedPool } from "../BoundedPool.ts"
+import { type PoolUse } from "../../../domain/metrics/Pools.ts"
 import { largeAnswer } from "../../../services/access/AnswerBudget.ts"
 import { type AnswerLimits, type RowConnection } from "./Connection.ts"
 import { isBloated, type Outcome } from "./Outcome.ts"
@@ -22,6 +23,8 @@ export interface CleanPoolOptions {
   readonly proof?: Proof
   /** See `BoundedPoolOptions`. */
   readonly isOwed?: ((idle: boolean) => boolean) | undefined
+  /** A statement took too long for a shared connection, and runs again. */
+  readonly onLate: () => void
 }
 
 /** On a pipeline, what takes longer (ms) is cancelled, and runs again on a connection of its own. */
@@ -50,9 +53,11 @@ export class CleanPool {
   private readonly reads: Pipelines
   private readonly writes: Pipelines
   private readonly proof: Proof
+  private readonly onLate: () => void
 
-  constructor({ isOwed, open, proof = proofOfPrimary, size }: CleanPoolOptions) {
+  constructor({ isOwed, onLate, open, proof = proofOfPrimary, size }: CleanPoolOptions) {
     this.proof = proof
+    this.onLate = onLate
     // In addition to `size`: the more writes run at once, the more commits PostgreSQL syncs together.
     const [reading, writing] = size >= 4 ? [3, 6] : [0, 0]
     this.reads = new Pipelines(reading, 16, (onClose) => open(readSettings, onClose, readLimits), proof)
@@ -76,11 +81,21 @@ export class CleanPool {
   run(request: CleanRequest, bounded: boolean): Effect.Effect<Proven, unknown> {
     if (!bounded) return this.exclusive(request)
     return Effect.callback((resume) => {
-      const sent = this.pipelinesOf(request).run(request, (outcome) =>
+      const sent = this.pipelinesOf(request).run(request, (outcome) => {
+        if (outcome === "late") this.onLate()
         resume(outcome === "late" ? this.exclusive(request) : Effect.succeed(outcome))
-      )
+      })
       if (!sent) resume(this.exclusive(request))
     })
+  }
+
+  /** The use of its lanes. */
+  get uses(): ReadonlyArray<readonly [lane: string, use: PoolUse]> {
+    return [
+      ["exclusive", this.pool.use],
+      ["shared_reads", this.reads.use],
+      ["shared_writes", this.writes.use]
+    ]
   }
 
   private pipelinesOf({ access }: CleanRequest) {

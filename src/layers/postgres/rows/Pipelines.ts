@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { type RowConnection } from "./Connection.ts"
 import { isOversized, type Outcome } from "./Outcome.ts"
+import { type PoolUse } from "../../../domain/metrics/Pools.ts"
 import { type CleanCommands, judge, type Proof, type Proven } from "./Epoch.ts"
 
 export interface CleanRequest extends CleanCommands {
@@ -79,6 +80,16 @@ export class Pipelines {
     this.preferredInFlight = preferredInFlight
     this.open = open
     this.pipelines = Array.from({ length: size }, newPipeline)
+  }
+
+  get use(): PoolUse {
+    const open = this.pipelines.filter(({ connection }) => connection?.dead === false)
+    return {
+      open: open.length,
+      busy: open.filter(({ inFlight }) => inFlight > 0).length,
+      waiting: this.pipelines.reduce((all, { waiting }) => all + waiting.length, 0),
+      limit: this.pipelines.length
+    }
   }
 
   /**

@@ -3,12 +3,16 @@ import { LRUCache } from "lru-cache"
 import { resultTooLarge } from "../../../domain/rows/Refusals.ts"
 import { maxAnswerSetting } from "../../../domain/rows/sql/Size.ts"
 import { type DatabaseError, Unavailable } from "../../../domain/errors.ts"
+import { type Sample } from "../../../domain/metrics/Sample.ts"
 import { type AnswerMemory } from "../../../services/access/AnswerBudget.ts"
+import { Meters } from "../../../services/metrics/Meters.ts"
+import { sampledSpan } from "../../../services/Tracing.ts"
 import { type Actor, type Answer, claimsSetting, type Database, type Statement } from "../../../services/ports/Db.ts"
 import { type ConnectionBudget, type ConnectionShare } from "../ConnectionBudget.ts"
 import { fromServerError } from "../Errors.ts"
 import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
+import { samplesOfPool } from "../../../domain/metrics/Pools.ts"
 import { CleanPool, type CleanPoolOptions } from "./CleanPool.ts"
 import { type AnswerLimits, type Command, RowConnection } from "./Connection.ts"
 import { isGone, isOversized, isStale, type Outcome } from "./Outcome.ts"
@@ -16,6 +20,8 @@ import { type Standby } from "../standbys/Standby.ts"
 import { type Standbys } from "../standbys/Standbys.ts"
 import { assertion, type Proven, unchanged } from "./Epoch.ts"
 import { type CleanRequest } from "./Pipelines.ts"
+import { makeStatementCounts, type StatementCounts } from "./StatementCounts.ts"
+import { inStatementSpan } from "./StatementSpan.ts"
 import { UserCodePool } from "./UserCodePool.ts"
 
 export interface RowPathOptions {
@@ -35,6 +41,7 @@ export interface RowPathOptions {
   readonly budget?: ConnectionBudget
   /** Servers for reads that need not run on the primary. */
   readonly standbys?: Standbys | undefined
+  readonly meters?: Meters
 }
 
 const maxAnswer = 128 * 1024 * 1024
@@ -71,6 +78,7 @@ interface Pools {
   readonly onStandbys: ReadonlyMap<Standby, CleanPool>
   readonly userCode: UserCodePool
   readonly share: ConnectionShare | undefined
+  readonly counts: StatementCounts
 }
 
 /**
@@ -93,7 +101,9 @@ export const makeRowPath = (
   readonly close: Effect.Effect<void>
   /** No connection is open or waited for; only known with a budget. */
   readonly isUnused: () => boolean
+  readonly samples: (database: "main" | "branch") => ReadonlyArray<Sample>
 } => {
+  const { meters = new Meters() } = options
   const poolsOf = (login: Login, actorRole: Actor["role"], role: string): Pools => {
     const limits: AnswerLimits = {
       maxRowSize: actorRole === "service_role" ? maxAnswer : options.maxPublicAnswer,
@@ -114,17 +124,20 @@ export const makeRowPath = (
       return share === undefined ? opening(() => undefined) : share.opened(opening, shared === undefined)
     }
     const isOwed = share?.isOwed
+    const counts = makeStatementCounts(meters, actorRole)
     // Names in the service's SQL must not find a user's objects.
     const search_path = "pg_catalog"
     const clean = new CleanPool({
       size: options.poolSize,
       isOwed,
+      onLate: counts.late,
       open: (settings, onClose, shared) => open({ search_path, ...settings }, onClose, shared)
     })
     const onStandby = (standby: Standby) =>
       new CleanPool({
         size: options.poolSize,
         proof: standby.proof,
+        onLate: counts.late,
         open: (settings, onClose, shared) =>
           RowConnection.open(
             standby.loginOf(login),
@@ -142,7 +155,7 @@ export const makeRowPath = (
       isOwed,
       open: (onClose) => open({}, onClose)
     })
-    return { clean, onStandbys, userCode, share }
+    return { clean, onStandbys, userCode, share, counts }
   }
   const pools = {
     anon: poolsOf(options.authenticator, "anon", "anon"),
@@ -175,20 +188,27 @@ export const makeRowPath = (
     return standby && pool && standbys.read(standby, pool.run(request, bounded))
   }
 
-  const run = (actor: Actor, statement: Statement): Effect.Effect<Answer, unknown> => {
-    const { clean: cleanPool, userCode } = pools[actor.role]
+  /** `comment`: behind the statement, which is not kept prepared then. */
+  const run = (actor: Actor, statement: Statement, comment: string): Effect.Effect<Answer, unknown> => {
+    const { clean: cleanPool, counts, userCode } = pools[actor.role]
+    const begun = performance.now()
     const { epoch } = statement
     const clean = statement.clean === true && statement.timezone === undefined && statement.rollback !== true
-    const prepare = prepares(statement)
-    const asUserCode = () => runUserCode(userCode, actor, statement, prepare)
+    const prepare = prepares(statement) && comment === ""
+    const written = statement.text + comment
+    const asUserCode = () => runUserCode(userCode, actor, { ...statement, text: written }, prepare, counts, begun)
     if (epoch === undefined || !clean) return asUserCode()
     const claims = actor.claims === "" ? [] : [claimsOf(actor)]
-    const main = { text: statement.text, params: statement.params, prepare }
+    const main = { text: written, params: statement.params, prepare }
     const { access, bounded = false, text } = statement
     const commands = access === "read" ? [...claims, main] : [...claims, main, assertion(epoch)]
     const request: CleanRequest = { text, access, epoch, client: clientOf(actor), commands }
     const answered = (outcome: Proven) => {
-      if (outcome === undefined || isGone(outcome) || isUnresolved(outcome)) return asUserCode()
+      if (outcome === undefined || isGone(outcome) || isUnresolved(outcome)) {
+        counts.unproven()
+        return asUserCode()
+      }
+      counts.ended(begun)
       return outcome.failure === undefined
         ? Effect.succeed<Answer>(outcome.results[claims.length]?.[0] ?? [])
         : Effect.fail(outcome.failure.error)
@@ -201,11 +221,25 @@ export const makeRowPath = (
   }
 
   return {
-    run: (actor, statement) => Effect.mapError(run(actor, statement), asApiError(actor.role === "anon")),
+    run: (actor, statement) =>
+      Effect.mapError(
+        Effect.withFiber((fiber) =>
+          sampledSpan(fiber) === undefined
+            ? run(actor, statement, "")
+            : inStatementSpan(actor, statement, (comment) => run(actor, statement, comment))
+        ),
+        asApiError(actor.role === "anon")
+      ),
     close: Effect.andThen(
       Effect.forEach([...all, ...elsewhere], (pool) => pool.close, { discard: true }),
       Effect.sync(() => shares.forEach((share) => share.leave()))
     ),
+    samples: (database) =>
+      Object.entries(pools).flatMap(([role, { clean, userCode }]) =>
+        [...clean.uses, ["user_code", userCode.use] as const].flatMap(([lane, use]) =>
+          samplesOfPool(database, role, lane, use)
+        )
+      ),
     isUnused: () => shares.every((share) => share.isUnused),
     pause: Effect.forEach(all, ({ pause }) => pause, { discard: true, concurrency: "unbounded" }),
     resume: Effect.forEach(all, ({ resume }) => resume, { discard: true })
@@ -290,7 +324,9 @@ const runUserCode = (
   pool: UserCodePool,
   actor: Actor,
   statement: Statement,
-  prepare: boolean
+  prepare: boolean,
+  counts: StatementCounts,
+  begun: number
 ): Effect.Effect<Answer, unknown> => {
   const rollback = statement.rollback === true
   const settings = transactionSettings(actor, statement)
@@ -303,6 +339,7 @@ const runUserCode = (
   const commands = commandsOf(main, ending(main.prepare ? epoch : undefined))
   const last = commands.length - 1
   const answered = (outcome: Outcome): Effect.Effect<Answer, unknown> => {
+    counts.ended(begun)
     if (outcome.failure !== undefined) return Effect.fail(outcome.failure.error)
     const rows = outcome.results[before.length] ?? []
     const answer: Answer = statement.lines === true ? [rows.map(([line]) => String(line)).join("\n")] : (rows[0] ?? [])
@@ -310,7 +347,10 @@ const runUserCode = (
     return Effect.succeed(withResponse(answer, status ?? "", headers ?? ""))
   }
   const client = clientOf(actor)
-  const again = () => pool.run(client, commandsOf(main, responseSettings).map(unprepared), rollback, undefined)
+  const again = () => {
+    counts.stale()
+    return pool.run(client, commandsOf(main, responseSettings).map(unprepared), rollback, undefined)
+  }
   return Effect.flatMap(pool.run(client, commands, rollback, epoch), (outcome) =>
     isStale(outcome) || isRefuted(outcome, last) ? Effect.flatMap(again(), answered) : answered(outcome)
   )

@@ -78,6 +78,10 @@ export class UserCodePool {
     )
   }
 
+  get use() {
+    return this.pool.use
+  }
+
   get evict() {
     return this.pool.evict
   }

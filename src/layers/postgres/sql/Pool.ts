@@ -55,6 +55,8 @@ export class SqlPool {
     })
   }
 
+  readonly use = () => this.pool.use
+
   /** No connection is open or waited for; only known with a budget. */
   readonly isUnused = () => this.share?.isUnused === true
 

@@ -60,7 +60,7 @@ type OpenSession = (actor: Actor) => Effect.Effect<TypedSession, DatabaseError |
 export const makeSqlSessions = (
   address: Login,
   options: SqlPoolOptions
-): Effect.Effect<OpenSession & Pausable & Pick<SqlPool, "isUnused">, never, Scope.Scope> =>
+): Effect.Effect<OpenSession & Pausable & Pick<SqlPool, "isUnused" | "use">, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => new SqlPool(address, options)),
@@ -71,6 +71,6 @@ export const makeSqlSessions = (
       const opened = Effect.map(taken, session)
       const open: OpenSession = (actor) =>
         actor.claims === "" ? opened : Effect.tap(opened, ({ query }) => query(setClaims, [actor.claims, actor.sub], 1))
-      return Object.assign(open, { pause: pool.pause, resume: pool.resume, isUnused: pool.isUnused })
+      return Object.assign(open, { pause: pool.pause, resume: pool.resume, isUnused: pool.isUnused, use: pool.use })
     }
   )

@@ -8,6 +8,7 @@ import {
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner"
 import { Clock, Effect, Redacted } from "effect"
 import { duration } from "../../../domain/Settings.ts"
+import { CurrentMeters, type Meters } from "../../../services/metrics/Meters.ts"
 import { type Presigned, type StoreError } from "../../../services/ports/ObjectStore.ts"
 import { ObjectStoreAddress } from "../Address.ts"
 import { type Subject, failureOf, storeErrorOf, S3Failure } from "./Errors.ts"
@@ -65,6 +66,45 @@ const settings = (address: ObjectStoreAddress["Service"], endpoint: string): S3C
   requestHandler: { connectionTimeout: connectMillis, logger: silentLogger }
 })
 
+/** Counts calls by their outcome, and the bytes of all their attempts. */
+const counting = (client: S3Client, meters: Meters) => {
+  const counters = new Map<string, () => void>()
+  const count = (command: string | undefined, outcome: "succeeded" | "failed") => {
+    const key = `${command} ${outcome}`
+    const operation = (command ?? "Unknown").replace(/Command$/, "")
+    const counter = counters.get(key) ?? meters.counter("svc_s3_operations_total", { operation, outcome })
+    counters.set(key, counter)
+    counter()
+  }
+  const sent = meters.counter("svc_s3_bytes_total", { direction: "sent" })
+  const received = meters.counter("svc_s3_bytes_total", { direction: "received" })
+  const lengthOf = (message: unknown) =>
+    Number((message as { readonly headers?: Readonly<Record<string, string>> }).headers?.["content-length"] ?? 0)
+  client.middlewareStack.add(
+    (next, { commandName }) =>
+      async (call) => {
+        try {
+          const result = await next(call)
+          count(commandName, "succeeded")
+          return result
+        } catch (error) {
+          count(commandName, "failed")
+          throw error
+        }
+      },
+    { step: "initialize", name: "svcOperations" }
+  )
+  client.middlewareStack.add(
+    (next) => async (call) => {
+      sent(lengthOf(call.request))
+      const result = await next(call)
+      received(lengthOf(result.response))
+      return result
+    },
+    { step: "deserialize", name: "svcBytes", priority: "low" }
+  )
+}
+
 export const makeS3 = Effect.gen(function* () {
   const address = yield* ObjectStoreAddress
   const millis = yield* duration("S3_TIMEOUT", 15_000)
@@ -74,6 +114,7 @@ export const makeS3 = Effect.gen(function* () {
       (client) => Effect.sync(() => client.destroy())
     )
   const client = yield* open(address.endpoint)
+  counting(client, yield* CurrentMeters)
   const signer = yield* open(address.publicEndpoint)
 
   const send = <A>(sdkCall: SdkCall<A>, speed?: "slow"): Effect.Effect<A, S3Failure> =>

@@ -1,6 +1,9 @@
 import { Effect, FiberSet } from "effect"
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { type Socket } from "node:net"
 import { type Duplex } from "node:stream"
+import { sampleOf } from "../../../domain/metrics/Sample.ts"
+import { CurrentMeters, type Meters } from "../../../services/metrics/Meters.ts"
 import { MergedRequest } from "../../net/MergedRequest.ts"
 import { closeGracefully, listen } from "../../net/Server.ts"
 import { type S3Settings } from "./Exchange.ts"
@@ -20,16 +23,66 @@ export const serveS3 = Effect.fnUntraced(function* (
   address: { readonly host: string; readonly port: number }
 ) {
   const handle = makeHandler(store, settings)
+  const meters = yield* CurrentMeters
+  const count = requestCounter(meters)
   const run = yield* FiberSet.makeRuntime()
   const server = makeServer((message, response) => {
     const fiber = run(handle(message, response))
-    response.once("close", () => fiber.interruptUnsafe())
+    response.once("close", () => {
+      fiber.interruptUnsafe()
+      count(message.method ?? "", response.statusCode)
+    })
   })
+  const bytes = new SocketBytes(server)
+  yield* meters.sample(() => [
+    sampleOf("svc_s3_endpoint_bytes_total", { direction: "received" }, bytes.received),
+    sampleOf("svc_s3_endpoint_bytes_total", { direction: "sent" }, bytes.sent)
+  ])
   return yield* Effect.acquireRelease(
     listen(server, { ...address, name: "The S3 endpoint", setting: "S3_EMBEDDED_PORT" }),
     () => Effect.promise(() => closeGracefully(server, graceMillis))
   )
 })
+
+/** Methods of S3; a client may send others. */
+const methods: ReadonlySet<string> = new Set(["GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS"])
+
+const requestCounter = (meters: Meters) => {
+  const counters = new Map<string, () => void>()
+  return (given: string, status: number) => {
+    const method = methods.has(given) ? given : "other"
+    const key = `${method} ${status}`
+    const counter =
+      counters.get(key) ?? meters.counter("svc_s3_endpoint_requests_total", { method, status: String(status) })
+    counters.set(key, counter)
+    counter()
+  }
+}
+
+/** The bytes of all connections, those that are open included. */
+class SocketBytes {
+  private readonly open = new Set<Socket>()
+  private readonly closed = { bytesRead: 0, bytesWritten: 0 }
+
+  constructor(server: Server) {
+    server.on("connection", (socket) => {
+      this.open.add(socket)
+      socket.once("close", () => {
+        this.open.delete(socket)
+        this.closed.bytesRead += socket.bytesRead
+        this.closed.bytesWritten += socket.bytesWritten
+      })
+    })
+  }
+
+  get received(): number {
+    return Array.from(this.open).reduce((all, { bytesRead }) => all + bytesRead, this.closed.bytesRead)
+  }
+
+  get sent(): number {
+    return Array.from(this.open).reduce((all, { bytesWritten }) => all + bytesWritten, this.closed.bytesWritten)
+  }
+}
 
 const makeServer = (handle: (message: IncomingMessage, response: ServerResponse) => void) =>
   createServer(

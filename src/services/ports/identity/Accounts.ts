@@ -192,7 +192,7 @@ export interface AccountChange {
   readonly readAt?: string
 }
 
-export type FactorKind = "totp" | "webauthn" | "passkeys" | "recovery_codes"
+export type FactorKind = "totp" | "webauthn" | "passkeys" | "recovery_codes" | "providers"
 
 /** Makes the first administrator, by a link. */
 export interface FirstAdministrator {

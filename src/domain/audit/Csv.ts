@@ -1,0 +1,26 @@
+import { auditColumns, type AuditEntry } from "./Entry.ts"
+
+/** A spreadsheet would run what begins so as a formula; labels and names are chosen by callers. */
+const formula = /^[=+\-@\t\r]/
+
+const cell = (value: unknown): string => {
+  if (value === null) return ""
+  const text = typeof value === "string" ? value : typeof value === "object" ? JSON.stringify(value) : String(value)
+  const safe = typeof value === "string" && formula.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}
+
+/** Entries as CSV (RFC 4180), with a line of column names. */
+export const auditCsv = (entries: ReadonlyArray<AuditEntry>): string => {
+  const lines = entries.map((entry) => {
+    const { actor, ...rest } = entry
+    const row: Readonly<Record<string, unknown>> = {
+      ...rest,
+      actor_type: actor.type,
+      actor_id: actor.id,
+      actor_label: actor.label
+    }
+    return auditColumns.map((name) => cell(row[name])).join(",")
+  })
+  return [auditColumns.join(","), ...lines, ""].join("\r\n")
+}

@@ -1,0 +1,97 @@
+import { type ApiKey } from "../access/ApiKey.ts"
+import { type Backup } from "../backups/Backup.ts"
+import { type Branch } from "../branches/Branch.ts"
+import { type Environment } from "../environments/Environment.ts"
+import { type NewForeignServer } from "../foreign/ForeignData.ts"
+import { type Identity } from "../identity/Identity.ts"
+import { type OAuth2Client } from "../oauth2/OAuth2.ts"
+import { type Webhook } from "../webhooks/Webhook.ts"
+
+/**
+ * What the audit keeps of each record, by name: a field that is added to a record later is not kept until it is listed here.
+ * Nothing secret: of a webhook's URL and headers, which often contain a token, the origin and the names; no connection
+ * strings; of accounts, nothing personal, because entries can't be deleted on request.
+ */
+
+export const shownKey = ({ key_type, label, rate_limit, revoked_at }: ApiKey) => ({
+  key_type,
+  label,
+  rate_limit,
+  revoked: revoked_at !== null
+})
+
+export const shownWebhook = ({
+  active,
+  events,
+  has_secret,
+  headers,
+  name,
+  table_name,
+  table_schema,
+  url
+}: Webhook) => ({
+  name,
+  table: `${table_schema}.${table_name}`,
+  events,
+  origin: URL.canParse(url) ? new URL(url).origin : null,
+  headers: Object.keys(headers),
+  has_secret,
+  active
+})
+
+/** The fields of a change whose values are not kept, by name. */
+export const shownReplaced = (change: Readonly<Record<string, unknown>>, secret: ReadonlyArray<string>) => {
+  const replaced = secret.filter((name) => change[name] !== undefined)
+  return replaced.length === 0 ? {} : { replaced }
+}
+
+/** Of the configuration, which may contain anything, the names. */
+export const shownEnvironment = ({ config, is_default, name, slug }: Environment) => ({
+  name,
+  slug,
+  is_default,
+  config: Object.keys(config)
+})
+
+export const shownBranch = ({
+  access,
+  database_name,
+  expires_at,
+  label,
+  source_backup_id,
+  ttl_hours
+}: Omit<Branch, "connection">) => ({
+  label,
+  database_name,
+  access,
+  ttl_hours,
+  expires_at,
+  source_backup_id
+})
+
+export const shownBackup = ({ format, label, size_bytes, status }: Backup) => ({ label, status, format, size_bytes })
+
+export const shownServer = ({ dbname, fdw_name, host, port }: NewForeignServer) => ({
+  host: host ?? null,
+  port: port === undefined ? null : String(port),
+  dbname: dbname ?? null,
+  fdw_name: fdw_name ?? null
+})
+
+/** `svc_role` decides whether the identity is an administrator. */
+export const shownIdentity = ({ metadata_public, state }: Identity) => ({
+  state,
+  svc_role: typeof metadata_public["svc_role"] === "string" ? metadata_public["svc_role"] : null
+})
+
+export const shownClient = (client: OAuth2Client) => ({
+  client_name: client.client_name,
+  redirect_uris: client.redirect_uris,
+  post_logout_redirect_uris: client.post_logout_redirect_uris,
+  allowed_cors_origins: client.allowed_cors_origins,
+  grant_types: client.grant_types,
+  scope: client.scope,
+  audience: client.audience,
+  token_endpoint_auth_method: client.token_endpoint_auth_method,
+  skip_consent: client.skip_consent
+})

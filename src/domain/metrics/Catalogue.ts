@@ -1,0 +1,154 @@
+import { Latencies } from "../requests/Latencies.ts"
+
+interface Family {
+  readonly type: "counter" | "gauge" | "histogram"
+  readonly help: string
+  readonly labels: ReadonlyArray<string>
+  /** The upper bounds of a histogram. */
+  readonly bounds?: ReadonlyArray<number>
+}
+
+/**
+ * Every metric of the service. Labels have few values: a caller can neither choose one nor make new ones, and none names a
+ * key, an identity, a table or an address.
+ */
+export const catalogue = {
+  svc_build_info: {
+    type: "gauge",
+    help: "Always 1; the labels are the version of the service and of Node.",
+    labels: ["version", "node"]
+  },
+  process_start_time_seconds: {
+    type: "gauge",
+    help: "When the process started, in seconds since 1970.",
+    labels: ["process"]
+  },
+  process_cpu_seconds_total: {
+    type: "counter",
+    help: "Processor time of the process.",
+    labels: ["process"]
+  },
+  process_resident_memory_bytes: { type: "gauge", help: "Resident memory of the process.", labels: ["process"] },
+  svc_heap_bytes: { type: "gauge", help: "JavaScript heap in use.", labels: ["process"] },
+  svc_event_loop_delay_seconds: {
+    type: "histogram",
+    help: "How much later than due a timer ran, measured ten times a second.",
+    labels: ["process"],
+    bounds: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
+  },
+  svc_event_loop_busy_seconds_total: {
+    type: "counter",
+    help: "Time in which the event loop was not waiting.",
+    labels: ["process"]
+  },
+  svc_http_requests_total: {
+    type: "counter",
+    help: "Requests of the API that have ended, without probes. 499: the client disconnected; 101: a WebSocket.",
+    labels: ["method", "route", "status"]
+  },
+  svc_http_request_duration_seconds: {
+    type: "histogram",
+    help: "Time until the response began.",
+    labels: ["method", "route"],
+    bounds: Latencies.bounds
+  },
+  svc_http_response_bytes_total: {
+    type: "counter",
+    help: "Bytes of response bodies whose length was known.",
+    labels: ["method", "route"]
+  },
+  svc_http_refusals_total: {
+    type: "counter",
+    help: "Requests that were refused because of a limit or an outage (429, 503, 504), by the code of the error.",
+    labels: ["code"]
+  },
+  svc_db_connections: {
+    type: "gauge",
+    help: "Open connections to PostgreSQL.",
+    labels: ["database", "role", "lane", "state"]
+  },
+  svc_db_connections_limit: {
+    type: "gauge",
+    help: "The most connections that the lane opens; of branches, in each open branch.",
+    labels: ["database", "role", "lane"]
+  },
+  svc_db_waiting: {
+    type: "gauge",
+    help: "Requests that wait for a connection.",
+    labels: ["database", "role", "lane"]
+  },
+  svc_db_statements_total: {
+    type: "counter",
+    help: "Statements of rows, functions and realtime that have ended.",
+    labels: ["role"]
+  },
+  svc_db_statements_slow_total: {
+    type: "counter",
+    help: "Those of them that took a second or more, waiting for a connection included.",
+    labels: ["role"]
+  },
+  svc_db_statements_retried_total: {
+    type: "counter",
+    help: "Those of them that ran again: late, on a connection of their own; unproven, where user code may run; stale, not prepared.",
+    labels: ["role", "reason"]
+  },
+  svc_realtime_clients: { type: "gauge", help: "Connected clients of /realtime and of channels.", labels: [] },
+  svc_realtime_messages_total: { type: "counter", help: "Messages sent to them.", labels: [] },
+  svc_webhook_deliveries_total: {
+    type: "counter",
+    help: "Attempts to deliver a message.",
+    labels: ["outcome"]
+  },
+  svc_webhook_outbox_messages: {
+    type: "gauge",
+    help: "Messages of active webhooks that are due or wait for a retry; 10,000 and more are 10,000.",
+    labels: []
+  },
+  svc_webhook_outbox_age_seconds: {
+    type: "gauge",
+    help: "Age of the oldest of them; 0 without one.",
+    labels: []
+  },
+  svc_flag_evaluations_total: {
+    type: "counter",
+    help: "Flags that were evaluated, by all protocols.",
+    labels: ["environment"]
+  },
+  svc_s3_operations_total: {
+    type: "counter",
+    help: "Calls of the object store by this service, their retries not counted.",
+    labels: ["operation", "outcome"]
+  },
+  svc_s3_bytes_total: {
+    type: "counter",
+    help: "Bytes of the bodies of these calls, as far as their length was known.",
+    labels: ["direction"]
+  },
+  svc_s3_endpoint_requests_total: {
+    type: "counter",
+    help: "Requests that the embedded S3 endpoint answered.",
+    labels: ["method", "status"]
+  },
+  svc_s3_endpoint_bytes_total: {
+    type: "counter",
+    help: "Bytes that the embedded S3 endpoint received and sent, headers included.",
+    labels: ["direction"]
+  },
+  svc_sign_ins_total: {
+    type: "counter",
+    help: "Sessions that began at the embedded identity provider, by the first factor; a registration begins one too.",
+    labels: ["method"]
+  },
+  svc_sign_ins_refused_total: {
+    type: "counter",
+    help: "Sign-ins with a password that were refused.",
+    labels: ["reason"]
+  }
+} as const satisfies Readonly<Record<string, Family>>
+
+export type MetricName = keyof typeof catalogue
+
+export const familyOf = (name: MetricName): Family => catalogue[name]
+
+/** The labels that a metric has, all of them. */
+export type LabelsOf<N extends MetricName> = Readonly<Record<(typeof catalogue)[N]["labels"][number], string>>

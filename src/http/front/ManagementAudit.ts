@@ -1,0 +1,213 @@
+import { Cause, Clock, Context, Effect, Exit, Layer } from "effect"
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { type HttpApiEndpoint, HttpApiError, type HttpApiGroup } from "effect/http-api"
+import { LRUCache } from "lru-cache"
+import { type AuditActor } from "../../domain/audit/Entry.ts"
+import { type Author } from "../../domain/Author.ts"
+import { type ClientError, isClientError } from "../../domain/errors.ts"
+import { accountOf } from "../../domain/identity/Identity.ts"
+import { Audit } from "../../services/audit/Audit.ts"
+import { type AuditRow, type Change, CurrentChange } from "../../services/audit/Change.ts"
+import { type Session } from "../../services/identity/Sessions.ts"
+import { IdentitySettings } from "../../services/identity/Settings.ts"
+import { admittedBy, requestIdOf } from "../access/Admitted.ts"
+import { clientAddress } from "../access/ClientAddress.ts"
+import { headersOf } from "../access/Credentials.ts"
+import { frameworkFailure, knownFailure } from "./ErrorBodies.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** An endpoint, as its middleware knows it. */
+interface Place {
+  readonly endpoint: Pick<HttpApiEndpoint.Top, "identifier" | "method">
+  readonly group: Pick<HttpApiGroup.Top, "identifier">
+}
+
+/** The first part of actions, and of subjects, by the group of the API. */
+const nouns: Readonly<Record<string, string>> = {
+  keys: "key",
+  realtime: "realtime",
+  webhooks: "webhook",
+  storage: "bucket",
+  storageObjects: "object",
+  storageUploads: "object",
+  flagChanges: "flag",
+  accountAdmin: "identity",
+  oauth2Admin: "oauth2",
+  oauth2Consents: "consent",
+  environments: "environment",
+  connections: "connection",
+  foreignData: "foreign",
+  branches: "branch",
+  backups: "backup",
+  migrations: "migration"
+}
+
+/** Requests that change nothing by themselves: addresses to upload to or download from, previews, tests. */
+const unrecorded = new Set([
+  "storageObjects.presignUpload",
+  "storageObjects.presignDownload",
+  "storageUploads.create",
+  "storageUploads.presignPart",
+  "connections.test",
+  "oauth2Admin.previewClaims"
+])
+/** Reads of whole databases and of password hashes. */
+const recordedReads = new Set(["accountAdmin.export", "backups.file", "backups.globals"])
+
+/** The action of an endpoint, such as `oauth2.set_client`; undefined if the audit does not record it. */
+export const actionOf = ({ endpoint, group }: Place): string | undefined => {
+  const name = `${group.identifier}.${endpoint.identifier}`
+  const isRead = endpoint.method === "GET" || endpoint.method === "HEAD"
+  if (isRead ? !recordedReads.has(name) : unrecorded.has(name)) return undefined
+  const action = endpoint.identifier.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  return `${nouns[group.identifier] ?? group.identifier}.${action}`
+}
+
+/** Entries of refused attempts in a minute by this process, and by one caller for one action: anyone can cause them. */
+const [maxRefused, maxSame] = [60, 3]
+/** Sessions of administrators that are remembered. */
+const maxSessions = 1_000
+
+const actorOf = ({ id, label, type }: Author): AuditActor => ({ type, id: String(id), label })
+const unknown: AuditActor = { type: "unknown", id: "", label: "" }
+
+/** Records the requests that change something by the management API. */
+export class ManagementAudit extends Context.Service<
+  ManagementAudit,
+  {
+    /** Runs a management request, and records what it changes and how it ended, unless a transaction has done so. */
+    readonly around: <A extends HttpServerResponse.HttpServerResponse, E, R>(
+      app: Effect.Effect<A, E, R>,
+      place: Place,
+      request: Request,
+      author: Author
+    ) => Effect.Effect<A, E, R>
+    /** Records that a caller with a key or a session may not do this; those without are for the access log. */
+    readonly refused: (place: Place, request: Request, error: ClientError) => Effect.Effect<void>
+    /** Runs an attempt to sign in to the dashboard, or to sign out, and records how it ended. */
+    readonly signing: <A, E, R>(
+      attempt: Effect.Effect<A, E, R>,
+      action: string,
+      request: Request
+    ) => Effect.Effect<A, E, R>
+    /** Records an administrator's session of the identity provider when it first uses the management API. */
+    readonly began: (session: Session, request: Request) => Effect.Effect<void>
+  }
+>()("svc/http/ManagementAudit") {
+  static readonly layer = Layer.effect(
+    ManagementAudit,
+    Effect.gen(function* () {
+      const audit = yield* Audit
+      const settings = yield* IdentitySettings
+      const sessions = new LRUCache<string, true>({ max: maxSessions })
+      let minute = 0
+      const counts = new Map<string, number>()
+
+      /** Whether another attempt is recorded. */
+      const counted = (same: string, now: number) => {
+        if (Math.floor(now / 60_000) !== minute) {
+          minute = Math.floor(now / 60_000)
+          counts.clear()
+        }
+        const [all, one] = [counts.get("") ?? 0, counts.get(same) ?? 0]
+        if (all >= maxRefused || one >= maxSame) return false
+        counts.set("", all + 1)
+        counts.set(same, one + 1)
+        return true
+      }
+      const writeAttempt = (row: AuditRow) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          counted(`${row.actor.id || row.address} ${row.action}`, now) ? audit.write(row) : Effect.void
+        )
+
+      const changeOf = (request: Request, action: string, subject: string, actor: AuditActor): Change => {
+        const headers = headersOf(request)
+        return {
+          actor,
+          action,
+          subject,
+          before: null,
+          after: null,
+          recorded: false,
+          // Without a key of its own, a key's request came with the dashboard's cookie.
+          dashboard: headers["apikey"] === undefined && headers["x-api-key"] === undefined,
+          request_id: requestIdOf(request) ?? null,
+          address: clientAddress(request, settings)
+        }
+      }
+      const subjectOf = ({ group }: Place, params: Readonly<Record<string, string | undefined>>) =>
+        [nouns[group.identifier] ?? group.identifier, Object.values(params).join("/")].filter(Boolean).join(":")
+
+      const rowOf = (change: Change, exit: Exit.Exit<unknown, unknown>): AuditRow => ({
+        ...change,
+        ...(Exit.isSuccess(exit) ? { outcome: "done", status: null, code: null } : failureOf(exit.cause))
+      })
+
+      return ManagementAudit.of({
+        around: (app, place, request, author) => {
+          const action = actionOf(place)
+          if (action === undefined) return app
+          return Effect.flatMap(Effect.serviceOption(HttpRouter.RouteContext), (route) => {
+            const params = route._tag === "Some" ? route.value.params : {}
+            const change = changeOf(request, action, subjectOf(place, params), actorOf(author))
+            return Effect.onExit(Effect.provideService(app, CurrentChange, change), (exit) =>
+              change.recorded && Exit.isSuccess(exit) ? Effect.void : audit.write(rowOf(change, exit))
+            )
+          })
+        },
+        refused: (place, request, { code, status }) => {
+          const action = actionOf(place)
+          const who = status === 403 ? admittedBy(request) : undefined
+          if (action === undefined || who === undefined) return Effect.void
+          const actor: AuditActor =
+            who._tag === "Key"
+              ? { type: "key", id: String(who.key.id), label: who.key.label }
+              : { type: "identity", id: who.session.identity.id, label: "" }
+          const change = changeOf(request, action, subjectOf(place, {}), actor)
+          return writeAttempt({ ...change, outcome: "refused", status, code })
+        },
+        signing: (attempt, action, request) => {
+          const change: Change = { ...changeOf(request, action, "dashboard", unknown), dashboard: true }
+          return Effect.onExit(Effect.provideService(attempt, CurrentChange, change), (exit) => {
+            if (Exit.isSuccess(exit) && (change.recorded || change.actor === unknown)) return Effect.void
+            const row = rowOf(change, exit)
+            // An error of ours is no attempt of a stranger.
+            if (row.outcome === "failed" && (row.status ?? 500) < 500)
+              return writeAttempt({ ...row, outcome: "refused" })
+            return row.outcome === "failed" ? Effect.void : audit.write(row)
+          })
+        },
+        began: (session, request) => {
+          if (sessions.has(session.id)) return Effect.void
+          sessions.set(session.id, true)
+          const { aal, authenticated_at, id, identity, methods } = session
+          const actor: AuditActor = { type: "identity", id: identity.id, label: accountOf(identity) }
+          const change = changeOf(request, "session.sign_in", `session:${id}`, actor)
+          const after = { aal, methods: methods.map(String), authenticated_at }
+          return audit.write({ ...change, after, outcome: "done", status: null, code: null })
+        }
+      })
+    })
+  )
+}
+
+/** Middleware with a security scheme gets an endpoint's errors wrapped. */
+const endpointError = (error: unknown): unknown =>
+  typeof error === "object" && error !== null && !isClientError(error) && "error" in error ? error.error : error
+
+/** How a request ended that did not succeed. */
+const failureOf = (given: Cause.Cause<unknown>) => {
+  const cause = Cause.map(given, endpointError)
+  const failed = (status: number, code: string) => ({ outcome: "failed", status, code }) as const
+  const known = knownFailure(cause)
+  if (known !== undefined) return failed(known.status, known.code)
+  const isInvalid = cause.reasons.some(
+    (reason) => reason._tag === "Fail" && HttpApiError.HttpApiSchemaError.is(reason.error)
+  )
+  const framework = frameworkFailure(cause)
+  if (framework === "size") return failed(413, "PAYLOAD_TOO_LARGE")
+  if (isInvalid || framework !== undefined) return failed(400, "INVALID_REQUEST")
+  // If the client disconnected, the change may have been made nevertheless.
+  return Exit.hasInterrupts(Exit.failCause(cause)) ? failed(499, "DISCONNECTED") : failed(500, "INTERNAL_ERROR")
+}

@@ -1,0 +1,75 @@
+import { assert, inject, it } from "vitest"
+import { readFile } from "node:fs/promises"
+import { ask } from "../support/client.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+
+const service = inject("service")
+checkPages()
+
+const label = `seen in the history ${process.pid}`
+const create = async () => {
+  const body = { keyType: "anon", label }
+  const { json } = await ask(service, "POST /api/keys", { key: service.service_role, body })
+  return (json as { readonly key: { readonly id: number } }).key.id
+}
+
+it("shows who changed what, what it was before, and filters by the address", async () => {
+  const id = await create()
+  await ask(service, `PATCH /api/keys/${id}`, { key: service.service_role, body: { rate_limit: 7 } })
+  const page = await openPage()
+  await page.goto(at("/history"))
+  await page.getByLabel("About").selectOption({ label: "API keys" })
+  await page.waitForURL(/action=key/)
+  const list = page.getByRole("table", { name: "History" })
+  await list
+    .getByRole("button", { name: `key:${id}`, exact: true })
+    .first()
+    .click()
+  await page.waitForURL(new RegExp(`subject=key(:|%3A)${id}`))
+  await page.getByRole("button", { name: `Remove filter key:${id}` }).waitFor()
+  assert.strictEqual(await list.getByRole("row").count(), 3)
+  await page.reload()
+  await list.getByRole("button", { name: `Show details of key.update key:${id}` }).click()
+  const dialog = page.getByRole("dialog")
+  const change = dialog.getByRole("region", { name: "What changed" })
+  assert.include((await change.textContent()) ?? "", '"rate_limit": 7')
+  await dialog.getByRole("link", { name: "The latest requests of the key" }).waitFor()
+  await dialog.getByRole("button", { name: "Close" }).click()
+
+  await page.getByLabel("Outcome").selectOption("refused")
+  await page.getByText("No entry matches").waitFor()
+  await page.getByRole("button", { name: "Clear filters" }).click()
+  await page.waitForURL(/\/history$/)
+  await list.waitFor()
+})
+
+it("saves what matches as CSV, all pages of it", async () => {
+  const id = await create()
+  const page = await openPage()
+  await page.route("**/api/audit?*", (route) => {
+    // Pages of one entry, so that there are several.
+    const url = new URL(route.request().url())
+    url.searchParams.set("limit", "1")
+    return route.continue({ url: url.href })
+  })
+  await ask(service, `DELETE /api/keys/${id}`, { key: service.service_role })
+  await page.goto(at(`/history?subject=key:${id}`))
+  await page.getByRole("button", { name: "Show more" }).click()
+  await page.getByRole("button", { name: `Show details of key.create key:${id}` }).waitFor()
+  const [saved] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()])
+  assert.strictEqual(saved.suggestedFilename(), "history.csv")
+  const lines = (await readFile(await saved.path(), "utf8")).trim().split("\r\n")
+  assert.deepStrictEqual(
+    lines.map((line) => line.split(",")[6]),
+    ["action", "key.revoke", "key.create"]
+  )
+})
+
+it("what is done in the dashboard is in its history", async () => {
+  const page = await openPage()
+  await page.goto(at("/history?action=dashboard"))
+  const row = page.getByRole("row", { name: /dashboard\.sign_in/ }).first()
+  await row.getByText("dashboard", { exact: true }).waitFor()
+  await row.getByTitle("Show what this one did").click()
+  await page.getByRole("button", { name: /^Remove filter by key:\d+$/ }).waitFor()
+})

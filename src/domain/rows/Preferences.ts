@@ -13,6 +13,8 @@ export interface Preferences {
   readonly maxAffected: number | undefined
   /** The most characters of a value in the JSON of a read; see sql/Cut.ts. */
   readonly maxCell: number | undefined
+  /** How recent the rows of a read must be where standbys serve reads; default: `session`. */
+  readonly consistency: "strong" | "session" | "eventual" | undefined
 }
 
 /** The form of the response body that the client accepts (Accept). */

@@ -12,10 +12,11 @@ export const noPreferences: Preferences = {
   handling: undefined,
   timezone: undefined,
   maxAffected: undefined,
-  maxCell: undefined
+  maxCell: undefined,
+  consistency: undefined
 }
 
-type Known = Pick<Preferences, "resolution" | "missing" | "return" | "count" | "tx" | "handling">
+type Known = Pick<Preferences, "resolution" | "missing" | "return" | "count" | "tx" | "handling" | "consistency">
 
 /** The preferences with a fixed set of values. */
 const known: { readonly [Name in keyof Known]: ReadonlyArray<NonNullable<Known[Name]>> } = {
@@ -24,7 +25,8 @@ const known: { readonly [Name in keyof Known]: ReadonlyArray<NonNullable<Known[N
   return: ["representation", "minimal", "headers-only"],
   count: ["exact", "planned", "estimated"],
   tx: ["commit", "rollback"],
-  handling: ["strict", "lenient"]
+  handling: ["strict", "lenient"],
+  consistency: ["strong", "session", "eventual"]
 }
 
 const isKnown = (name: string): name is keyof Known => Object.hasOwn(known, name)
@@ -73,7 +75,7 @@ export type Operation = "read" | "insert" | "upsert" | "update" | "remove" | "ca
 /** `Preference-Applied`, in a fixed order; undefined if no preference applied. */
 export const preferenceApplied = (preferences: Preferences, operation: Operation): string | undefined => {
   if (preferences === noPreferences) return undefined
-  const { count, handling, maxAffected, maxCell, missing, resolution, timezone, tx } = preferences
+  const { consistency, count, handling, maxAffected, maxCell, missing, resolution, timezone, tx } = preferences
   const writes = operation !== "read" && operation !== "call"
   const counted = operation === "update" || operation === "remove" || operation === "call"
   const all: ReadonlyArray<readonly [name: string, value: string | number | undefined]> = [
@@ -84,6 +86,7 @@ export const preferenceApplied = (preferences: Preferences, operation: Operation
     ["tx", tx],
     ["handling", handling],
     ["timezone", timezone],
+    ["consistency", operation === "read" ? consistency : undefined],
     ["max-affected", counted && handling === "strict" ? maxAffected : undefined],
     ["max-cell", operation === "read" ? maxCell : undefined]
   ]

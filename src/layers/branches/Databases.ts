@@ -19,7 +19,7 @@ import { explained, finaliseBranch, giveToRole } from "./Finalise.ts"
 import { removeLeftovers } from "./Leftovers.ts"
 import { checkFreeSpace, type CopyPlan, planCopy } from "./FreeSpace.ts"
 import { busy, checkRights, whenQuiet } from "./Source.ts"
-import { type Login } from "../postgres/Login.ts"
+import { atPrimary, type Login } from "../postgres/Login.ts"
 import { MainSessions } from "../postgres/MainSessions.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
 import { outageOrDie, connectDirectly } from "../postgres/DirectConnection.ts"
@@ -172,7 +172,9 @@ export const layerBranchDatabases = Layer.effect(
           aside.withPermit,
           Effect.catchTag("QueryFailed", outageOrDie)
         ),
-      server: serverOf(address)
+      get server() {
+        return serverOf(atPrimary(address))
+      }
     })
   })
 ).pipe(Layer.provide(MainSessions.layer))

@@ -32,6 +32,8 @@ import { Audit } from "./services/audit/Audit.ts"
 import { layerAuditRetention } from "./services/audit/Retention.ts"
 import * as backups from "./services/backups/layer.ts"
 import * as branches from "./services/branches/layer.ts"
+import { Changes } from "./services/changes/Changes.ts"
+import { layerChangeReader } from "./services/changes/Reader.ts"
 import * as catalogue from "./services/catalogue/layer.ts"
 import { Connections } from "./services/connections/Connections.ts"
 import { DashboardSessions } from "./services/dashboard/Sessions.ts"
@@ -88,6 +90,8 @@ const Capabilities = Layer.mergeAll(
   schema.layer,
   realtime.layer,
   webhooks.layer,
+  layerChangeReader,
+  Changes.layer,
   storage.layer,
   supabase.layer,
   flags.layer,

@@ -25,6 +25,7 @@ import { ForeignDataHandlers } from "./handlers/ForeignData.ts"
 import { FunctionsRoutes } from "./handlers/Functions.ts"
 import { HealthHandlers } from "./handlers/Health.ts"
 import { IdentitiesHandlers } from "./handlers/Identities.ts"
+import { ChangesHandlers } from "./handlers/Changes.ts"
 import { InsightsHandlers } from "./handlers/Insights.ts"
 import { ClientKeysHandlers, KeysHandlers } from "./handlers/Keys.ts"
 import { LogoutPageRoutes } from "./handlers/LogoutPage.ts"
@@ -57,6 +58,12 @@ import { ClientGate } from "./access/ClientGate.ts"
 import { KeyLimits } from "./access/KeyLimits.ts"
 import { BroadcastRoutes } from "./supabase/Broadcasts.ts"
 import { FunctionsProxyRoutes } from "./supabase/Functions.ts"
+import { AuthAdminRoutes } from "./supabase/auth/Admin.ts"
+import { AuthFactorRoutes } from "./supabase/auth/Factors.ts"
+import { AuthProviderRoutes } from "./supabase/auth/Providers.ts"
+import { AuthSignInRoutes } from "./supabase/auth/SignIn.ts"
+import { AuthUserRoutes } from "./supabase/auth/User.ts"
+import { AuthVerifyRoutes } from "./supabase/auth/Verify.ts"
 import { SupabaseGate } from "./supabase/Gate.ts"
 import { ChannelSocket } from "./supabase/Realtime.ts"
 import { FileBucketsRoutes } from "./supabase/storage/Buckets.ts"
@@ -76,6 +83,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     StatusHandlers,
     SettingsHandlers,
     InsightsHandlers,
+    ChangesHandlers,
     RequestsHandlers,
     AuditHandlers,
     DatabaseSchemasHandlers,
@@ -140,6 +148,12 @@ export const Routes = Layer.mergeAll(
   DashboardFilesRoutes,
   FunctionsProxyRoutes,
   BroadcastRoutes,
+  AuthSignInRoutes,
+  AuthVerifyRoutes,
+  AuthUserRoutes,
+  AuthProviderRoutes,
+  AuthFactorRoutes,
+  AuthAdminRoutes,
   ChannelSocket,
   FileBucketsRoutes,
   FilesRoutes,

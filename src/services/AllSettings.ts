@@ -3,6 +3,7 @@ import { keyOutage } from "./access/Keys.ts"
 import { auditDays } from "./audit/Settings.ts"
 import { BackupSettings } from "./backups/Settings.ts"
 import { BranchSettings } from "./branches/Settings.ts"
+import { changeSettings } from "./changes/Settings.ts"
 import { ConnectionSettings } from "./connections/Settings.ts"
 import { DashboardSettings } from "./dashboard/Settings.ts"
 import { EnvironmentSettings } from "./environments/Settings.ts"
@@ -39,6 +40,7 @@ export const layerAllSettings = Layer.mergeAll(
   RowSettings.layer,
   SupabaseSettings.layer,
   WebhookSettings.layer,
+  Layer.effectDiscard(changeSettings),
   Layer.effectDiscard(accessLog),
   Layer.effectDiscard(auditDays),
   Layer.effectDiscard(keyOutage),

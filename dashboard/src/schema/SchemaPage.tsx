@@ -106,7 +106,7 @@ const Filled = ({ catalogue, open }: FilledProps) => {
         <span className="faint">{plural(found.length, "table")}</span>
       </div>
       {exposed ? null : (
-        <p className="hint">
+        <p className="lead">
           This schema is not in <code>SVC_DB_SCHEMAS</code>: its tables are reached by SQL, not by <code>/v1/db</code>.
         </p>
       )}

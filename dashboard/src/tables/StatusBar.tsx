@@ -29,7 +29,9 @@ export const StatusBar = ({ blocks, bytes: size, curl, note }: StatusBarProps) =
       ) : null}
       {size === undefined ? null : <span className="only-wide">{bytes(size)}</span>}
       {blocks.ready ? <span>{Math.round(blocks.millis)} ms</span> : null}
-      <span className="grow note">{note}</span>
+      <span className="grow how" title={note}>
+        {note}
+      </span>
       <code className="only-wide">GET {decodeURIComponent(blocks.url.split("?")[0] ?? "")}</code>
       <Button kind="quiet" icon="code" onClick={() => void copy(curl(), "Request")}>
         Copy request

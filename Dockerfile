@@ -45,6 +45,8 @@ RUN npm ci --omit=dev --omit=peer --ignore-scripts --no-update-notifier \
     (cd "$package" && node scripts/hydrate-symlinks.js) || exit 1; done \
   && npm cache clean --force
 COPY src ./src
+# MCP clients search them.
+COPY docs/*.md ./docs/
 COPY --from=build /app/dist ./dist
 COPY --from=build /app/dashboard/dist ./dashboard/dist
 

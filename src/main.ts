@@ -10,6 +10,7 @@ import * as identityProvider from "./layers/identity/layer.ts"
 import { layerFirstKeys } from "./layers/install/FirstKeys.ts"
 import * as installation from "./layers/install/layer.ts"
 import { layerUpkeep } from "./layers/install/Upkeep.ts"
+import { layerDocFiles } from "./layers/mcp/DocFiles.ts"
 import { layerMigrationDirectory } from "./layers/migrations/Directory.ts"
 import { layerHttpListener, layerHttpSettings } from "./layers/net/Listener.ts"
 import * as oauth2Server from "./layers/oauth2/layer.ts"
@@ -31,6 +32,8 @@ import { Audit } from "./services/audit/Audit.ts"
 import { layerAuditRetention } from "./services/audit/Retention.ts"
 import * as backups from "./services/backups/layer.ts"
 import * as branches from "./services/branches/layer.ts"
+import { Changes } from "./services/changes/Changes.ts"
+import { layerChangeReader } from "./services/changes/Reader.ts"
 import * as catalogue from "./services/catalogue/layer.ts"
 import { Connections } from "./services/connections/Connections.ts"
 import { DashboardSessions } from "./services/dashboard/Sessions.ts"
@@ -39,6 +42,7 @@ import * as flags from "./services/flags/layer.ts"
 import * as foreign from "./services/foreign/layer.ts"
 import * as identity from "./services/identity/layer.ts"
 import { Insights } from "./services/insights/Insights.ts"
+import { McpTools } from "./services/mcp/McpTools.ts"
 import { layerMeters } from "./services/metrics/Meters.ts"
 import { Migrations } from "./services/migrations/Migrations.ts"
 import * as oauth2 from "./services/oauth2/layer.ts"
@@ -86,6 +90,8 @@ const Capabilities = Layer.mergeAll(
   schema.layer,
   realtime.layer,
   webhooks.layer,
+  layerChangeReader,
+  Changes.layer,
   storage.layer,
   supabase.layer,
   flags.layer,
@@ -114,6 +120,7 @@ const Api = layerShutdownDelay.pipe(
   Layer.provide(realtime.layerShutdown),
   Layer.provide(http.layer),
   Layer.provide(layerHttpListener),
+  Layer.provide(McpTools.layer.pipe(Layer.provide(layerDocFiles))),
   Layer.provide(Capabilities),
   Layer.provide(Shutdown.layer)
 )

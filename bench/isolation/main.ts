@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto"
 import { parseArgs } from "node:util"
 import { Client } from "pg"
+import { type PostgresCluster, startPostgresCluster } from "../support/cluster.ts"
 import { defaultEntry, withService } from "../support/service.ts"
 import { type PoisonGroup, poisonGroups } from "./poisons.ts"
 import { defaults, findingsOf, runIsolation, setUp } from "./run.ts"
@@ -20,6 +21,7 @@ const help = `npm run check:isolation -- [options]
   --ddl N           answers between changes of tables, policies and functions; 0: none (default ${defaults.ddlEvery})
   --kills N         answers between ends of a session or statement from outside; 0: none (default ${defaults.killEvery})
   --hang-ups SHARE  of requests whose client hangs up (default ${defaults.hangUps})
+  --standbys N      standbys that serve clean reads (default 0)
   --stop-after N    findings (default: never)
   --entry FILE      the service's program (default dist/main.mjs)`
 
@@ -34,6 +36,7 @@ const { values } = parseArgs({
     ddl: { type: "string", default: String(defaults.ddlEvery) },
     kills: { type: "string", default: String(defaults.killEvery) },
     "hang-ups": { type: "string", default: String(defaults.hangUps) },
+    standbys: { type: "string", default: "0" },
     "stop-after": { type: "string", default: "Infinity" },
     entry: { type: "string", default: defaultEntry },
     help: { type: "boolean", default: false }
@@ -67,13 +70,17 @@ const withoutSync = async (databaseUrl: string) => {
   await client.end()
 }
 
-const main = () =>
-  withService(
+const readUrls = ({ standbys, url }: PostgresCluster) => standbys.map((standby) => url(standby)).join(" ")
+
+const main = async () => {
+  await using cluster = values.standbys === "0" ? undefined : await startPostgresCluster(Number(values.standbys))
+  const replicated = cluster && { DATABASE_URL: cluster.url(cluster.primary), DATABASE_READ_URLS: readUrls(cluster) }
+  return await withService(
     {
       entry: values.entry,
       profile: false,
       setup: superuser,
-      env: { SVC_DB_SCHEMAS: "public,other", SVC_DB_TIMEOUT: "2s", SVC_JWT_SECRET: jwtSecret }
+      env: { SVC_DB_SCHEMAS: "public,other", SVC_DB_TIMEOUT: "2s", SVC_JWT_SECRET: jwtSecret, ...replicated }
     },
     async ({ credentials, databaseUrl, url }) => {
       await withoutSync(databaseUrl)
@@ -90,9 +97,14 @@ const main = () =>
           )
       })
       console.log(JSON.stringify(report, undefined, 2))
+      for (const standby of cluster?.standbys ?? []) {
+        const [row] = await standby.sql("select sum(seq_scan + coalesce(idx_scan, 0)) as n from pg_stat_user_tables")
+        console.log(`The standby on port ${standby.port} has scanned tables ${String(row?.["n"])} times`)
+      }
       return findingsOf(report) === 0 ? 0 : 1
     }
   )
+}
 
 if (values.help || groups.some((group) => !poisonGroups.includes(group)) || !(options.answers >= 1)) {
   console.log(help)

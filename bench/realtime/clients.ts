@@ -63,9 +63,25 @@ const listen = (url: string, headers: Record<string, string>) =>
     })
   })
 
-const open = async ({ clients, headers, url }: { clients: number; headers: Record<string, string>; url: string }) => {
+/** `tokens`: JWTs that clients have in turn; none if it is empty. */
+const open = async ({
+  clients,
+  headers,
+  tokens,
+  url
+}: {
+  clients: number
+  headers: Record<string, string>
+  tokens: ReadonlyArray<string>
+  url: string
+}) => {
+  let next = 0
+  const one = () => {
+    const token = tokens[next++ % tokens.length]
+    return listen(url, token === undefined ? headers : { ...headers, authorization: `Bearer ${token}` })
+  }
   for (let left = clients; left > 0; left -= atOnce) {
-    await Promise.all(Array.from({ length: Math.min(left, atOnce) }, () => listen(url, headers)))
+    await Promise.all(Array.from({ length: Math.min(left, atOnce) }, one))
   }
   closed = 0
 }

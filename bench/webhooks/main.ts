@@ -20,6 +20,7 @@ const help = `npm run bench:webhooks -- [options]
   --only a,b      only these parts: a b c
   --quick         shorter measurements, for a first look
   --cpu-prof      the service writes a CPU profile when it ends
+  SVC_CHANGES=wal measures changes from the write-ahead log
   --entry FILE    the service's program (default dist/main.mjs)
 
   a  10,000 rows written at once, then 200 rows per second
@@ -36,7 +37,11 @@ const setup = (password: string) => [
 ]
 
 /** A pause of the receiver must not make attempts fail. */
-const env = { WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_TIMEOUT: "5m" }
+const env = {
+  WEBHOOK_ALLOW_PRIVATE: "true",
+  WEBHOOK_TIMEOUT: "5m",
+  SVC_CHANGES: process.env["SVC_CHANGES"] ?? "trigger"
+}
 
 interface Bench {
   readonly service: Service

@@ -4,6 +4,7 @@ import { AccountsApi, SigningKeysApi } from "./api/Accounts.ts"
 import { AuditApi } from "./api/Audit.ts"
 import { AuthApi } from "./api/Auth.ts"
 import { BackupsApi } from "./api/Backups.ts"
+import { ChangesApi } from "./api/Changes.ts"
 import { ConnectionsApi } from "./api/Connections.ts"
 import { BranchesApi } from "./api/Branches.ts"
 import { DashboardApi } from "./api/Dashboard.ts"
@@ -32,6 +33,7 @@ export class Api extends HttpApi.make("svc")
   .add(StatusApi)
   .add(SettingsApi)
   .add(InsightsApi)
+  .add(ChangesApi)
   .add(RequestsApi)
   .add(AuditApi)
   .add(DatabaseSchemasApi)

@@ -6,6 +6,7 @@ import { FlagEvaluationApi } from "./api/FlagEvaluation.ts"
 import { ConsentPageApi } from "./api/ConsentPage.ts"
 import { FunctionsApi } from "./api/Functions.ts"
 import { LogoutPageApi } from "./api/LogoutPage.ts"
+import { McpApi } from "./api/Mcp.ts"
 import { NoticePagesApi } from "./api/NoticePages.ts"
 import { OAuth2EndpointsApi } from "./api/OAuth2Endpoints.ts"
 import { OfrepApi } from "./api/Ofrep.ts"
@@ -62,6 +63,7 @@ const securityOf = (path: string, method: string): Security | undefined => {
   if (/^\/oauth2\/(?:auth|sessions|token|revoke|introspect|userinfo)/.test(path)) return []
   if (path.startsWith("/api/auth/") || path.startsWith("/oauth2/")) return session
   if (path.startsWith("/api/") || path === "/realtime") return [{ apikey: [] }, ...dashboard, ...session]
+  if (path === "/mcp") return [{ apikey: [] }, { bearer: [] }, { apikey: [], bearer: [] }]
   if (path.startsWith("/ofrep/")) return [{ apikey: [] }, { bearer: [] }, ...session]
   if (path.startsWith("/v1/db/")) return [{ apikey: [] }, { apikey: [], bearer: [] }]
   return path.startsWith("/v1/") ? [{ apikey: [] }] : undefined
@@ -128,6 +130,7 @@ export class Contract extends HttpApi.make("svc")
   .add(NoticePagesApi)
   .add(OAuth2EndpointsApi)
   .add(FlagEvaluationApi)
+  .add(McpApi)
   .annotateMerge(
     OpenApi.annotations({
       title: "Backend platform",

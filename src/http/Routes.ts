@@ -25,6 +25,7 @@ import { ForeignDataHandlers } from "./handlers/ForeignData.ts"
 import { FunctionsRoutes } from "./handlers/Functions.ts"
 import { HealthHandlers } from "./handlers/Health.ts"
 import { IdentitiesHandlers } from "./handlers/Identities.ts"
+import { ChangesHandlers } from "./handlers/Changes.ts"
 import { InsightsHandlers } from "./handlers/Insights.ts"
 import { ClientKeysHandlers, KeysHandlers } from "./handlers/Keys.ts"
 import { LogoutPageRoutes } from "./handlers/LogoutPage.ts"
@@ -32,6 +33,7 @@ import { NoticePagesRoutes } from "./handlers/NoticePages.ts"
 import { AdministratorRoutes } from "./handlers/accounts/Administrator.ts"
 import { ProviderRoutes } from "./handlers/accounts/Provider.ts"
 import { ProvidersHandlers } from "./handlers/Providers.ts"
+import { McpRoutes } from "./handlers/Mcp.ts"
 import { MigrationsHandlers } from "./handlers/Migrations.ts"
 import { OAuth2AdminHandlers, OAuth2BridgeHandlers, OAuth2ConsentsHandlers } from "./handlers/OAuth2.ts"
 import { OAuth2EndpointsRoutes } from "./handlers/OAuth2Endpoints.ts"
@@ -56,6 +58,12 @@ import { ClientGate } from "./access/ClientGate.ts"
 import { KeyLimits } from "./access/KeyLimits.ts"
 import { BroadcastRoutes } from "./supabase/Broadcasts.ts"
 import { FunctionsProxyRoutes } from "./supabase/Functions.ts"
+import { AuthAdminRoutes } from "./supabase/auth/Admin.ts"
+import { AuthFactorRoutes } from "./supabase/auth/Factors.ts"
+import { AuthProviderRoutes } from "./supabase/auth/Providers.ts"
+import { AuthSignInRoutes } from "./supabase/auth/SignIn.ts"
+import { AuthUserRoutes } from "./supabase/auth/User.ts"
+import { AuthVerifyRoutes } from "./supabase/auth/Verify.ts"
 import { SupabaseGate } from "./supabase/Gate.ts"
 import { ChannelSocket } from "./supabase/Realtime.ts"
 import { FileBucketsRoutes } from "./supabase/storage/Buckets.ts"
@@ -75,6 +83,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     StatusHandlers,
     SettingsHandlers,
     InsightsHandlers,
+    ChangesHandlers,
     RequestsHandlers,
     AuditHandlers,
     DatabaseSchemasHandlers,
@@ -139,10 +148,17 @@ export const Routes = Layer.mergeAll(
   DashboardFilesRoutes,
   FunctionsProxyRoutes,
   BroadcastRoutes,
+  AuthSignInRoutes,
+  AuthVerifyRoutes,
+  AuthUserRoutes,
+  AuthProviderRoutes,
+  AuthFactorRoutes,
+  AuthAdminRoutes,
   ChannelSocket,
   FileBucketsRoutes,
   FilesRoutes,
   ResumableRoutes,
+  McpRoutes,
   Front(methodsOf)
 ).pipe(
   Layer.provide([ClientGate.layer, RealtimeGate.layer, SupabaseGate.layer]),

@@ -3,6 +3,7 @@ import { keyOutage } from "./access/Keys.ts"
 import { auditDays } from "./audit/Settings.ts"
 import { BackupSettings } from "./backups/Settings.ts"
 import { BranchSettings } from "./branches/Settings.ts"
+import { changeSettings } from "./changes/Settings.ts"
 import { ConnectionSettings } from "./connections/Settings.ts"
 import { DashboardSettings } from "./dashboard/Settings.ts"
 import { EnvironmentSettings } from "./environments/Settings.ts"
@@ -10,6 +11,7 @@ import { FlagSettings } from "./flags/Settings.ts"
 import { AccountSettings } from "./identity/AccountSettings.ts"
 import { BrandSettings } from "./identity/Brand.ts"
 import { IdentitySettings } from "./identity/Settings.ts"
+import { McpSettings } from "./mcp/Settings.ts"
 import { MigrationSettings } from "./migrations/Settings.ts"
 import { RealtimeSettings } from "./realtime/Settings.ts"
 import { accessLog } from "./requests/AccessLog.ts"
@@ -32,11 +34,13 @@ export const layerAllSettings = Layer.mergeAll(
   EnvironmentSettings.layer,
   FlagSettings.layer,
   IdentitySettings.layer,
+  McpSettings.layer,
   MigrationSettings.layer,
   RealtimeSettings.layer,
   RowSettings.layer,
   SupabaseSettings.layer,
   WebhookSettings.layer,
+  Layer.effectDiscard(changeSettings),
   Layer.effectDiscard(accessLog),
   Layer.effectDiscard(auditDays),
   Layer.effectDiscard(keyOutage),

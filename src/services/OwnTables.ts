@@ -13,8 +13,8 @@ export const sqlStateOf = (error: unknown): string => {
   return typeof code === "string" ? code : ""
 }
 
-/** SQLSTATEs of a server that is shutting down, starting, out of connections, or whose database rejects connections. */
-const outage = /^(08|57P0|53|55000)/
+/** SQLSTATEs of a server that is shutting down, starting, out of connections, or a standby, or whose database rejects connections. */
+const outage = /^(08|57P0|53|55000|25006)/
 
 /** Whether the database is unreachable, as opposed to the statement being wrong. */
 export const isOutage = (error: unknown): boolean =>

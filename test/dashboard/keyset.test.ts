@@ -3,12 +3,13 @@ import { assert, describe, it } from "vitest"
 import {
   type Condition,
   conditionText,
+  equalIn,
   type Order,
   parameterOf,
   partsBehind,
-  reversed,
-  type Row
+  reversed
 } from "../../dashboard/src/tables/rows/keyset.ts"
+import type { Row } from "../../dashboard/src/tables/rows/identity.ts"
 
 const columns = ["a", "b", "id"]
 /** `id` is the key. */
@@ -63,10 +64,12 @@ describe("partsBehind", () => {
           const place = sorted.length === 0 ? 0 : at % sorted.length
           const anchor = sorted[place]
           if (anchor === undefined) return
-          const read = partsBehind(direction, anchor, nullable).flatMap((part) =>
-            sorted.filter((row) => part.every((condition) => holds(condition, row)))
-          )
-          assert.deepStrictEqual(read, sorted.slice(place + 1))
+          for (let equal = 0; equal < direction.length; equal++) {
+            const read = partsBehind(direction, anchor, nullable, equal).flatMap((part) =>
+              sorted.filter((row) => part.every((condition) => holds(condition, row)))
+            )
+            assert.deepStrictEqual(read, sorted.slice(place + 1))
+          }
         }
       })
     )
@@ -79,7 +82,8 @@ describe("partsBehind", () => {
         { column: "id", desc: false }
       ],
       { a: 5, id: 7 },
-      nullable
+      nullable,
+      0
     )
     assert.deepStrictEqual(
       behind.map((part) => part.map(parameterOf)),
@@ -92,6 +96,40 @@ describe("partsBehind", () => {
       ]
     )
   })
+})
+
+describe("equalIn", () => {
+  it("is the number of first columns in which a page has one value, of which the next page has a part of its own", () => {
+    const by = ["a", "b", "id"].map((column) => ({ column, desc: false }))
+    const page = (...values: ReadonlyArray<readonly [number, number | null, number]>) =>
+      equalIn(
+        by,
+        values.map(([a, b, id]) => ({ a, b, id }))
+      )
+    assert.strictEqual(page([1, 1, 1], [2, 1, 2]), 0)
+    assert.strictEqual(page([1, null, 1], [1, 1, 2]), 1)
+    assert.strictEqual(page([1, null, 1], [1, null, 2]), 2)
+    assert.strictEqual(page([1, 1, 1]), 2)
+    const parts = partsBehind(by, { a: 1, b: null, id: 2 }, nullable, 2)
+    assert.deepStrictEqual(
+      parts.map((part) => part.map(parameterOf)),
+      [
+        [
+          ["a", "eq.1"],
+          ["b", "is.null"],
+          ["id", "gt.2"]
+        ],
+        [["a", "gt.1"]],
+        [["a", "is.null"]]
+      ]
+    )
+  })
+})
+
+it("columns with the names of parameters are conditions of AND", () => {
+  const condition = { tag: "compare", column: "order", operator: "gt", value: 5 } as const
+  assert.deepStrictEqual(parameterOf(condition), ["and", '(order.gt."5")'])
+  assert.deepStrictEqual(parameterOf({ ...condition, column: "a.b" }), ["and", '("a.b".gt."5")'])
 })
 
 it("values and names are quoted, so that none of them ends a condition", () => {

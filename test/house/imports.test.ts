@@ -37,6 +37,8 @@ it("a start does not load what few requests need", async () => {
     "@simplewebauthn/server",
     "@node-rs/argon2",
     "libpg-query",
+    "@modelcontextprotocol/server",
+    "zod",
     "@electric-sql/pglite-tools"
   ]) {
     assert.notInclude(

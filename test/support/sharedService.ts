@@ -2,6 +2,7 @@ import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import { type TestProject } from "vitest/node"
 import { otherStore } from "./storage/external.ts"
+import { freePort } from "./docs/readme.ts"
 import { copyDataDir, makeDataDir, prepareDataDir, removeDataDir } from "./dataDir.ts"
 import { type Address, root, startService } from "./service.ts"
 
@@ -26,7 +27,9 @@ export default async function setup(project: TestProject) {
   project.provide("preparedDataDir", prepared)
 
   const ownDir = await copyDataDir(prepared)
-  const service = await startService({ dataDir: ownDir, env: { DASHBOARD_URL: dashboard, ...otherStore } })
+  // A port that the embedded store knows from the start: it admits pages of the service.
+  const env = { DASHBOARD_URL: dashboard, PORT: String(await freePort()), ...otherStore }
+  const service = await startService({ dataDir: ownDir, env })
   const { anon, dataDir, jwtSecret, pid, service_role, url } = service
   project.provide("service", { anon, dataDir, jwtSecret, pid, service_role, url })
   return async () => {

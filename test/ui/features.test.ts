@@ -1,6 +1,6 @@
 import { type Page } from "playwright-core"
-import { beforeAll, inject } from "vitest"
-import { ask } from "../support/client.ts"
+import { assert, beforeAll, inject } from "vitest"
+import { ask, sql } from "../support/client.ts"
 import { flagOf, makeFlag, makeSegment } from "../support/flags/api.ts"
 import { at, checkPages } from "../support/ui/dashboard.ts"
 import { checkStates, type States } from "../support/ui/states.ts"
@@ -142,6 +142,16 @@ const states: States = {
   schema: async (page) => {
     await page.goto(at("/schema"))
     await page.getByRole("region", { name: order }).getByText("Indexes").waitFor()
+  },
+  "schema that is not exposed": async (page) => {
+    const hidden = `hidden_${process.pid}`
+    await sql(service, `create schema if not exists ${hidden}`)
+    await sql(service, `create table if not exists ${hidden}.kept (id int primary key)`)
+    await page.goto(at(`/schema?schema=${hidden}`))
+    await page.getByText("This schema is not in").waitFor()
+    const card = page.getByRole("region", { name: "kept" })
+    await card.getByText("integer").waitFor()
+    assert.strictEqual(await card.getByRole("link").count(), 0)
   },
   "schema, none matches": async (page) => {
     await page.goto(at("/schema?find=nowhere"))

@@ -13,6 +13,14 @@ export const catalogueQuery = queryOptions({
   staleTime: 30_000
 })
 
+/** Also with the schemas that are not exposed, of which `/v1/db` and the page of tables know nothing. */
+export const useWholeCatalogue = () =>
+  useQuery({
+    queryKey: ["catalogue", "whole"],
+    queryFn: ({ signal }) => call("GET /v1/database/schema", { query: { all: "true" }, signal }),
+    staleTime: 30_000
+  })
+
 export const useCatalogue = () => useQuery(catalogueQuery)
 
 export const tableOf = (catalogue: Catalogue, schema: string, name: string): Table | undefined =>

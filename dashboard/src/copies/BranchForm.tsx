@@ -1,6 +1,6 @@
-import { useEffect, useState } from "react"
+import { useState } from "react"
 import { BranchFields, ttlOf } from "./BranchFields.tsx"
-import { ago, plural } from "../ui/format.ts"
+import { ago } from "../ui/format.ts"
 import { FormDialog } from "../ui/FormDialog.tsx"
 import { call } from "../wire/call.ts"
 import type { Branch } from "./queries.ts"
@@ -10,22 +10,6 @@ interface BranchFormProps {
   readonly branch: Branch | undefined
   readonly onClose: () => void
   readonly onSaved: (branch: Branch) => void
-}
-
-/** How long it has been going on: a large database takes minutes. */
-const Copying = () => {
-  const [seconds, setSeconds] = useState(0)
-  useEffect(() => {
-    const begun = Date.now()
-    const timer = setInterval(() => setSeconds(Math.round((Date.now() - begun) / 1000)), 1000)
-    return () => clearInterval(timer)
-  }, [])
-  return (
-    <p role="status">
-      Copying the database{seconds < 2 ? "…" : `: ${plural(seconds, "second")} so far.`} Requests to the main database
-      wait meanwhile. Keep this open: the password of the branch is shown only once.
-    </p>
-  )
 }
 
 export const BranchForm = ({ branch, onClose, onSaved }: BranchFormProps) => {
@@ -40,7 +24,7 @@ export const BranchForm = ({ branch, onClose, onSaved }: BranchFormProps) => {
     const payload = { label: draft.label, access: draft.access, ...ttlOf(draft) }
     onSaved(
       branch === undefined
-        ? await call("POST /api/branches/", { payload })
+        ? await call("POST /api/branches/", { headers: { prefer: "respond-async" }, payload })
         : await call("PATCH /api/branches/:id", { params: { id: branch.id }, payload })
     )
   }
@@ -57,12 +41,7 @@ export const BranchForm = ({ branch, onClose, onSaved }: BranchFormProps) => {
       }}
       onClose={onClose}
     >
-      {(busy) => (
-        <>
-          <BranchFields draft={draft} expires={expires} problem={checked ? problem : undefined} onChange={setDraft} />
-          {busy && branch === undefined ? <Copying /> : null}
-        </>
-      )}
+      <BranchFields draft={draft} expires={expires} problem={checked ? problem : undefined} onChange={setDraft} />
     </FormDialog>
   )
 }

@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
-import { useState, useSyncExternalStore } from "react"
+import { useEffect, useRef, useState, useSyncExternalStore } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Confirm } from "../ui/Confirm.tsx"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
@@ -9,12 +9,12 @@ import { bytes } from "../ui/format.ts"
 import { List, type ListColumn } from "../ui/List.tsx"
 import { Problem } from "../ui/Problem.tsx"
 import { SecretOnce } from "../ui/SecretOnce.tsx"
-import { toast } from "../ui/toast.ts"
+import { toast, toastError } from "../ui/toast.ts"
 import { When } from "../ui/page/When.tsx"
 import { branch as chosen } from "../wire/branch.ts"
 import { call } from "../wire/call.ts"
 import { BranchForm } from "./BranchForm.tsx"
-import { type Branch, useBranches } from "./queries.ts"
+import { type Branch, failureOf, useBranches } from "./queries.ts"
 
 type Open =
   | { readonly tag: "form"; readonly branch: Branch | undefined }
@@ -27,6 +27,34 @@ interface Actions {
   readonly work: (branch: Branch | undefined) => void
 }
 
+/** How far a branch is. PostgreSQL does not say it of a copy of files, during which the main database is closed. */
+const Filling = ({ branch: { label, progress, source_backup_id } }: { branch: Branch }) => (
+  <span className="progress" role="status">
+    <progress max={100} value={progress ?? undefined} aria-label={`Progress of ${label}`} />{" "}
+    {progress === null ? "being copied" : `${progress} %${source_backup_id === null ? "" : ", being restored"}`}
+  </span>
+)
+
+/** Says when a branch that was being filled can be used, or why there is none. */
+const useOutcome = (branches: ReadonlyArray<Branch> | undefined) => {
+  const filling = useRef<ReadonlyMap<number, string>>(new Map())
+  useEffect(() => {
+    if (branches === undefined) return
+    for (const [id, label] of filling.current) {
+      const now = branches.find((branch) => branch.id === id)
+      if (now?.status === "active") toast(`The branch ${label} can be used`)
+      else if (now === undefined) {
+        void failureOf(id).then((reason) => {
+          if (reason !== undefined) toastError(new Error(`The branch ${label} is gone. ${reason}`))
+        })
+      }
+    }
+    filling.current = new Map(
+      branches.filter(({ status }) => status !== "active").map(({ id, label }) => [id as number, label])
+    )
+  }, [branches])
+}
+
 const columnsOf = ({ current, open, work }: Actions): ReadonlyArray<ListColumn<Branch>> => [
   {
     name: "Label",
@@ -35,6 +63,7 @@ const columnsOf = ({ current, open, work }: Actions): ReadonlyArray<ListColumn<B
         <b>{branch.label}</b>
         <code className="faint">{branch.id}</code>
         {branch.id === current ? <span className="badge warn">you work on it</span> : null}
+        {branch.status === "active" ? null : <Filling branch={branch} />}
       </span>
     )
   },
@@ -66,7 +95,7 @@ const columnsOf = ({ current, open, work }: Actions): ReadonlyArray<ListColumn<B
     actions: true,
     cell: (branch) => (
       <>
-        {branch.id === current ? (
+        {branch.status !== "active" ? null : branch.id === current ? (
           <Button onClick={() => work(undefined)}>Back to main</Button>
         ) : (
           <Button onClick={() => work(branch)}>Work on it</Button>
@@ -87,6 +116,7 @@ export const BranchesPage = () => {
   const branches = useBranches()
   const current = useSyncExternalStore(chosen.subscribe, chosen.current)
   const [open, setOpen] = useState<Open>()
+  useOutcome(branches.data)
   const read = () => client.invalidateQueries({ queryKey: ["branches"] })
   const work = (next: Branch | undefined) => {
     chosen.choose(next)
@@ -146,9 +176,13 @@ export const BranchesPage = () => {
         />
       ) : null}
       {open?.tag === "secret" ? (
-        <SecretOnce title="The branch was created" secret={open.branch.connection} onClose={() => setOpen(undefined)}>
-          Connect psql, an ORM or a migration tool with this address. Its password is shown only now; the dashboard and
-          the API do not need it.
+        <SecretOnce
+          title="The branch is being created"
+          secret={open.branch.connection}
+          onClose={() => setOpen(undefined)}
+        >
+          The list shows when it can be used. Connect psql, an ORM or a migration tool with this address. Its password
+          is shown only now; the dashboard and the API do not need it.
         </SecretOnce>
       ) : null}
       {open?.tag === "drop" ? (

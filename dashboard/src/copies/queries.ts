@@ -1,15 +1,30 @@
 import { useQuery } from "@tanstack/react-query"
+import { ApiError } from "../wire/ApiError.ts"
 import { call } from "../wire/call.ts"
 import type { Wire } from "../wire/Wire.ts"
 
 export type Branch = Wire["GET /api/branches/"]["success"][number]
 
+/** ms between reads while something is in progress, and otherwise: branches expire, and the schedule makes backups. */
+const [quick, slow] = [1000, 15_000]
+
+/** Also those that are being filled. */
 export const useBranches = () =>
   useQuery({
-    queryKey: ["branches"],
-    queryFn: ({ signal }) => call("GET /api/branches/", { signal }),
-    refetchInterval: 10_000
+    queryKey: ["branches", "all"],
+    queryFn: ({ signal }) => call("GET /api/branches/", { query: { all: "true" }, signal }),
+    refetchInterval: ({ state }) => (state.data?.some(({ status }) => status !== "active") === true ? quick : slow)
   })
+
+/** Why a branch was not created; undefined if it is there, or was dropped. */
+export const failureOf = async (id: number): Promise<string | undefined> => {
+  try {
+    await call("GET /api/branches/:id", { params: { id } })
+  } catch (error) {
+    if (error instanceof ApiError && typeof error.body.details === "string") return error.body.details
+  }
+  return undefined
+}
 
 export type Backup = Wire["GET /api/backups/"]["success"][number]
 export type Restore = Backup["restores"][number]
@@ -18,9 +33,6 @@ export type Restore = Backup["restores"][number]
 const isMoving = (backup: Backup | undefined) =>
   backup !== undefined &&
   (backup.status === "in_progress" || backup.restores.some(({ status }) => status === "in_progress"))
-
-/** ms between reads while something is in progress, and otherwise: the schedule makes backups too. */
-const [quick, slow] = [1000, 15_000]
 
 export const useBackups = () =>
   useQuery({

@@ -41,7 +41,7 @@ const TableBox = ({ data: { placed } }: { data: TableNode["data"] }) => {
 const nodeTypes = { table: TableBox }
 
 /** The tables of a schema and their references. The list beside it has the same for those who don't see pictures. */
-export const Diagram = ({ tables }: { tables: ReadonlyArray<Table> }) => {
+export const Diagram = ({ opens, tables }: { opens: boolean; tables: ReadonlyArray<Table> }) => {
   const navigate = useNavigate()
   const { edges, nodes } = useMemo(() => {
     const { lines, nodes: placed } = arranged(tables)
@@ -51,7 +51,7 @@ export const Diagram = ({ tables }: { tables: ReadonlyArray<Table> }) => {
         type: "table",
         position: { x: one.x, y: one.y },
         data: { placed: one },
-        ariaLabel: `Table ${one.table.name}, ${one.table.columns.length} columns. Enter opens it.`
+        ariaLabel: `Table ${one.table.name}, ${one.table.columns.length} columns.${opens ? " Enter opens it." : ""}`
       })),
       edges: lines.map(({ from, id, label, to }): Edge => ({
         id,
@@ -63,10 +63,10 @@ export const Diagram = ({ tables }: { tables: ReadonlyArray<Table> }) => {
         markerEnd: { type: MarkerType.ArrowClosed }
       }))
     }
-  }, [tables])
+  }, [opens, tables])
   const open = (id: string) => {
     const found = nodes.find((node) => node.id === id)?.data.placed.table
-    if (found === undefined) return
+    if (found === undefined || !opens) return
     void navigate({ to: "/tables/$schema/$table", params: { schema: found.schema, table: found.name }, search: {} })
   }
   return (

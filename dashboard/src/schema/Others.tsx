@@ -5,14 +5,17 @@ import { List, type ListColumn } from "../ui/List.tsx"
 type View = Catalogue["views"][number]
 type Function = Catalogue["functions"][number]
 
-const viewColumns: ReadonlyArray<ListColumn<View>> = [
+const viewColumns = (opens: boolean): ReadonlyArray<ListColumn<View>> => [
   {
     name: "View",
-    cell: ({ name, schema }) => (
-      <Link to="/tables/$schema/$table" params={{ schema, table: name }} search={{}}>
-        {name}
-      </Link>
-    )
+    cell: ({ name, schema }) =>
+      opens ? (
+        <Link to="/tables/$schema/$table" params={{ schema, table: name }} search={{}}>
+          {name}
+        </Link>
+      ) : (
+        name
+      )
   },
   { name: "Kind", cell: ({ type }) => <span className="badge">{type}</span> },
   { name: "Columns", cell: ({ columns }) => columns.map(({ name }) => name).join(", ") }
@@ -36,11 +39,11 @@ const functionColumns: ReadonlyArray<ListColumn<Function>> = [
   }
 ]
 
-export const Views = ({ views }: { views: ReadonlyArray<View> }) =>
+export const Views = ({ opens, views }: { opens: boolean; views: ReadonlyArray<View> }) =>
   views.length === 0 ? null : (
     <section className="schema-others">
       <h3>Views</h3>
-      <List label="Views" columns={viewColumns} rows={views} keyOf={({ name }) => name} />
+      <List label="Views" columns={viewColumns(opens)} rows={views} keyOf={({ name }) => name} />
     </section>
   )
 

@@ -1,7 +1,7 @@
 import "./schema.css"
 import { Link, useNavigate, useSearch } from "@tanstack/react-router"
 import { lazy, Suspense, useMemo } from "react"
-import { type Catalogue, type Table, useCatalogue } from "../catalogue/queries.ts"
+import { type Catalogue, type Table, useCatalogue, useWholeCatalogue } from "../catalogue/queries.ts"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
 import { plural } from "../ui/format.ts"
@@ -23,16 +23,25 @@ interface View {
   readonly words: string
 }
 
-const viewOf = (search: Readonly<Record<string, unknown>>, { schemas }: Catalogue): View => ({
+const viewOf = (search: Readonly<Record<string, unknown>>, { schemas }: Catalogue, first: string): View => ({
   view: search["view"] === "diagram" ? "diagram" : "list",
-  schema: schemas.find((name) => name === search["schema"]) ?? schemas[0] ?? "public",
+  schema: schemas.find((name) => name === search["schema"]) ?? first,
   words: typeof search["find"] === "string" ? search["find"] : ""
 })
 
-const Filled = ({ catalogue }: { catalogue: Catalogue }) => {
+interface FilledProps {
+  /** Of all schemas. */
+  readonly catalogue: Catalogue
+  /** Of those that are exposed. */
+  readonly open: Catalogue
+}
+
+const Filled = ({ catalogue, open }: FilledProps) => {
   const navigate = useNavigate()
   const search: Readonly<Record<string, unknown>> = useSearch({ strict: false })
-  const { schema, view, words } = viewOf(search, catalogue)
+  const first = open.schemas[0] ?? "public"
+  const { schema, view, words } = viewOf(search, catalogue, first)
+  const exposed = open.schemas.includes(schema)
   const found = useMemo(() => {
     const letters = words.toLowerCase().trim()
     const has = ({ columns, name }: Table) =>
@@ -45,13 +54,13 @@ const Filled = ({ catalogue }: { catalogue: Catalogue }) => {
       to: "/schema",
       replace: true,
       search: {
-        ...(next.schema === catalogue.schemas[0] ? {} : { schema: next.schema }),
+        ...(next.schema === first ? {} : { schema: next.schema }),
         ...(next.view === "list" ? {} : { view: next.view }),
         ...(next.words === "" ? {} : { find: next.words })
       }
     })
   }
-  const keep = { ...(schema === catalogue.schemas[0] ? {} : { schema }), ...(words === "" ? {} : { find: words }) }
+  const keep = { ...(schema === first ? {} : { schema }), ...(words === "" ? {} : { find: words }) }
   return (
     <>
       <div className="schema-bar">
@@ -80,7 +89,9 @@ const Filled = ({ catalogue }: { catalogue: Catalogue }) => {
             onChange={(event) => go({ schema: event.target.value })}
           >
             {catalogue.schemas.map((name) => (
-              <option key={name}>{name}</option>
+              <option key={name} value={name}>
+                {open.schemas.includes(name) ? name : `${name} (not exposed)`}
+              </option>
             ))}
           </select>
         )}
@@ -94,6 +105,11 @@ const Filled = ({ catalogue }: { catalogue: Catalogue }) => {
         />
         <span className="faint">{plural(found.length, "table")}</span>
       </div>
+      {exposed ? null : (
+        <p className="hint">
+          This schema is not in <code>SVC_DB_SCHEMAS</code>: its tables are reached by SQL, not by <code>/v1/db</code>.
+        </p>
+      )}
       {found.length === 0 ? (
         <Empty icon="schema" title={words === "" ? "No tables yet" : "No table matches"}>
           {words === ""
@@ -103,7 +119,7 @@ const Filled = ({ catalogue }: { catalogue: Catalogue }) => {
       ) : view === "list" ? (
         <div className="schema-list">
           {found.slice(0, most).map((table) => (
-            <TableCard key={table.name} table={table} catalogue={catalogue} />
+            <TableCard key={table.name} table={table} catalogue={catalogue} open={open} />
           ))}
           {found.length > most ? <p className="hint">{found.length - most} more: narrow the search down.</p> : null}
         </div>
@@ -113,12 +129,12 @@ const Filled = ({ catalogue }: { catalogue: Catalogue }) => {
         </Empty>
       ) : (
         <Suspense fallback={<Skeleton lines={[100, 100, 100]} />}>
-          <Diagram tables={found} />
+          <Diagram tables={found} opens={exposed} />
         </Suspense>
       )}
       {view === "list" && words === "" ? (
         <>
-          <Views views={catalogue.views.filter((one) => one.schema === schema)} />
+          <Views views={catalogue.views.filter((one) => one.schema === schema)} opens={exposed} />
           <Functions functions={catalogue.functions.filter((one) => one.schema === schema)} />
         </>
       ) : null}
@@ -127,24 +143,22 @@ const Filled = ({ catalogue }: { catalogue: Catalogue }) => {
 }
 
 export const SchemaPage = () => {
-  const catalogue = useCatalogue()
+  const open = useCatalogue()
+  const catalogue = useWholeCatalogue()
+  const failed = [open, catalogue].find(({ isError }) => isError)
   return (
     <div className="page">
       <div className="page-head">
         <h2>Schema</h2>
-        <CopyRequest path="/v1/database/schema" />
+        <CopyRequest path="/v1/database/schema?all=true" />
         <TypesButton />
       </div>
-      {catalogue.isPending ? (
+      {failed !== undefined ? (
+        <Problem error={failed.error} title="The schema could not be read" onRetry={() => void failed.refetch()} />
+      ) : open.data === undefined || catalogue.data === undefined ? (
         <Skeleton lines={[100, 100, 100]} />
-      ) : catalogue.isError ? (
-        <Problem
-          error={catalogue.error}
-          title="The schema could not be read"
-          onRetry={() => void catalogue.refetch()}
-        />
       ) : (
-        <Filled catalogue={catalogue.data} />
+        <Filled catalogue={catalogue.data} open={open.data} />
       )}
     </div>
   )

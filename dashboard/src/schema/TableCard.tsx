@@ -5,14 +5,16 @@ import { Icon } from "../ui/Icon.tsx"
 interface TableCardProps {
   readonly table: Table
   readonly catalogue: Catalogue
+  /** Of the exposed schemas, whose tables have pages. */
+  readonly open: Catalogue
 }
 
 const nameOf = (schema: string, table: string, own: string) => (schema === own ? table : `${schema}.${table}`)
 
-const Target = ({ catalogue, own, reference }: { catalogue: Catalogue; own: string; reference: ForeignKey }) => {
+const Target = ({ open, own, reference }: { open: Catalogue; own: string; reference: ForeignKey }) => {
   const { columns, schema, table } = reference.references
   const name = `${nameOf(schema, table, own)} (${columns.join(", ")})`
-  return tableOf(catalogue, schema, table) === undefined ? (
+  return tableOf(open, schema, table) === undefined ? (
     <code>{name}</code>
   ) : (
     <Link to="/tables/$schema/$table" params={{ schema, table }} search={{}}>
@@ -38,7 +40,7 @@ const Definitions = ({ all, name }: { name: string; all: Table["indexes"] }) =>
     </section>
   )
 
-const ColumnRow = ({ catalogue, column, table }: TableCardProps & { readonly column: Column }) => {
+const ColumnRow = ({ catalogue, column, table }: Omit<TableCardProps, "open"> & { readonly column: Column }) => {
   const labels = enumValues(catalogue, column.type)
   const value =
     column.generated === null
@@ -67,22 +69,31 @@ const ColumnRow = ({ catalogue, column, table }: TableCardProps & { readonly col
   )
 }
 
-export const TableCard = ({ catalogue, table }: TableCardProps) => (
+export const TableCard = ({ catalogue, open, table }: TableCardProps) => (
   <section className="card schema-table" aria-label={table.name}>
     <h3>
-      <Link to="/tables/$schema/$table" params={{ schema: table.schema, table: table.name }} search={{}}>
-        {table.name}
-      </Link>
-      {table.type === "table" ? null : <span className="badge">{table.type}</span>}
-      <Link
-        className={`badge ${table.row_level_security.enabled ? "good" : "warn"}`}
-        to="/policies/$schema/$table"
-        params={{ schema: table.schema, table: table.name }}
-      >
-        {table.row_level_security.enabled
-          ? `${table.policies.length} ${table.policies.length === 1 ? "policy" : "policies"}`
-          : "no row-level security"}
-      </Link>
+      {tableOf(open, table.schema, table.name) === undefined ? (
+        <>
+          {table.name}
+          {table.type === "table" ? null : <span className="badge">{table.type}</span>}
+        </>
+      ) : (
+        <>
+          <Link to="/tables/$schema/$table" params={{ schema: table.schema, table: table.name }} search={{}}>
+            {table.name}
+          </Link>
+          {table.type === "table" ? null : <span className="badge">{table.type}</span>}
+          <Link
+            className={`badge ${table.row_level_security.enabled ? "good" : "warn"}`}
+            to="/policies/$schema/$table"
+            params={{ schema: table.schema, table: table.name }}
+          >
+            {table.row_level_security.enabled
+              ? `${table.policies.length} ${table.policies.length === 1 ? "policy" : "policies"}`
+              : "no row-level security"}
+          </Link>
+        </>
+      )}
       {table.comment === null ? null : <small>{table.comment}</small>}
     </h3>
     <div className="schema-scroll">
@@ -110,7 +121,7 @@ export const TableCard = ({ catalogue, table }: TableCardProps) => (
             {table.foreign_keys.map((reference) => (
               <li key={reference.name}>
                 <code>{reference.columns.join(", ")}</code> →{" "}
-                <Target catalogue={catalogue} own={table.schema} reference={reference} />
+                <Target open={open} own={table.schema} reference={reference} />
                 {/cascade/i.test(reference.on_delete) ? <span className="badge warn">on delete cascade</span> : null}
               </li>
             ))}

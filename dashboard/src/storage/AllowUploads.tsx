@@ -6,7 +6,7 @@ import { toast, toastError } from "../ui/toast.ts"
 import { call } from "../wire/call.ts"
 import { type CorsRule, ruleFor } from "./queries.ts"
 
-/** Browsers send files to the store only if a CORS rule of the bucket names this page. Its own rules are kept. */
+/** For a store elsewhere: browsers send files to it only if a CORS rule of the bucket names this page. Its own rules are kept. */
 export const AllowUploads = ({ bucket, rules }: { bucket: string; rules: ReadonlyArray<CorsRule> }) => {
   const client = useQueryClient()
   const [busy, setBusy] = useState(false)

@@ -74,13 +74,13 @@ export const corsQuery = (bucket: string) =>
   })
 
 /**
- * Whether presigned URLs of a bucket can be used from this page. Browsers ask the store first, which refuses unless a
- * rule of the bucket names the page's origin.
+ * Whether presigned URLs of a bucket can be used from this page. Browsers ask the store first. The embedded one admits
+ * the service's own pages; others refuse unless a rule of the bucket names the page's origin.
  */
 export const useAccess = (bucket: string) => {
   const config = useStoreOrigin()
   const cors = useQuery(corsQuery(bucket))
-  const sameOrigin = config.data?.s3_public_origin === location.origin
+  const admitted = config.data?.s3_admits_pages === true || config.data?.s3_public_origin === location.origin
   const rules = cors.data?.corsRules
-  return { open: sameOrigin || (rules === undefined ? undefined : allowsBrowser(rules, location.origin)), rules }
+  return { open: admitted || (rules === undefined ? undefined : allowsBrowser(rules, location.origin)), rules }
 }

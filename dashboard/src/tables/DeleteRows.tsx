@@ -3,19 +3,26 @@ import { Confirm } from "../ui/Confirm.tsx"
 import { plural } from "../ui/format.ts"
 import { toast } from "../ui/toast.ts"
 import { call } from "../wire/call.ts"
-import { deleteStatement } from "./rows/edits.ts"
-import type { Row } from "./rows/keyset.ts"
+import type { Blocks } from "./rows/blocks.ts"
+import { deleteStatement, isConflict } from "./rows/edits.ts"
+import { isPlaced, type Row } from "./rows/identity.ts"
 
 interface DeleteRowsProps {
   readonly catalogue: Catalogue
   readonly table: Table
   readonly rows: ReadonlyArray<Row>
+  readonly blocks: Blocks
   readonly onDeleted: () => void
   readonly onClose: () => void
 }
 
+const changedOf = (error: Error) => {
+  if (!isConflict(error.message)) throw error
+  throw new Error("Nothing was deleted: one of the rows was changed or deleted since it was read. Read the table again")
+}
+
 /** Says what goes with the rows: those of tables whose references delete in cascade. */
-export const DeleteRows = ({ catalogue, onClose, onDeleted, rows, table }: DeleteRowsProps) => {
+export const DeleteRows = ({ blocks, catalogue, onClose, onDeleted, rows, table }: DeleteRowsProps) => {
   const cascades = catalogue.tables.filter((other) =>
     other.foreign_keys.some(
       ({ on_delete, references }) =>
@@ -24,8 +31,9 @@ export const DeleteRows = ({ catalogue, onClose, onDeleted, rows, table }: Delet
   )
   const what = plural(rows.length, "row")
   const run = async () => {
-    const { rowCount } = await call("POST /v1/sql", { payload: deleteStatement(table, rows) })
-    toast(`${plural(rowCount ?? 0, "row")} deleted`)
+    const whole = isPlaced(table) ? await Promise.all(rows.map((row) => blocks.whole(row))) : rows
+    const { rowCount } = await call("POST /v1/sql", { payload: deleteStatement(table, whole) }).catch(changedOf)
+    toast(`${plural(isPlaced(table) ? rows.length : (rowCount ?? 0), "row")} deleted`)
     onDeleted()
   }
   return (

@@ -5,7 +5,8 @@ import { Dialog, DialogBody } from "../ui/Dialog.tsx"
 import { plural } from "../ui/format.ts"
 import { Problem } from "../ui/Problem.tsx"
 import { call } from "../wire/call.ts"
-import { conflictOf, countEdits, type Edits, readableSql, rowId, saveStatements } from "./rows/edits.ts"
+import { conflictOf, countEdits, type Edits, readableSql, saveStatements } from "./rows/edits.ts"
+import { rowId } from "./rows/identity.ts"
 
 interface ReviewProps {
   readonly table: Table

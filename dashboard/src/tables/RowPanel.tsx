@@ -3,12 +3,14 @@ import { useEffect, useRef, useState } from "react"
 import type { Catalogue } from "../catalogue/queries.ts"
 import { Button } from "../ui/Button.tsx"
 import { Icon } from "../ui/Icon.tsx"
+import { Problem } from "../ui/Problem.tsx"
 import { copy } from "../ui/toast.ts"
 import { request } from "../wire/request.ts"
 import { type Viewer, viewerHeaders } from "../wire/viewer.ts"
 import { cellText, labelOf } from "./grid/Cell.tsx"
 import type { GridColumn, Relation } from "./grid/columns.ts"
-import type { Row } from "./rows/keyset.ts"
+import type { Blocks } from "./rows/blocks.ts"
+import { isCut, isWhole, type Row } from "./rows/identity.ts"
 
 /** The rows of other tables that refer to this one. */
 const useReferring = (catalogue: Catalogue, { name, schema }: Relation, row: Row, viewer: Viewer) => {
@@ -51,18 +53,37 @@ interface RowPanelProps {
   readonly relation: Relation
   readonly columns: ReadonlyArray<GridColumn>
   readonly row: Row
+  /** From which the values come that were cut in the row. */
+  readonly blocks: Blocks
   readonly viewer: Viewer
   readonly onClose: () => void
 }
 
 /** One row as a whole: every value uncut, and what refers to it. */
-export const RowPanel = ({ catalogue, columns, onClose, relation, row, viewer }: RowPanelProps) => {
+export const RowPanel = ({ blocks, catalogue, columns, onClose, relation, row: opened, viewer }: RowPanelProps) => {
+  const [read, setRead] = useState<{ readonly of: Row; readonly row?: Row; readonly failure?: unknown }>()
+  const whole = read?.of === opened ? read : undefined
+  const row = whole?.row ?? opened
+  useEffect(() => {
+    if (isWhole(opened)) return
+    let left = false
+    const keep = (found: { readonly row?: Row; readonly failure?: unknown }) => {
+      if (!left) setRead({ of: opened, ...found })
+    }
+    blocks.whole(opened).then(
+      (row) => keep({ row }),
+      (failure: unknown) => keep({ failure })
+    )
+    return () => {
+      left = true
+    }
+  }, [blocks, opened])
   const panel = useRef<HTMLElement>(null)
   const { all: referring, counts } = useReferring(catalogue, relation, row, viewer)
   const key = relation.table?.primary_key.map((name) => String(row[name])).join(" · ") ?? ""
   useEffect(() => {
     panel.current?.focus()
-  }, [row])
+  }, [opened])
   return (
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- Escape closes it from within
     <aside
@@ -82,6 +103,7 @@ export const RowPanel = ({ catalogue, columns, onClose, relation, row, viewer }:
           kind="quiet"
           icon="copy"
           label="Copy as JSON"
+          disabled={!isWhole(row)}
           onClick={() =>
             void copy(JSON.stringify(Object.fromEntries(columns.map(({ name }) => [name, row[name]])), null, 2), "Row")
           }
@@ -89,6 +111,9 @@ export const RowPanel = ({ catalogue, columns, onClose, relation, row, viewer }:
         <Button kind="quiet" icon="x" label="Close" onClick={onClose} />
       </header>
       <div className="panel-body">
+        {whole?.failure === undefined ? null : (
+          <Problem error={whole.failure} title="The long values could not be read" />
+        )}
         {referring.length === 0 ? null : (
           <section className="refs">
             <h3>Referred to by</h3>
@@ -122,7 +147,9 @@ export const RowPanel = ({ catalogue, columns, onClose, relation, row, viewer }:
                     <pre>{JSON.stringify(value, null, 2)}</pre>
                   ) : (
                     <span>
-                      {cellText(value, column.type)} {label === undefined ? null : <span className="ref">{label}</span>}
+                      {cellText(value, column.type)}
+                      {isCut(row, column.name) ? "…" : ""}{" "}
+                      {label === undefined ? null : <span className="ref">{label}</span>}
                     </span>
                   )}
                 </dd>

@@ -12,18 +12,20 @@ import { curlOf } from "../wire/curl.ts"
 import { type Viewer, viewerCredentials } from "../wire/viewer.ts"
 import { useBlocks } from "./rows/useBlocks.ts"
 import { gridColumns, type Relation, selectOf } from "./grid/columns.ts"
-import { countEdits, type Edits, rowId, withEdit } from "./rows/edits.ts"
+import { countEdits, type Edits, withEdit } from "./rows/edits.ts"
 import { filtersOf, orderOf, withFilter, withNextOrder, withoutFilter } from "./rows/filters.ts"
 import { Grid } from "./grid/Grid.tsx"
 import { useKeptColumns } from "./kept.ts"
-import type { Row } from "./rows/keyset.ts"
+import { isPlaced, keyOf, type Row, rowId } from "./rows/identity.ts"
 import { NoRows } from "./NoRows.tsx"
 import { RowPanel } from "./RowPanel.tsx"
 import { type SheetDialog, SheetDialogs } from "./SheetDialogs.tsx"
 import { StatusBar } from "./StatusBar.tsx"
 import { Toolbar } from "./Toolbar.tsx"
 
-const noKey = "This table has no primary key, so its rows can't be identified: change it with SQL"
+const noKey =
+  "This table has no primary key, and its rows are stored in other tables, so they can't be identified: change them with SQL"
+const placed = "This table has no primary key: a change is saved only if every value of its row is still as it was read"
 const asOther = "Rows that are shown as another caller sees them can't be changed"
 const isView = "The rows of a view can't be changed here: change its tables, or use SQL"
 
@@ -51,15 +53,10 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
   const columns = all.filter((column) => !kept.hidden.has(column.name))
   const blocks = useBlocks(relation, selectOf(all, schema), search, viewer)
   const filters = filtersOf(search)
-  const idOf = (row: Row) => (table === undefined ? JSON.stringify(row) : rowId(table, row))
+  const key = keyOf(table)
+  const idOf = (row: Row) => (table === undefined || key.length === 0 ? JSON.stringify(row) : rowId(table, row))
   const readOnly =
-    viewer.role !== "service_role"
-      ? asOther
-      : table === undefined
-        ? isView
-        : table.primary_key.length === 0
-          ? noKey
-          : undefined
+    viewer.role !== "service_role" ? asOther : table === undefined ? isView : key.length === 0 ? noKey : undefined
   const changes = countEdits(edits)
 
   useBlocker({
@@ -92,6 +89,11 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
     if (on) next.set(idOf(row), row)
     else next.delete(idOf(row))
     setPicked(next)
+  }
+  const copyPicked = async () => {
+    const rows = await Promise.all(Array.from(picked.values(), (row) => blocks.whole(row)))
+    const shown = rows.map((row) => Object.fromEntries(all.map(({ name }) => [name, row[name]])))
+    await copy(JSON.stringify(shown, null, 2), plural(picked.size, "row"))
   }
   const saved = () => {
     toast(`${plural(edits.size, "row")} saved`)
@@ -127,7 +129,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
         onDropFilter={(filter) => go(withoutFilter(search, filter))}
         onToggle={kept.toggle}
         onRefresh={refresh}
-        onCopyPicked={() => void copy(JSON.stringify(Array.from(picked.values()), null, 2), plural(picked.size, "row"))}
+        onCopyPicked={() => void copyPicked().catch(toastError)}
         onOpen={(next) => {
           setOpen(undefined)
           setDialog(next)
@@ -152,6 +154,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
           columns={columns}
           order={orderOf(search)}
           readOnly={readOnly}
+          keyed={!isPlaced(table)}
           editsOf={(row) => edits.get(idOf(row))?.values}
           isPicked={(row) => picked.has(idOf(row))}
           onPick={pick}
@@ -188,13 +191,19 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
           </Button>
         </div>
       )}
-      <StatusBar blocks={blocks} bytes={relation.table?.bytes} curl={curl} />
+      <StatusBar
+        blocks={blocks}
+        bytes={relation.table?.bytes}
+        note={viewer.role === "service_role" ? (readOnly ?? (isPlaced(table) ? placed : undefined)) : undefined}
+        curl={curl}
+      />
       {open === undefined ? null : (
         <RowPanel
           catalogue={catalogue}
           relation={relation}
           columns={all}
           row={open}
+          blocks={blocks}
           viewer={viewer}
           onClose={() => {
             setOpen(undefined)

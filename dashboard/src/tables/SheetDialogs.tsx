@@ -6,7 +6,7 @@ import { Review } from "./Review.tsx"
 import { RowForm } from "./RowForm.tsx"
 import type { Blocks } from "./rows/blocks.ts"
 import type { Edits } from "./rows/edits.ts"
-import type { Row } from "./rows/keyset.ts"
+import type { Row } from "./rows/identity.ts"
 
 // Rarely used, so they are loaded when they are first opened.
 const ImportForm = lazy(async () => ({ default: (await import("./csv/ImportForm.tsx")).ImportForm }))
@@ -46,7 +46,14 @@ export const SheetDialogs = (props: SheetDialogsProps) => {
       )
     case "delete":
       return table === undefined ? null : (
-        <DeleteRows catalogue={catalogue} table={table} rows={picked} onDeleted={props.onDeleted} onClose={onClose} />
+        <DeleteRows
+          catalogue={catalogue}
+          table={table}
+          rows={picked}
+          blocks={blocks}
+          onDeleted={props.onDeleted}
+          onClose={onClose}
+        />
       )
     case "import":
       return (

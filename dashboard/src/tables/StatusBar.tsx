@@ -10,11 +10,13 @@ interface StatusBarProps {
   readonly blocks: Blocks
   /** Of the table on disk. */
   readonly bytes: number | undefined
+  /** What is special about changing the rows. */
+  readonly note: string | undefined
   readonly curl: () => string
 }
 
 /** How much there is, how long it took, and what was asked. */
-export const StatusBar = ({ blocks, bytes: size, curl }: StatusBarProps) => {
+export const StatusBar = ({ blocks, bytes: size, curl, note }: StatusBarProps) => {
   const guessed = blocks.counted === "estimated" && blocks.length > exact
   const rows = `${guessed ? "about " : ""}${count(blocks.length)} ${blocks.length === 1 ? "row" : "rows"}`
   return (
@@ -27,7 +29,7 @@ export const StatusBar = ({ blocks, bytes: size, curl }: StatusBarProps) => {
       ) : null}
       {size === undefined ? null : <span className="only-wide">{bytes(size)}</span>}
       {blocks.ready ? <span>{Math.round(blocks.millis)} ms</span> : null}
-      <span className="grow" />
+      <span className="grow note">{note}</span>
       <code className="only-wide">GET {decodeURIComponent(blocks.url.split("?")[0] ?? "")}</code>
       <Button kind="quiet" icon="code" onClick={() => void copy(curl(), "Request")}>
         Copy request

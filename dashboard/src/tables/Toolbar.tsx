@@ -10,6 +10,7 @@ import { ViewAs } from "../ui/page/ViewAs.tsx"
 import type { Viewer } from "../wire/viewer.ts"
 import type { GridColumn } from "./grid/columns.ts"
 import { type Filter, filterWords } from "./rows/filters.ts"
+import { keyOf } from "./rows/identity.ts"
 import { FilterForm } from "./FilterForm.tsx"
 import type { SheetDialog } from "./SheetDialogs.tsx"
 
@@ -113,7 +114,7 @@ export const Toolbar = (props: ToolbarProps) => {
           <Button icon="copy" kind="quiet" onClick={props.onCopyPicked}>
             Copy JSON
           </Button>
-          {table === undefined || table.primary_key.length === 0 || !changeable ? null : (
+          {table === undefined || keyOf(table).length === 0 || !changeable ? null : (
             <Button icon="trash" kind="quiet" onClick={() => props.onOpen("delete")}>
               Delete
             </Button>

@@ -10,7 +10,8 @@ const windowNames = [
   "recoveries",
   "recovery-addresses",
   "dashboard",
-  "authorizations"
+  "authorizations",
+  "mcp-users"
 ] as const
 export type WindowName = (typeof windowNames)[number]
 

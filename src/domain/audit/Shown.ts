@@ -23,6 +23,7 @@ export const shownKey = ({ key_type, label, rate_limit, revoked_at }: ApiKey) =>
 export const shownWebhook = ({
   active,
   events,
+  format,
   has_secret,
   headers,
   name,
@@ -33,6 +34,7 @@ export const shownWebhook = ({
   name,
   table: `${table_schema}.${table_name}`,
   events,
+  format,
   origin: URL.canParse(url) ? new URL(url).origin : null,
   headers: Object.keys(headers),
   has_secret,

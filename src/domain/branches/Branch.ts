@@ -59,6 +59,8 @@ export const Branch = Schema.Struct({
   expires_at: Schema.NullOr(Schema.String),
   /** `restoring`: it is being filled and can't be used yet. */
   status: Schema.Literals(["active", "restoring"]),
+  /** In per cent, of a branch that is being filled from a dump or backup; null otherwise. */
+  progress: Schema.NullOr(Schema.Int),
   access: BranchAccess,
   /** The backup that it was restored from; null for a copy of the main database. */
   source_backup_id: Schema.NullOr(Schema.Int),

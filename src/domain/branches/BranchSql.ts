@@ -1,3 +1,4 @@
+import { logPublication } from "../changes/LogSql.ts"
 import { quoteLiteral } from "../sql/Names.ts"
 import { type BranchNames } from "./Branch.ts"
 
@@ -45,6 +46,7 @@ end $do$`
  */
 export const strippingSql: ReadonlyArray<string> = [
   "drop event trigger if exists svc_ddl, svc_ddl_drop",
+  `drop publication if exists ${logPublication}`,
   "drop schema if exists svc, svc_ddl cascade",
   unsubscribeSql,
   `do $do$

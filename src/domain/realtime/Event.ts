@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 
-const Operation = Schema.Literals(["INSERT", "UPDATE", "DELETE"])
+/** TRUNCATE has no rows, and is reported with SVC_CHANGES=wal only. */
+const Operation = Schema.Literals(["INSERT", "UPDATE", "DELETE", "TRUNCATE"])
 
 /**
  * A changed row as sent to clients (spec: Realtime event). `id` increases with every event; `since` refers to it.

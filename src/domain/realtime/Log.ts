@@ -2,6 +2,8 @@ import { type EventText } from "./Event.ts"
 
 /** Number of events kept (spec: Limits). */
 const capacity = 200
+/** Characters kept: events from the write-ahead log may be large. */
+const maxText = 16 * 1024 * 1024
 
 /** The events for a client that reconnects. */
 export interface Replay {
@@ -20,6 +22,7 @@ export interface Replay {
  */
 export class RealtimeLog {
   private events: Array<EventText> = []
+  private text = 0
   private last = 0
   /** Every event after this id was received and is still in the log. */
   private complete = 0
@@ -46,7 +49,12 @@ export class RealtimeLog {
 
   add(event: EventText) {
     this.events.push(event)
-    if (this.events.length > capacity) this.complete = Math.max(this.complete, this.events.shift()?.id ?? 0)
+    this.text += event.text.length
+    while (this.events.length > capacity || this.text > maxText) {
+      const oldest = this.events.shift()
+      this.text -= oldest?.text.length ?? 0
+      this.complete = Math.max(this.complete, oldest?.id ?? 0)
+    }
   }
 
   /** Records that events may have been missed before this time, in µs. */
@@ -56,6 +64,7 @@ export class RealtimeLog {
 
   clear() {
     this.events = []
+    this.text = 0
     this.complete = this.last
   }
 

@@ -17,8 +17,15 @@ export const RealtimeSubscription = Schema.Struct({
 })
 export type RealtimeSubscription = typeof RealtimeSubscription.Type
 
-export const rowSecurityWarning =
-  "The table has row-level security: only service_role keys and administrators receive its events (docs/realtime.md)"
+const secured = "The table has row-level security"
+const trusted = "service_role keys and administrators"
+
+/** Who receives what of a table with row-level security: with its policies, or without what they need. */
+export const rowSecurityWarnings = {
+  policies: `${secured}: clients with a JWT receive only the rows that its policies let them read, ${trusted} all, others none (docs/realtime.md)`,
+  noKey: `${secured} and no primary key: only ${trusted} receive its events. Add a primary key (docs/realtime.md)`,
+  noGrant: `${secured}, and no grant and policy let authenticated select from it: only ${trusted} receive its events. Grant it select, and create a policy (docs/realtime.md)`
+}
 
 /** A table that can be subscribed to. */
 export const RealtimeTable = Schema.Struct({

@@ -11,6 +11,10 @@ export interface Preferences {
   readonly timezone: string | undefined
   /** The most rows that a change may affect; applies only with `handling=strict`. */
   readonly maxAffected: number | undefined
+  /** The most characters of a value in the JSON of a read; see sql/Cut.ts. */
+  readonly maxCell: number | undefined
+  /** How recent the rows of a read must be where standbys serve reads; default: `session`. */
+  readonly consistency: "strong" | "session" | "eventual" | undefined
 }
 
 /** The form of the response body that the client accepts (Accept). */
@@ -32,6 +36,8 @@ export const isExplain = ({ media }: AnswerForm) => media === "plan-json" || med
 export interface BodyForm {
   readonly media: AnswerForm["of"] | "none"
   readonly stripNulls: boolean
+  /** Values with more characters are cut; by default none. */
+  readonly maxCell?: number | undefined
 }
 
 /** `wanted`: whether the body is sent. A plan explains the statement for the form `of`. */
@@ -40,6 +46,10 @@ export const bodyForm = (form: AnswerForm, wanted: boolean): BodyForm => {
   const media = form.media === "plan-json" || form.media === "plan-text" ? form.of : form.media
   return { media, stripNulls: form.stripNulls }
 }
+
+/** The preference `max-cell` of a read, if its form of response can say which values are cut. */
+export const maxCellOf = ({ media, of }: AnswerForm, { maxCell }: Preferences) =>
+  maxCell === undefined || media === "csv" || (media.startsWith("plan") && of === "csv") ? undefined : maxCell
 
 /** What user code can read about the request: `request.method`, `request.path`, `request.headers`, `request.cookies`. */
 export interface RequestContext {

@@ -8,7 +8,8 @@ import { type RowPlan, type Total } from "./plan/Plan.ts"
 import { planRows } from "./plan/Planner.ts"
 import { type SelectLimits } from "./plan/Related.ts"
 import { type RowQuery } from "./parse/Query.ts"
-import { noTable } from "./Refusals.ts"
+import { cutNameTaken, noTable } from "./Refusals.ts"
+import { cutName } from "./sql/Cut.ts"
 import { filled, type RowShape, rowShape, type RowTemplate, rowTemplate, ShapeCache } from "./Shapes.ts"
 import { readSql, type RowSql } from "./sql/Statement.ts"
 
@@ -64,7 +65,7 @@ export class RowReads {
     }
     const shape = rowShape(read.query)
     const { schema, table, form, count } = read
-    const key = `${schema.length}:${schema}${table.length}:${table}${form.media},${form.stripNulls},${count};${shape.key}`
+    const key = `${schema.length}:${schema}${table.length}:${table}${form.media},${form.stripNulls},${count},${form.maxCell ?? ""};${shape.key}`
     const known = this.shapes.get(catalogue, key)
     if (known !== undefined) {
       return Result.succeed({
@@ -109,10 +110,13 @@ export class RowReads {
       from,
       relation,
       ...this.options,
-      filtered: true
+      filtered: true,
+      expanded: form.maxCell !== undefined
     })
     if (Result.isFailure(planned)) return Result.fail(planned.failure)
     const { rows, clean } = planned.success
+    const taken = (item: RowPlan["items"][number]) => item._tag !== "All" && item.as === cutName
+    if (form.maxCell !== undefined && rows.items.some(taken)) return Result.fail(cutNameTaken())
     const estimable = read.trusted || showsAllRows(catalogue, rows)
     const total = this.total(count !== undefined && !estimable ? "exact" : count)
     const sql = readSql({ rows, form, total })

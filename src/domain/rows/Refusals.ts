@@ -28,6 +28,14 @@ export const notSingle = (rows: number | string) =>
     details: `The result contains ${rows} rows`
   })
 
+/** `Prefer: max-cell` adds a field, of which the rows must not have one already. */
+export const cutNameTaken = () =>
+  new InvalidRequest({
+    error:
+      "Prefer: max-cell can't be applied: the rows have a column named $cut, as the field that names the cut values",
+    hint: "Rename the column in select, or send the request without max-cell"
+  })
+
 const tooMany = (rows: string) =>
   new InvalidRequest({
     error: "Query result exceeds max-affected preference constraint",

@@ -1,3 +1,4 @@
+import { ofUsers } from "../insights/FindingSql.ts"
 import { openViews } from "./OpenViewsSql.ts"
 
 /** The JSON list of objects of the table `c`: their `name`, and their `definition` as far as it can be read. */
@@ -14,10 +15,16 @@ const indexBlocks = (oid: string) =>
 
 const estimatedRows = `'estimated_rows', case when c.reltuples >= 0 and c.relkind <> 'v' then c.reltuples::bigint end`
 
-/** Describes the schemas in `$1` (a text array) as one JSON text, a `DatabaseSchema`. */
+/**
+ * Describes the schemas in `$1` (a text array), or with `$2` all that are not PostgreSQL's or the service's, as one JSON text, a
+ * `DatabaseSchema`.
+ */
 export const databaseSchemaSql = `
 with exposed as (
   select oid, nspname::text from pg_namespace where nspname = any ($1::text[])
+),
+shown as (
+  select n.oid, n.nspname::text from pg_namespace n where n.nspname = any ($1::text[]) or ($2::boolean and ${ofUsers})
 ),
 columns as (
   select a.attrelid, pg_catalog.json_agg(pg_catalog.json_build_object(
@@ -32,7 +39,7 @@ columns as (
     join pg_type t on t.oid = a.atttypid
     join pg_class c on c.oid = a.attrelid
     left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
-  where a.attnum > 0 and not a.attisdropped and c.relnamespace in (select oid from exposed)
+  where a.attnum > 0 and not a.attisdropped and c.relnamespace in (select oid from shown)
   group by a.attrelid
 ),
 keys as (
@@ -41,7 +48,7 @@ keys as (
        join pg_attribute a on a.attrelid = k.conrelid and a.attnum = u.num) as columns,
     (select pg_catalog.json_agg(a.attname order by u.n) from pg_catalog.unnest(k.confkey) with ordinality u(num, n)
        join pg_attribute a on a.attrelid = k.confrelid and a.attnum = u.num) as referenced
-  from pg_constraint k where k.contype in ('p', 'u', 'f') and k.connamespace in (select oid from exposed)
+  from pg_constraint k where k.contype in ('p', 'u', 'f') and k.connamespace in (select oid from shown)
 ),
 ${openViews},
 -- To read the definition of a view takes a lock of everything that it reads, and would wait here, as would an expression
@@ -55,7 +62,7 @@ actions(code, name) as (
   values ('a', 'NO ACTION'), ('r', 'RESTRICT'), ('c', 'CASCADE'), ('n', 'SET NULL'), ('d', 'SET DEFAULT')
 )
 select pg_catalog.json_build_object(
-  'schemas', (select coalesce(pg_catalog.json_agg(nspname order by nspname), '[]') from exposed),
+  'schemas', (select coalesce(pg_catalog.json_agg(nspname order by nspname), '[]') from shown),
   'tables', (
     select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
       'schema', n.nspname, 'name', c.relname,
@@ -92,7 +99,7 @@ select pg_catalog.json_build_object(
       'bytes', pg_catalog.current_setting('block_size')::bigint * (greatest(c.relpages, 0) + ${indexBlocks("c.oid")}
         + (select coalesce(sum(t.relpages) + sum(${indexBlocks("t.oid")}), 0) from pg_class t where t.oid = c.reltoastrelid))
     ) order by n.nspname, c.relname), '[]')
-    from pg_class c join exposed n on n.oid = c.relnamespace where c.relkind in ('r', 'p', 'f')),
+    from pg_class c join shown n on n.oid = c.relnamespace where c.relkind in ('r', 'p', 'f')),
   'views', (
     select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
       'schema', n.nspname, 'name', c.relname,
@@ -103,16 +110,16 @@ select pg_catalog.json_build_object(
       'definition', case when not exists (
         select from locked l where l.oid = c.oid or l.oid in (select r.oid from reads r where r.view = c.oid)
       ) then pg_catalog.pg_get_viewdef(c.oid) end) order by n.nspname, c.relname), '[]')
-    from pg_class c join exposed n on n.oid = c.relnamespace where c.relkind in ('v', 'm')),
+    from pg_class c join shown n on n.oid = c.relnamespace where c.relkind in ('v', 'm')),
   'enums', (
     select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
       'type', pg_catalog.format_type(t.oid, null),
       'values', (select pg_catalog.json_agg(e.enumlabel order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid)
     ) order by pg_catalog.format_type(t.oid, null)), '[]')
     from pg_type t where t.typtype = 'e' and exists (select from pg_enum e where e.enumtypid = t.oid)
-      and (t.typnamespace in (select oid from exposed) or t.oid in (
+      and (t.typnamespace in (select oid from shown) or t.oid in (
         select a.atttypid from pg_attribute a join pg_class c on c.oid = a.attrelid
-        where c.relnamespace in (select oid from exposed) and a.attnum > 0 and not a.attisdropped))),
+        where c.relnamespace in (select oid from shown) and a.attnum > 0 and not a.attisdropped))),
   'warnings', (
     select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
       'code', 'VIEW_WITHOUT_POLICIES', 'schema', nspname, 'name', relname,
@@ -129,6 +136,6 @@ select pg_catalog.json_build_object(
       'volatility', case p.provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end,
       'security_definer', p.prosecdef,
       'comment', pg_catalog.obj_description(p.oid, 'pg_proc')) order by n.nspname, p.proname, pg_catalog.pg_get_function_arguments(p.oid)), '[]')
-    from pg_proc p join exposed n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
+    from pg_proc p join shown n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
     where p.prokind in ('f', 'p', 'w'))
 )::text`

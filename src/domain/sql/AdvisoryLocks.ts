@@ -36,3 +36,5 @@ export const firstAdministratorLock = "7298113057"
 export const uploadsLock = "7298113056"
 /** Held by the replica that deletes old entries of the audit. */
 export const auditLock = "7298113058"
+/** Held by the session that reads the write-ahead log. */
+export const changeLogLock = "7298113061"

@@ -11,13 +11,14 @@ export interface WebhookTable {
   readonly by_row: boolean
   /** There are virtual generated columns, which only the row-level trigger handles. */
   readonly virtual: boolean
-  /** There are webhooks for the table, active or not. */
+  /** There are webhooks for the table, active or not, and its changes do not come from the write-ahead log. */
   readonly wanted: boolean
   readonly triggers: ReadonlyArray<string>
 }
 
 const wanted = `exists (select from svc.webhooks w
-    where w.table_schema = n.nspname and w.table_name = c.relname and w.deleted_at is null)`
+    where w.table_schema = n.nspname and w.table_name = c.relname and w.deleted_at is null)
+  and not exists (select from svc.change_tables l where l.table_oid = c.oid)`
 
 const virtual = `exists (select from pg_attribute a
     where a.attrelid = c.oid and a.attgenerated = 'v' and not a.attisdropped)`

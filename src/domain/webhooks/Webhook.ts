@@ -85,12 +85,16 @@ const Secret = Schema.NullOr(
   )
 )
 
+/** The form of bodies about rows: this service's own, or that of Supabase's database webhooks. */
+const Format = Schema.Literals(["svc", "supabase"])
+
 /** Optional fields that clients may set (spec: Webhook). */
 const settable = {
   name: Schema.optionalKey(Label),
   table_schema: Schema.optionalKey(Name),
   headers: Schema.optionalKey(Headers),
   secret: Schema.optionalKey(Secret),
+  format: Schema.optionalKey(Format),
   active: Schema.optionalKey(Schema.Boolean)
 }
 
@@ -127,6 +131,7 @@ export const Webhook = Schema.Struct({
   headers: Schema.Record(Schema.String, Schema.String),
   /** Whether deliveries are signed. */
   has_secret: Schema.Boolean,
+  format: Format,
   active: Schema.Boolean,
   /** Consecutive failed attempts. */
   fail_count: Schema.Int,

@@ -21,12 +21,14 @@ import { credentialsOf, hasSessionCookie } from "./SessionCookies.ts"
 
 /** A client that may receive events. */
 export interface RealtimeCaller {
-  readonly role: Actor["role"]
+  readonly actor: Actor
   /** A user, or an API key at an address. */
   readonly client: string
   /** Fails once the client may no longer receive them: the key was revoked, the JWT or session has expired. Never succeeds. */
   readonly until: Effect.Effect<never, Unauthorized>
 }
+
+const withoutJwt = (role: Actor["role"]): Actor => ({ role, claims: "", sub: "" })
 
 /** How often sessions are verified again; the identity provider does not notify when one ends. */
 const recheckInterval = "30 seconds"
@@ -122,7 +124,7 @@ export class RealtimeGate extends Context.Service<
         const address = clientAddress(request, settings)
         const inHeaders = yield* apiKeyOf(headers)
         const key = yield* apiKeyOf({ apikey: inHeaders || query.apikey, "x-api-key": query.apikey })
-        if (key === "" && open) return { role: "service_role" as const, client: address, until: Effect.never }
+        if (key === "" && open) return { actor: withoutJwt("service_role"), client: address, until: Effect.never }
         const page = key === "" ? dashboardTokenOf(headers["cookie"], isSecure(request, settings)) : undefined
         if (page !== undefined) {
           yield* refuseCrossSiteSocket(request, settings)
@@ -140,7 +142,7 @@ export class RealtimeGate extends Context.Service<
             const { key } = live.success
             remember(request, { _tag: "Key", key })
             const client = `${key.id} ${address}`
-            return { role: "service_role" as const, client, until: Effect.raceFirst(revoked(verified), again) }
+            return { actor: withoutJwt("service_role"), client, until: Effect.raceFirst(revoked(verified), again) }
           }
           if (live.failure._tag === "Unavailable") return yield* live.failure
         }
@@ -148,8 +150,8 @@ export class RealtimeGate extends Context.Service<
           yield* refuseCrossSiteSocket(request, settings)
           const browser = { credentials: credentialsOf(headers["cookie"]), returnTo: undefined }
           const { admin, identity } = yield* sessions.current(browser)
-          const role = admin ? ("service_role" as const) : ("authenticated" as const)
-          return { role, client: `identity ${identity.id}`, until: ended(browser, admin) }
+          const actor = withoutJwt(admin ? "service_role" : "authenticated")
+          return { actor, client: `identity ${identity.id}`, until: ended(browser, admin) }
         }
         const live = yield* keys.verify(key)
         remember(request, { _tag: "Key", key: live })
@@ -159,11 +161,11 @@ export class RealtimeGate extends Context.Service<
         if (bearer !== undefined && query.jwt !== undefined && bearer !== query.jwt) return yield* twoTokens
         const token = bearer ?? query.jwt
         const atAddress = `${id} ${address}`
-        if (token === undefined || token === key) return { role: type, client: atAddress, until }
-        const { exp, sub } = yield* tokens.verify(token)
-        const role: Actor["role"] = type === "anon" ? "authenticated" : type
+        if (token === undefined || token === key) return { actor: withoutJwt(type), client: atAddress, until }
+        const { claims, exp, sub } = yield* tokens.verify(token)
+        const actor: Actor = { role: type === "anon" ? "authenticated" : type, claims, sub }
         const client = sub === "" ? atAddress : `${id} user ${sub}`
-        return { role, client, until: exp === undefined ? until : Effect.raceFirst(until, expired(token, exp)) }
+        return { actor, client, until: exp === undefined ? until : Effect.raceFirst(until, expired(token, exp)) }
       })
 
       return RealtimeGate.of({ enter, revoked })

@@ -12,18 +12,26 @@ const params = { id: BranchId }
 /** Branches of the database (spec: Branch). */
 export class BranchesApi extends HttpApiGroup.make("branches")
   .add(
-    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Branch), error: Unavailable }).annotateMerge(
-      OpenApi.annotations({ summary: "List branches that can be used" })
+    HttpApiEndpoint.get("list", "/", {
+      query: { all: Schema.optionalKey(Schema.Literals(["true", "false"])) },
+      success: Schema.Array(Branch),
+      error: Unavailable
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "List branches that can be used",
+        description: "With `all=true` also those that are being filled, with their `progress`."
+      })
     ),
     HttpApiEndpoint.post("create", "/", {
+      headers: { prefer: Schema.optionalKey(Schema.String) },
       payload: NewBranch,
-      success: Branch.pipe(HttpApiSchema.status(201)),
+      success: [Branch.pipe(HttpApiSchema.status(201)), Branch.pipe(HttpApiSchema.status(202))],
       error: [Conflict, Forbidden, Unavailable]
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Copy the database into a new branch",
         description:
-          "Responds when the branch can be used. `connection` contains the password of the branch's login, which is only shown here. Without `ttlHours`, or with 0, it does not expire. `access`: `service_role`, the default, closes it to anon keys and JWTs; `clients` opens it."
+          "Responds when the branch can be used, or with `Prefer: respond-async` with 202 when only the copy is left to wait for, which continues when the caller leaves; if it fails, `GET` of the branch is 404 with the reason in `details`. `connection` contains the password of the branch's login, which is only shown here. Without `ttlHours`, or with 0, it does not expire. `access`: `service_role`, the default, closes it to anon keys and JWTs; `clients` opens it."
       })
     ),
     HttpApiEndpoint.get("find", "/:id", { params, success: Branch, error: [NotFound, Unavailable] }).annotateMerge(

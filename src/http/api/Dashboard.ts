@@ -27,6 +27,8 @@ const Config = Schema.Struct({
   }),
   /** The origin of presigned URLs. */
   s3_public_origin: Schema.String,
+  /** Whether pages of the service may use presigned URLs without a CORS rule of the bucket. */
+  s3_admits_pages: Schema.Boolean,
   features: Schema.Struct({ identity: Schema.Boolean, oauth2: Schema.Boolean, encryption: Schema.Boolean })
 })
 

@@ -9,11 +9,15 @@ import { ServiceRole } from "../access/Access.ts"
 export class DatabaseSchemasApi extends HttpApiGroup.make("databaseSchemas")
   .add(
     HttpApiEndpoint.get("describe", "/v1/database/schema", {
+      query: { all: Schema.optionalKey(Schema.Literals(["true", "false"])) },
       success: DatabaseSchema,
       headers: branchHeaders,
       error: [Conflict, InvalidRequest, NotFound, Unavailable]
     }).annotateMerge(
-      OpenApi.annotations({ summary: "List the tables, views, functions and policies of the exposed schemas" })
+      OpenApi.annotations({
+        summary: "List the tables, views, functions and policies of the exposed schemas",
+        description: "With `all=true` also those of other schemas, except PostgreSQL's and the service's own."
+      })
     ),
     HttpApiEndpoint.get("types", "/v1/database/types.ts", {
       query: { schema: Schema.optionalKey(Schema.String) },

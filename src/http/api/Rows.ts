@@ -49,7 +49,7 @@ export class RowsApi extends HttpApiGroup.make("rows")
     }).annotateMerge(
       described(
         "Read rows",
-        `${filters}\`Prefer: count=exact\`, \`planned\` or \`estimated\` returns the number of rows without limit and offset in \`Content-Range\`; the status is 206 when not all of them were returned. ${forms}`
+        `${filters}\`Prefer: count=exact\`, \`planned\` or \`estimated\` returns the number of rows without limit and offset in \`Content-Range\`; the status is 206 when not all of them were returned. \`Prefer: max-cell=400\` cuts values with more characters, and adds a field \`$cut\` with the names and bytes of those that were cut, or null. ${forms}`
       )
     ),
     HttpApiEndpoint.post("insert", "/v1/db/:table", {

@@ -33,6 +33,7 @@ import {
   withErrorDetails
 } from "./ErrorBodies.ts"
 import { makeFailureLog } from "./FailureLog.ts"
+import { makeMcpChallenge } from "../mcp/Challenge.ts"
 import { noRoute } from "./NoRoute.ts"
 import { makeRequestRecord } from "./RequestRecord.ts"
 import { inTurnIfLarge } from "./LargeBodies.ts"
@@ -69,6 +70,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
       const turns = yield* Turns
       const memory = yield* AnswerBudget
       const settings = yield* IdentitySettings
+      const mcpChallenge = yield* makeMcpChallenge
       const log = makeFailureLog()
       const record = yield* makeRequestRecord
       const dashboard = (yield* url("DASHBOARD_URL"))?.origin
@@ -160,8 +162,10 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
               vary: varyOf(path, response.headers["vary"]),
               ...cors
             }
-            if (response.status === 401 && !isOAuthError(response))
-              added["www-authenticate"] = response.headers["www-authenticate"] ?? bearer
+            if (response.status === 401 && !isOAuthError(response)) {
+              const challenge = response.headers["www-authenticate"] ?? bearer
+              added["www-authenticate"] = path === "/mcp" ? mcpChallenge(challenge) : challenge
+            }
             if (client) {
               addQuota(added, quota)
               // Functions choose the media type of their answers, and a page of theirs would be one of this origin.

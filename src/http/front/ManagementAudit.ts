@@ -1,5 +1,5 @@
 import { Cause, Clock, Context, Effect, Exit, Layer } from "effect"
-import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { type HttpApiEndpoint, HttpApiError, type HttpApiGroup } from "effect/http-api"
 import { LRUCache } from "lru-cache"
 import { type AuditActor } from "../../domain/audit/Entry.ts"
@@ -12,7 +12,7 @@ import { type Session } from "../../services/identity/Sessions.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { admittedBy, requestIdOf } from "../access/Admitted.ts"
 import { clientAddress } from "../access/ClientAddress.ts"
-import { headersOf } from "../access/Credentials.ts"
+import { bearerOf, headersOf } from "../access/Credentials.ts"
 import { frameworkFailure, knownFailure } from "./ErrorBodies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -77,7 +77,7 @@ export class ManagementAudit extends Context.Service<
   ManagementAudit,
   {
     /** Runs a management request, and records what it changes and how it ended, unless a transaction has done so. */
-    readonly around: <A extends HttpServerResponse.HttpServerResponse, E, R>(
+    readonly around: <A, E, R>(
       app: Effect.Effect<A, E, R>,
       place: Place,
       request: Request,
@@ -131,7 +131,7 @@ export class ManagementAudit extends Context.Service<
           after: null,
           recorded: false,
           // Without a key of its own, a key's request came with the dashboard's cookie.
-          dashboard: headers["apikey"] === undefined && headers["x-api-key"] === undefined,
+          dashboard: [headers["apikey"], headers["x-api-key"], bearerOf(headers)].every((given) => given === undefined),
           request_id: requestIdOf(request) ?? null,
           address: clientAddress(request, settings)
         }

@@ -11,6 +11,7 @@ import { Api } from "../Api.ts"
 import { parseRange } from "../wire/ByteRange.ts"
 import { prefersAsync } from "../rows/Prefer.ts"
 import { success } from "../wire/Body.ts"
+import { startedBranch } from "./Branches.ts"
 
 const noArchive = new NotImplemented({
   error: "Point-in-time recovery is unavailable: WAL archiving is not configured",
@@ -70,12 +71,7 @@ export const BackupsHandlers = HttpApiBuilder.group(
       restore: ({ headers, params, payload }) =>
         Effect.flatMap(Effect.tap(backups.restore(params.id, payload ?? {}), restored(params.id)), ({ branch, done }) =>
           prefersAsync(headers.prefer)
-            ? Effect.succeed(
-                HttpServerResponse.jsonUnsafe(branch, {
-                  status: 202,
-                  headers: { "preference-applied": "respond-async", location: `/api/branches/${branch.id}` }
-                })
-              )
+            ? Effect.succeed(startedBranch(branch))
             : Effect.map(done, (made) => HttpServerResponse.jsonUnsafe(made, { status: 201 }))
         )
     })

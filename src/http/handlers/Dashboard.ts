@@ -24,7 +24,7 @@ export const DashboardHandlers = HttpApiBuilder.group(
     const idp = yield* IdP
     const oauth2 = yield* OAuth2
     const { current } = yield* EncryptionKeys
-    const { publicOrigin } = yield* ObjectStore
+    const { admitsPages, publicOrigin } = yield* ObjectStore
 
     const tokenOfBrowser = Effect.gen(function* () {
       const { headers } = yield* HttpServerRequest.HttpServerRequest
@@ -65,6 +65,7 @@ export const DashboardHandlers = HttpApiBuilder.group(
           version,
           sign_in: { key: true, idp_login_url: login },
           s3_public_origin: publicOrigin,
+          s3_admits_pages: URL.canParse(baseUrl) && admitsPages(new URL(baseUrl).origin),
           features: { identity: idp.configured, oauth2: oauth2.configured, encryption: current !== undefined }
         }
       })

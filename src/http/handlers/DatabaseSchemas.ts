@@ -15,9 +15,9 @@ export const DatabaseSchemasHandlers = HttpApiBuilder.group(
     const db = yield* Db
     const branches = yield* Branches
     return handlers.handleAll({
-      describe: ({ request }) =>
+      describe: ({ query, request }) =>
         databaseOf(request.headers, serviceActor, db.main, branches).pipe(
-          Effect.flatMap(schemas.describe),
+          Effect.flatMap((database) => schemas.describe(database, query.all === "true")),
           // PostgreSQL produced the JSON, which is sent unchanged.
           Effect.map((body) => jsonAnswer(body))
         ),

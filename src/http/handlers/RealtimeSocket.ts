@@ -26,7 +26,7 @@ export const RealtimeSocket = HttpRouter.use(
       const request = yield* HttpServerRequest.HttpServerRequest
       const query = new URLSearchParams(request.url.split("?")[1])
       yield* refuseUnknown(query)
-      const { client, role, until } = yield* gate.enter(request, {
+      const { actor, client, until } = yield* gate.enter(request, {
         apikey: query.get("apikey") ?? undefined,
         jwt: query.get("jwt") ?? undefined
       })
@@ -36,7 +36,7 @@ export const RealtimeSocket = HttpRouter.use(
       // Connects before the handshake, so that a client misses nothing once it is connected; earlier events are queued.
       const early: Array<string> = []
       let send = (text: string) => void early.push(text)
-      const before = yield* realtime.connect({ role, client, since, send: (text) => send(text) })
+      const before = yield* realtime.connect({ actor, client, since, send: (text) => send(text) })
       const socket = yield* request.upgrade
       const { pull } = yield* socket.reader
       const { write } = yield* socket.writer

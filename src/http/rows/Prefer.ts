@@ -11,10 +11,12 @@ export const noPreferences: Preferences = {
   tx: undefined,
   handling: undefined,
   timezone: undefined,
-  maxAffected: undefined
+  maxAffected: undefined,
+  maxCell: undefined,
+  consistency: undefined
 }
 
-type Known = Pick<Preferences, "resolution" | "missing" | "return" | "count" | "tx" | "handling">
+type Known = Pick<Preferences, "resolution" | "missing" | "return" | "count" | "tx" | "handling" | "consistency">
 
 /** The preferences with a fixed set of values. */
 const known: { readonly [Name in keyof Known]: ReadonlyArray<NonNullable<Known[Name]>> } = {
@@ -23,7 +25,8 @@ const known: { readonly [Name in keyof Known]: ReadonlyArray<NonNullable<Known[N
   return: ["representation", "minimal", "headers-only"],
   count: ["exact", "planned", "estimated"],
   tx: ["commit", "rollback"],
-  handling: ["strict", "lenient"]
+  handling: ["strict", "lenient"],
+  consistency: ["strong", "session", "eventual"]
 }
 
 const isKnown = (name: string): name is keyof Known => Object.hasOwn(known, name)
@@ -31,6 +34,7 @@ const isKnown = (name: string): name is keyof Known => Object.hasOwn(known, name
 /** RFC 7240 2: a name in any case, an optional value, which may be quoted, and optional parameters, which are ignored. */
 const preference = /^([\w!#$%&'*+.^`|~-]+)(?:\s*=\s*("[^"]*"|[^\s;"]*))?\s*(?:;.*)?$/s
 const wholeNumber = /^-?\d{1,18}$/
+const characters = /^[1-9]\d{0,5}$/
 
 /**
  * Parses a `Prefer` header, or several joined by commas. The first valid preference of a kind applies; unknown ones are
@@ -49,6 +53,8 @@ export const parsePreferences = (header: string | undefined): Result.Result<Pref
     if (name === "timezone") found.timezone ??= value
     else if (name === "max-affected") {
       if (wholeNumber.test(value)) found.maxAffected ??= Number(value)
+    } else if (name === "max-cell" && characters.test(value)) {
+      found.maxCell ??= Number(value)
     } else if (isKnown(name) && (known[name] as ReadonlyArray<string>).includes(value)) {
       if (found[name] === undefined) Object.assign(found, { [name]: value })
     } else unknown.push(text)
@@ -69,7 +75,7 @@ export type Operation = "read" | "insert" | "upsert" | "update" | "remove" | "ca
 /** `Preference-Applied`, in a fixed order; undefined if no preference applied. */
 export const preferenceApplied = (preferences: Preferences, operation: Operation): string | undefined => {
   if (preferences === noPreferences) return undefined
-  const { count, handling, maxAffected, missing, resolution, timezone, tx } = preferences
+  const { consistency, count, handling, maxAffected, maxCell, missing, resolution, timezone, tx } = preferences
   const writes = operation !== "read" && operation !== "call"
   const counted = operation === "update" || operation === "remove" || operation === "call"
   const all: ReadonlyArray<readonly [name: string, value: string | number | undefined]> = [
@@ -80,7 +86,9 @@ export const preferenceApplied = (preferences: Preferences, operation: Operation
     ["tx", tx],
     ["handling", handling],
     ["timezone", timezone],
-    ["max-affected", counted && handling === "strict" ? maxAffected : undefined]
+    ["consistency", operation === "read" ? consistency : undefined],
+    ["max-affected", counted && handling === "strict" ? maxAffected : undefined],
+    ["max-cell", operation === "read" ? maxCell : undefined]
   ]
   const said = all.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]))
   return said.length === 0 ? undefined : said.join(", ")

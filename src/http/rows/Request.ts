@@ -11,6 +11,7 @@ import { accepted } from "./Accept.ts"
 import { branchHeader, branchOf } from "../wire/BranchHeader.ts"
 import { CurrentCaller, noGate } from "../access/Caller.ts"
 import { headersOf } from "../access/Credentials.ts"
+import { freshnessOf, lsnHeader } from "./Freshness.ts"
 import { lastSegment, queryOf } from "../wire/Paths.ts"
 import { noPreferences, parsePreferences } from "./Prefer.ts"
 import { choosesProfile, profileOf } from "./Profile.ts"
@@ -76,6 +77,8 @@ export const requestDecoder = ({ branches, db, settings }: RequestDependencies) 
       // OPTIONS has no body.
       const form = accepted(method === "OPTIONS" ? undefined : headers["accept"], plans)
       if (Result.isFailure(form)) return Effect.fail(form.failure)
+      const freshness = freshnessOf(preferences.success, headers[lsnHeader])
+      if (Result.isFailure(freshness)) return Effect.fail(freshness.failure)
       const { success } = preferences
       const stated = overridable || success.tx === undefined ? success : { ...success, tx: undefined }
       const on = (database: Database): DecodedRequest => ({
@@ -89,6 +92,7 @@ export const requestDecoder = ({ branches, db, settings }: RequestDependencies) 
         range: method === "GET" ? rowRange(headers["range"]) : undefined,
         form: form.success.form,
         context: contextOf(request),
+        freshness: freshness.success,
         stated,
         contentType: form.success.contentType,
         profile: several || choosesProfile(asked) ? schema.success : undefined

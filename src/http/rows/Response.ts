@@ -1,6 +1,6 @@
 import { Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { isExplain } from "../../domain/rows/Preferences.ts"
+import { isExplain, maxCellOf } from "../../domain/rows/Preferences.ts"
 import { type ChosenResponse } from "../../domain/rows/ResponseSettings.ts"
 import { asLatin1 } from "../../domain/text/HeaderText.ts"
 import { uriEncode } from "../../domain/text/UriText.ts"
@@ -10,6 +10,7 @@ import { type RowSettings } from "../../services/rows/Settings.ts"
 import { withChosenStatus } from "../front/ErrorBodies.ts"
 import { textResponse, withRepeated } from "../wire/OwnedResponse.ts"
 import { type Operation, preferenceApplied } from "./Prefer.ts"
+import { lsnHeader } from "./Freshness.ts"
 import { contentRange, rangeStatus } from "./Range.ts"
 import { type DecodedRequest } from "./Request.ts"
 
@@ -36,7 +37,8 @@ const draftResponse = ({ body, contentType, headers, status }: Draft): Response 
 const singular: ReadonlySet<string> = new Set(["content-type", "location", "content-location", "retry-after"])
 
 /** The status and headers set by user code take precedence. */
-const respond = (draft: Draft, chosen: ChosenResponse): Response => {
+const respond = (draft: Draft, chosen: ChosenResponse & Pick<RowsAnswer, "lsn">): Response => {
+  if (chosen.lsn !== undefined) draft.headers[lsnHeader] = chosen.lsn
   if (chosen.status === undefined && chosen.headers.length === 0) return draftResponse(draft)
   const { body, contentType } = draft
   const own = new Map<string, Array<string>>()
@@ -73,7 +75,9 @@ const withProfile = ({ profile }: DecodedRequest, headers: Record<string, string
 }
 
 const withApplied = (request: DecodedRequest, operation: Operation, headers: Record<string, string>) => {
-  const applied = preferenceApplied(request.stated, operation)
+  const { form, stated } = request
+  const own = stated.maxCell === undefined ? stated : { ...stated, maxCell: maxCellOf(form, stated) }
+  const applied = preferenceApplied(own, operation)
   if (applied !== undefined) headers["preference-applied"] = applied
   return headers
 }

@@ -1,7 +1,7 @@
 import { Effect, Exit, Layer, Scope, Semaphore, Stream } from "effect"
 import { backupsLock, branchesLock, migrationsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { closeMainSql } from "../../domain/branches/BranchSql.ts"
-import { Conflict } from "../../domain/errors.ts"
+import { Conflict, type Unavailable } from "../../domain/errors.ts"
 import { text } from "../../domain/Settings.ts"
 import { acquirePatiently } from "../../services/AdvisoryLock.ts"
 import { BackupFiles } from "../../services/ports/BackupFiles.ts"
@@ -19,7 +19,7 @@ import { explained, finaliseBranch, giveToRole } from "./Finalise.ts"
 import { removeLeftovers } from "./Leftovers.ts"
 import { checkFreeSpace, type CopyPlan, planCopy } from "./FreeSpace.ts"
 import { busy, checkRights, whenQuiet } from "./Source.ts"
-import { type Login } from "../postgres/Login.ts"
+import { atPrimary, type Login } from "../postgres/Login.ts"
 import { MainSessions } from "../postgres/MainSessions.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
 import { outageOrDie, connectDirectly } from "../postgres/DirectConnection.ts"
@@ -86,7 +86,7 @@ export const layerBranchDatabases = Layer.effect(
 
       const copyAs = (plan: CopyPlan) =>
         Effect.fnUntraced(
-          function* (database: string) {
+          function* (database: string, begins: Effect.Effect<void, Unavailable>) {
             for (const [lock, busyWith] of copyLocks) {
               const [free] = yield* main.query(`select pg_try_advisory_lock(${lock}) as ok`)
               if (free?.["ok"] !== true) return yield* busy(busyWith, "Try again when that is done")
@@ -95,6 +95,7 @@ export const layerBranchDatabases = Layer.effect(
             const scope = yield* Scope.Scope
             const mine = yield* Scope.fork(scope)
             const watch = yield* Scope.provide(connect, mine)
+            yield* begins
             yield* copyDatabase(main, watch, Scope.close(mine, Exit.void), database, {
               sessions,
               endSessions,
@@ -161,7 +162,8 @@ export const layerBranchDatabases = Layer.effect(
 
     return BranchDatabases.of({
       creator,
-      fillFromMain: (target) => fillByDump({ tools, files, main: address.database, undisturbed }, target),
+      fillFromMain: (target, report) =>
+        fillByDump({ tools, files, main: address.database, undisturbed }, target, report),
       finalise: (names, passwords) => finaliseBranch(address, serviceRole, names, passwords),
       drop: (names) =>
         Effect.flatMap(connect, (main) => dropBranch(main, address, names)).pipe(
@@ -170,7 +172,9 @@ export const layerBranchDatabases = Layer.effect(
           aside.withPermit,
           Effect.catchTag("QueryFailed", outageOrDie)
         ),
-      server: serverOf(address)
+      get server() {
+        return serverOf(atPrimary(address))
+      }
     })
   })
 ).pipe(Layer.provide(MainSessions.layer))

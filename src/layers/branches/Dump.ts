@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import { stat } from "node:fs/promises"
 import { type Unavailable } from "../../domain/errors.ts"
 import { type BackupFiles } from "../../services/ports/BackupFiles.ts"
-import { type DumpTools, type RestoreTarget } from "../../services/ports/DumpTools.ts"
+import { type DumpTools, type OnProgress, type RestoreTarget } from "../../services/ports/DumpTools.ts"
 
 /** Name of the dump from which a branch is filled. */
 const dumpFile = (database: string) => `${database}.dump`
@@ -22,15 +22,15 @@ interface FillOptions {
 /** Dumps the main database into a file in the backup directory, restores it into the branch, and removes it. */
 export const fillByDump = Effect.fnUntraced(function* (
   { files, main, tools, undisturbed }: FillOptions,
-  target: RestoreTarget
+  target: RestoreTarget,
+  report: OnProgress
 ) {
   const { database } = target
   const tool = yield* tools.current
   yield* files.ready
   const file = files.path(dumpFile(database))
-  const quiet = () => Effect.void
-  yield* undisturbed(tool.dump(main, file, quiet)).pipe(
-    Effect.andThen(tool.restore(file, target, quiet)),
+  yield* undisturbed(tool.dump(main, file, (fraction) => report(fraction / 2))).pipe(
+    Effect.andThen(tool.restore(file, target, (fraction) => report(0.5 + fraction / 2))),
     Effect.ensuring(removeDump(files, database))
   )
 })

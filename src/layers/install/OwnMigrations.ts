@@ -18,7 +18,10 @@ import { accounts } from "./migrations/0017_accounts.ts"
 import { oauth2 } from "./migrations/0018_oauth2.ts"
 import { identityLinks } from "./migrations/0019_identity_links.ts"
 import { identityEvents } from "./migrations/0020_identity_events.ts"
+import { branchProgress } from "./migrations/0021_branch_progress.ts"
 import { audit } from "./migrations/0022_audit.ts"
+import { webhookFormat } from "./migrations/0024_webhook_format.ts"
+import { changeLog } from "./migrations/0027_change_log.ts"
 import { rateCalls } from "./migrations/0028_rate_calls.ts"
 
 /**
@@ -46,6 +49,9 @@ export const migrations = {
   "0018_oauth2": oauth2,
   "0019_identity_links": identityLinks,
   "0020_identity_events": identityEvents,
+  "0021_branch_progress": branchProgress,
   "0022_audit": audit,
+  "0024_webhook_format": webhookFormat,
+  "0027_change_log": changeLog,
   "0028_rate_calls": rateCalls
 }

@@ -10,46 +10,53 @@ import { type Login, parseLoginUri, type TlsFiles } from "./Login.ts"
  */
 export class PostgresAddress extends Context.Service<PostgresAddress, Login>()("svc/layers/PostgresAddress") {}
 
-const refused = (problem: string) => new StartError({ message: `DATABASE_URL ${problem}` })
+const refused = (variable: string, problem: string) => new StartError({ message: `${variable} ${problem}` })
 
 /** Adds certificates and keys from files to TLS options. */
-const withFiles = Effect.fnUntraced(function* (ssl: Login["ssl"], { sslcert, sslkey, sslrootcert }: TlsFiles) {
+const withFiles = Effect.fnUntraced(function* (
+  variable: string,
+  ssl: Login["ssl"],
+  { sslcert, sslkey, sslrootcert }: TlsFiles
+) {
   const read = (name: string, path: string | undefined) =>
     path === undefined
       ? Effect.undefined
-      : attempt(`Failed to read ${path} (${name} in DATABASE_URL)`, () => readFile(path, "utf8"))
+      : attempt(`Failed to read ${path} (${name} in ${variable})`, () => readFile(path, "utf8"))
   if ((sslcert === undefined) !== (sslkey === undefined)) {
-    return yield* refused("must have both sslcert and sslkey, or neither")
+    return yield* refused(variable, "must have both sslcert and sslkey, or neither")
   }
   const ca = sslrootcert === "system" ? getCACertificates("system").join("\n") : yield* read("sslrootcert", sslrootcert)
   const [cert, key] = [yield* read("sslcert", sslcert), yield* read("sslkey", sslkey)]
   if (ca === undefined && cert === undefined) return ssl
-  if (ssl === false) return yield* refused("names files of certificates, which require sslmode=verify-full")
+  if (ssl === false) return yield* refused(variable, "names files of certificates, which require sslmode=verify-full")
   const options: ConnectionOptions = { ...ssl, ...(ca !== undefined && { ca }), ...(cert && key && { cert, key }) }
   return options
 })
 
-const address = Effect.fnUntraced(function* (uri: Redacted.Redacted) {
+/** Reads a libpq URI with the files that it names. `variable`: the setting that errors are about. */
+export const addressOf = Effect.fnUntraced(function* (uri: Redacted.Redacted, variable = "DATABASE_URL") {
   const parsed = parseLoginUri(Redacted.value(uri))
   // The value contains a password, so no message repeats it.
   if (parsed === undefined) {
     return yield* refused(
-      "must be postgres://user:password@host:port/database with one host, and sslmode disable, require, verify-ca or verify-full"
+      variable,
+      "must be postgres://user:password@host:port/database with sslmode disable, require, verify-ca or verify-full; with several hosts (host1:port1,host2:port2), target_session_attrs is read-write"
     )
   }
   const { files, ignored, login } = parsed
   const unsafe = ignored.find((name) => /^ssl|^require/.test(name))
   if (unsafe !== undefined) {
     return yield* refused(
+      variable,
       `has the parameter ${unsafe.slice(0, 50)}, which is not supported: use sslmode, sslrootcert, sslcert and sslkey`
     )
   }
   if (ignored.length > 0) {
     const names = ignored.slice(0, 10).map((name) => name.slice(0, 50))
-    yield* Effect.logWarning(`Parameters of DATABASE_URL were ignored: ${names.join(", ")}`)
+    yield* Effect.logWarning(`Parameters of ${variable} were ignored: ${names.join(", ")}`)
   }
-  return { ...login, ssl: yield* withFiles(login.ssl, files) }
+  return { ...login, ssl: yield* withFiles(variable, login.ssl, files) }
 })
 
 /** The PostgreSQL (15 or newer) of DATABASE_URL. */
-export const layerExternal = (uri: Redacted.Redacted) => Layer.effect(PostgresAddress, address(uri))
+export const layerExternal = (uri: Redacted.Redacted) => Layer.effect(PostgresAddress, addressOf(uri))

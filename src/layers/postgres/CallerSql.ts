@@ -1,6 +1,6 @@
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { CallerSql } from "../../services/ports/supabase/CallerSql.ts"
+import { CallerSql } from "../../services/ports/realtime/CallerSql.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { PostgresAddress } from "./Address.ts"
 import { DbSettings } from "./Db.ts"
@@ -29,7 +29,7 @@ export const layerCallerSql = Layer.effect(
       password: Redacted.make(settings.get("authenticator_password") ?? "")
     }
     const { client, pausable } = yield* makeOwnTables(login, {
-      applicationName: "svc channels",
+      applicationName: "svc policies",
       maxConnections,
       startupParameters: {
         search_path: "pg_catalog",

@@ -3,7 +3,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { duration, integer, text } from "../../domain/Settings.ts"
 import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
 import { CurrentMeters } from "../../services/metrics/Meters.ts"
-import { Db } from "../../services/ports/Db.ts"
+import { type Database, Db } from "../../services/ports/Db.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 import { supabaseEnabled } from "../../services/supabase/Settings.ts"
 import { install } from "../install/Install.ts"
@@ -14,6 +14,8 @@ import { makeOwnTables } from "./OwnTablesClient.ts"
 import { samplesOfPool } from "../../domain/metrics/Pools.ts"
 import { PostgresAddress } from "./Address.ts"
 import { makeRowPath } from "./rows/RowPath.ts"
+import { makeStandbys } from "./standbys/Settings.ts"
+import { type Standbys } from "./standbys/Standbys.ts"
 import { makeSqlSessions } from "./sql/Sessions.ts"
 import { StartError } from "../process/StartError.ts"
 
@@ -86,7 +88,9 @@ export const layerDb = Layer.effect(
       install({ serviceRole, schemas, supabase }),
       explained(address)
     )
+    const standbys = yield* makeStandbys(address, serviceRole)
     const rows = makeRowPath({
+      standbys,
       owner: address,
       authenticator: { ...address, user: authenticator, password: authenticatorPassword },
       serviceRole,
@@ -116,9 +120,31 @@ export const layerDb = Layer.effect(
       sqlTimeout,
       ...answers
     })
-    return Db.of({ main: { name: address.database, run: rows.run, session }, ...branches })
+    const main = { name: address.database, run: rows.run, session }
+    return Db.of({ main: standbys === undefined ? main : recordingWrites(main, standbys), ...branches })
   })
 ).pipe(Layer.provide([MainSessions.layer, DbSettings.layer]), Layer.provideMerge(AnswerBudget.layer))
+
+/** The database whose clients read what they have written, also from standbys. */
+const recordingWrites = (main: Database, standbys: Standbys): Database => ({
+  ...main,
+  run: (actor, statement) =>
+    statement.access === "read" || statement.rollback === true
+      ? main.run(actor, statement)
+      : Effect.flatMap(main.run(actor, statement), (answer) =>
+          Effect.map(standbys.wrote(actor.client ?? ""), (lsn) =>
+            lsn === undefined
+              ? answer
+              : Object.assign([...answer], answer.response && { response: answer.response }, { lsn })
+          )
+        ),
+  // Before the session is taken, so that it has ended and committed when its end is recorded.
+  session: (actor) =>
+    Effect.andThen(
+      Effect.addFinalizer(() => standbys.wrote(actor.client ?? "")),
+      main.session(actor)
+    )
+})
 
 /** A failure of the installation in one line. */
 const explained =

@@ -3,7 +3,7 @@ import { type Socket } from "node:net"
 import { Client } from "pg"
 import { type Unavailable } from "../../domain/errors.ts"
 import { databaseUnreachable } from "../../services/OwnTables.ts"
-import { type Login, ownSearchPath, pgConfig } from "./Login.ts"
+import { atPrimary, type Login, ownSearchPath, pgConfig } from "./Login.ts"
 import { endIfUnanswered } from "./Unanswered.ts"
 
 /** PostgreSQL rejected a statement (`code` is its SQLSTATE), or the connection broke (`code` is ""). */
@@ -35,7 +35,7 @@ const queryFailed = (cause: unknown) => {
  * @param timeout of connecting, in ms: PostgreSQL admits no session to a database while it is being copied
  */
 export const connectDirectly = (
-  login: Login,
+  given: Login,
   settings: Readonly<Record<string, string>> = {},
   timeout = 10_000
 ): Effect.Effect<DirectConnection, QueryFailed, Scope.Scope> =>
@@ -43,6 +43,7 @@ export const connectDirectly = (
     Effect.acquireRelease(
       Effect.tryPromise({
         try: async () => {
+          const login = atPrimary(given)
           const client = new Client({
             ...pgConfig(login, { search_path: ownSearchPath, statement_timeout: "0", lock_timeout: "0", ...settings }),
             application_name: "svc branches",
@@ -75,4 +76,6 @@ export const connectDirectly = (
 
 /** 503 if the database is unreachable; any other failure is a defect. */
 export const outageOrDie = (error: QueryFailed): Effect.Effect<never, Unavailable> =>
-  error.code === "" || /^(57P0|53300|08)/.test(error.code) ? Effect.fail(databaseUnreachable()) : Effect.die(error)
+  error.code === "" || /^(57P0|53300|08|25006)/.test(error.code)
+    ? Effect.fail(databaseUnreachable())
+    : Effect.die(error)

@@ -1,8 +1,9 @@
 import { Data, DateTime, Effect, Latch, Layer, Queue, Schedule, Semaphore, Stream } from "effect"
+import { type Socket } from "node:net"
 import { Client } from "pg"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { Listener, type ListenerMessage, type ListenerSubscription } from "../../services/ports/Listener.ts"
-import { type Login, ownSearchPath, pgConfig } from "./Login.ts"
+import { atPrimary, type Login, ownSearchPath, pgConfig } from "./Login.ts"
 import { MainSessions, type Pausable } from "./MainSessions.ts"
 import { PostgresAddress } from "./Address.ts"
 
@@ -14,6 +15,11 @@ const queryTimeout = 3_000
 
 class ConnectionLost extends Data.TaggedError("ConnectionLost")<{ readonly message: string }> {}
 const lost = (cause: unknown) => new ConnectionLost({ message: cause instanceof Error ? cause.message : String(cause) })
+
+/** Members of the driver's client that its types do not list. */
+interface ClientInternals {
+  readonly connection: { readonly stream: Socket }
+}
 
 interface Subscriber {
   readonly channels: Set<string>
@@ -178,10 +184,11 @@ export const layerListener = Layer.effect(
   })
 ).pipe(Layer.provide(MainSessions.layer))
 
-const connected = (login: Login) =>
+const connected = (given: Login) =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
+        const login = atPrimary(given)
         const client = new Client({
           ...pgConfig(login, { search_path: ownSearchPath }),
           application_name: "svc listener",
@@ -193,6 +200,7 @@ const connected = (login: Login) =>
         // An "error" event without a handler would end the process.
         client.on("error", () => undefined)
         await client.connect()
+        login.servers?.join((client as unknown as ClientInternals).connection.stream, login)
         return client
       },
       catch: lost

@@ -1,19 +1,26 @@
 import { type PgConnection } from "@effect/sql-pg"
 import { Redacted } from "effect"
+import { isIP } from "node:net"
 import { type ConnectionOptions } from "node:tls"
 import { type ClientConfig as PgConfig } from "pg"
+import { type Place, Servers } from "./servers/Servers.ts"
 
 /** Address and credentials: how to connect to one database as one role. */
-export interface Login {
-  /** A name, an address, or the directory of a Unix socket. */
-  readonly host: string
-  readonly port: number
+export interface Login extends Place {
   readonly user: string
   readonly password: Redacted.Redacted
   readonly database: string
   /** TLS as `node:tls` takes it; false for a plain connection. */
   readonly ssl: false | ConnectionOptions
+  /** All servers, if there are several; `host` and `port` are of one of them. */
+  readonly servers?: Servers
+  /** The server is a standby. Others must not be, because the service writes. */
+  readonly standby?: true
 }
+
+/** The login at the server that is the primary now. What connects takes it each time. */
+export const atPrimary = (login: Login): Login =>
+  login.servers === undefined ? login : { ...login, ...login.servers.current }
 
 /**
  * search_path of the service's own connections, whose login may be a superuser: they must not resolve a name to an object
@@ -28,8 +35,15 @@ export const clientConfig = (login: Login): PgConnection.Config => ({
   username: login.user,
   password: login.password,
   database: login.database,
-  ssl: login.ssl
+  ssl: login.ssl === false || login.servers === undefined ? login.ssl : namingCurrent(login.ssl, login.servers)
 })
+
+/** The server's name for a client that is configured once, and reads this for each connection. */
+const namingCurrent = (ssl: ConnectionOptions, servers: Servers): ConnectionOptions =>
+  Object.defineProperty({ ...ssl }, "servername", {
+    enumerable: true,
+    get: () => (isIP(servers.current.host) === 0 ? servers.current.host : undefined)
+  })
 
 /** A value of `-c name=value` in the startup options. */
 const escaped = (value: string) => value.replaceAll(/[\\\s]/g, "\\$&")
@@ -49,7 +63,7 @@ export const pgConfig = (login: Login, options: Readonly<Record<string, string>>
 })
 
 /** The server's address for `node:net`. */
-export const socketAddress = ({ host, port }: Login) =>
+export const socketAddress = ({ host, port }: Place) =>
   host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port }
 
 const tlsByMode: Readonly<Record<string, false | ConnectionOptions>> = {
@@ -79,11 +93,55 @@ export interface LoginUri {
   readonly ignored: ReadonlyArray<string>
 }
 
-const known = new Set(["sslmode", "host", "port", "application_name"])
+const known = new Set(["sslmode", "host", "port", "application_name", "target_session_attrs"])
+/** The service writes, so that of several servers it always needs the primary. */
+const targets: ReadonlySet<string | null> = new Set([null, "read-write", "primary"])
 const fileNames = ["sslrootcert", "sslcert", "sslkey"] as const
 
-/** Reads a libpq URI (`postgres://user:password@host:port/database?sslmode=…`); undefined if it is invalid or has several hosts. */
-export const parseLoginUri = (uri: string): LoginUri | undefined => {
+/** A libpq URI with only the first of its hosts, or a host if it has none; and all of them, if there are several. */
+const splitHosts = (uri: string): { readonly uri: string; readonly hosts: ReadonlyArray<string> } => {
+  const parts = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s.exec(uri)
+  if (parts === null) return { uri, hosts: [] }
+  const [, start = "", hosts = "", rest = ""] = parts
+  const all = hosts.split(",")
+  return { uri: `${start}${all[0] || "localhost"}${rest}`, hosts: all.length === 1 ? [] : all }
+}
+
+/** `host:port` of a URI, each of which may be missing; undefined if it is invalid. */
+const placeOf = (host: string, port: string): Place | undefined => {
+  const number = Number(port || 5432)
+  if (/[\s@/?#,]/.test(host) && !host.startsWith("/")) return undefined
+  return /^\d*$/.test(port) && number > 0 && number < 65_536
+    ? { host: host.replace(/^\[|\]$/g, "") || "localhost", port: number }
+    : undefined
+}
+
+const hostAndPort = /^(\[[^\]]*\]|[^:]*)(?::(.*))?$/s
+
+/** The servers of a URI: of its parameters `host` and `port`, as libpq prefers them, or of its authority. */
+const placesOf = (url: URL, listed: ReadonlyArray<string>): ReadonlyArray<Place | undefined> => {
+  const [host, port] = [url.searchParams.get("host"), url.searchParams.get("port")]
+  if (host === null && listed.length > 0) {
+    return listed.map((one) => {
+      const [, name = "", number = ""] = hostAndPort.exec(one) ?? []
+      return placeOf(decodeURIComponent(name), number)
+    })
+  }
+  const hosts = (host ?? url.hostname).split(",")
+  const ports = (url.port || (port ?? "")).split(",")
+  if (ports.length > 1 && ports.length !== hosts.length) return [undefined]
+  return hosts.map((one, at) => placeOf(one, ports[ports.length > 1 ? at : 0] ?? ""))
+}
+
+/** More servers than this are a mistake: each process keeps a connection to each. */
+const maxServers = 16
+
+/**
+ * Reads a libpq URI (`postgres://user:password@host:port,host:port/database?sslmode=…`); undefined if it is invalid. Of
+ * several hosts, the service uses the primary.
+ */
+export const parseLoginUri = (given: string): LoginUri | undefined => {
+  const { hosts, uri } = splitHosts(given)
   if (!URL.canParse(uri)) return undefined
   const url = new URL(uri)
   if (!/^postgres(ql)?:$/.test(url.protocol)) return undefined
@@ -91,9 +149,11 @@ export const parseLoginUri = (uri: string): LoginUri | undefined => {
   try {
     const user = decodeURIComponent(url.username) || "postgres"
     const mode = tlsByMode[params.get("sslmode") ?? "disable"]
-    const host = params.get("host") ?? (url.hostname.replace(/^\[|\]$/g, "") || "localhost")
-    // libpq would try several hosts one after the other.
-    if (mode === undefined || /,/.test(host + (params.get("port") ?? ""))) return undefined
+    const [first, ...others] = placesOf(url, hosts)
+    if (mode === undefined || first === undefined || others.length >= maxServers) return undefined
+    if (!targets.has(params.get("target_session_attrs"))) return undefined
+    const valid = others.filter((place) => place !== undefined)
+    if (valid.length < others.length) return undefined
     const files: TlsFiles = Object.fromEntries(
       fileNames.flatMap((name) => (params.get(name) ? [[name, params.get(name)]] : []))
     )
@@ -101,12 +161,12 @@ export const parseLoginUri = (uri: string): LoginUri | undefined => {
     const checks = files.sslrootcert !== undefined && params.get("sslmode") === "require"
     return {
       login: {
-        host,
-        port: Number(url.port || (params.get("port") ?? 5432)),
+        ...first,
         user,
         password: Redacted.make(decodeURIComponent(url.password)),
         database: decodeURIComponent(url.pathname.slice(1)) || user,
-        ssl: checks ? (tlsByMode["verify-ca"] ?? false) : mode
+        ssl: checks ? (tlsByMode["verify-ca"] ?? false) : mode,
+        ...(valid.length > 0 && { servers: new Servers(first, valid) })
       },
       files,
       ignored: [...new Set(params.keys())].filter((name) => !known.has(name) && !Object.hasOwn(files, name))

@@ -5,7 +5,7 @@ import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import { connect as connectSocket, type Socket } from "node:net"
 import { isOutage } from "../../services/OwnTables.ts"
 import { BoundedPool } from "./BoundedPool.ts"
-import { clientConfig, type Login, socketAddress } from "./Login.ts"
+import { atPrimary, clientConfig, type Login, socketAddress } from "./Login.ts"
 import { type PoolUse } from "../../domain/metrics/Pools.ts"
 import { endIfUnanswered } from "./Unanswered.ts"
 import { type Pausable } from "./MainSessions.ts"
@@ -92,14 +92,15 @@ export const makeOwnTables = Effect.fnUntraced(function* (
     ...clientConfig(login),
     ...options,
     stream: () => {
+      const server = atPrimary(login)
       const socket = connectSocket({
-        ...socketAddress(login),
+        ...socketAddress(server),
         noDelay: true,
         keepAlive: true,
         keepAliveInitialDelay: 30_000
       })
       sockets.add(socket)
-      endIfUnanswered(login, socket)
+      endIfUnanswered(server, socket)
       return socket.once("close", () => sockets.delete(socket))
     }
   }

@@ -1,8 +1,10 @@
 import { Effect, Layer, type Scope, Schedule } from "effect"
 import { Client } from "pg"
 import { StartError } from "../process/StartError.ts"
+import { followPrimary, requirePrimary } from "./servers/Primary.ts"
+import { MainSessions } from "./MainSessions.ts"
 import { PostgresAddress } from "./Address.ts"
-import { type Login, ownSearchPath, pgConfig } from "./Login.ts"
+import { atPrimary, type Login, ownSearchPath, pgConfig } from "./Login.ts"
 
 const wait = Schedule.max([Schedule.spaced("500 millis"), Schedule.recurs(120)])
 
@@ -48,18 +50,19 @@ const explained = ({ host, port }: Login, failure: Failure) => {
   return undefined
 }
 
-const open = (login: Login): Effect.Effect<Client, Failure, Scope.Scope> =>
+const open = (given: Login): Effect.Effect<Client, Failure, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
         const client = new Client({
-          ...pgConfig(login, { search_path: ownSearchPath }),
+          ...pgConfig(atPrimary(given), { search_path: ownSearchPath }),
           application_name: "svc start",
           connectionTimeoutMillis: 5_000,
           query_timeout: 10_000
         })
         // An "error" event without a handler would end the process.
         client.on("error", () => undefined)
+        requirePrimary(client)
         await client.connect()
         return client
       },
@@ -122,4 +125,10 @@ const checkServer = (login: Login): Effect.Effect<void, StartError> => {
 }
 
 /** Built before anything that connects, which would fail in ways that say less. */
-export const layerServerCheck = Layer.effectDiscard(Effect.flatMap(PostgresAddress, checkServer))
+export const layerServerCheck = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const login = yield* PostgresAddress
+    yield* followPrimary(login)
+    yield* checkServer(login)
+  })
+).pipe(Layer.provide(MainSessions.layer))

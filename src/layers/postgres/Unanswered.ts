@@ -49,11 +49,12 @@ const watchResponses = (socket: Socket): (() => boolean) => {
 /**
  * Breaks a connection whose server has stopped responding, so that what waits for it fails: timeouts of statements are
  * PostgreSQL's own, and do not run while it is suspended or its packets are lost. A statement may take as long as it likes
- * on a server that is alive.
+ * on a server that is alive. With several servers, it is broken when another one becomes the primary, too.
  *
  * `isWaiting`: whether a response is outstanding.
  */
 export const endIfUnanswered = (login: Login, socket: Socket, isWaiting = watchResponses(socket)): void => {
+  login.servers?.join(socket, login)
   socket.setTimeout(silenceMillis).on("timeout", () => {
     if (!isWaiting()) return
     const received = socket.bytesRead

@@ -3,12 +3,13 @@ import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
 import { layerCallerSql } from "./CallerSql.ts"
 import { DbSettings, layerDb, layerOwnTables } from "./Db.ts"
 import { layerListener } from "./Listener.ts"
+import { layerChangeLog } from "./log/ChangeLog.ts"
 import { layerServerCheck } from "./ServerCheck.ts"
 
 /** The ports of PostgreSQL, on the server that `layers/install/layer.ts` chooses. */
 export const layer = layerCallerSql.pipe(
   Layer.provideMerge(layerDb),
-  Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener)),
+  Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener, layerChangeLog)),
   Layer.provide(layerServerCheck),
   // Before the server is asked: an invalid setting is reported at once.
   Layer.provide([DbSettings.layer, AnswerBudget.layer])

@@ -29,14 +29,15 @@ const uriVariables: Readonly<Record<string, string>> = {
 }
 
 const variables = (login: Login, uri: string | undefined): Readonly<Record<string, string>> => ({
-  PGHOST: login.host,
-  PGPORT: String(login.port),
+  PGHOST: (login.servers?.all ?? [login]).map(({ host }) => host).join(),
+  PGPORT: (login.servers?.all ?? [login]).map(({ port }) => port).join(),
+  PGTARGETSESSIONATTRS: "read-write",
   PGUSER: login.user,
   PGPASSWORD: Redacted.value(login.password),
   PGDATABASE: login.database,
   PGSSLMODE: "disable",
   ...Object.fromEntries(
-    [...(uri === undefined ? [] : new URL(uri).searchParams)].flatMap(([name, value]) => {
+    [...new URLSearchParams(/\?(.*)$/s.exec(uri ?? "")?.[1] ?? "")].flatMap(([name, value]) => {
       const variable = uriVariables[name]
       return variable === undefined ? [] : [[variable, value]]
     })

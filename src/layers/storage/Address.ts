@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Redacted } from "effect"
+import { createHmac } from "node:crypto"
 import { flag, secret, text, url } from "../../domain/Settings.ts"
 import { StartError } from "../process/StartError.ts"
 
@@ -18,8 +19,16 @@ export class ObjectStoreAddress extends Context.Service<
     readonly secretKey: Redacted.Redacted
     /** `endpoint/bucket/key` when true, else `bucket.endpoint/key`. */
     readonly forcePathStyle: boolean
+    /** Whether browsers may use presigned URLs in pages of this origin, whatever the CORS rules of a bucket are. */
+    readonly admitsPages: (origin: string) => boolean
   }
 >()("svc/layers/ObjectStoreAddress") {}
+
+/** The header of requests of the service itself, to which the embedded endpoint shows the bucket of the files of `/storage/v1`. */
+export const ownRequest = (secretKey: string) => ({
+  name: "x-svc-own-request",
+  value: createHmac("sha256", secretKey).update("own request").digest("base64url")
+})
 
 /** S3_PUBLIC_ENDPOINT, which defaults to the endpoint itself; also for the embedded endpoint. */
 export const publicEndpoint = (endpoint: string) =>
@@ -43,7 +52,8 @@ export const layerExternalS3 = Layer.effect(
       region: yield* text("S3_REGION", "us-east-1"),
       accessKey,
       secretKey: Redacted.make(Redacted.value(secretKey).trim()),
-      forcePathStyle: yield* flag("S3_FORCE_PATH_STYLE", true)
+      forcePathStyle: yield* flag("S3_FORCE_PATH_STYLE", true),
+      admitsPages: () => false
     }
   })
 )

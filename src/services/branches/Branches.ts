@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Redacted } from "effect"
+import { Cause, Clock, Context, Deferred, Effect, Layer, Redacted, Ref, Scope } from "effect"
 import {
   type Branch,
   type BranchAccess,
@@ -10,6 +10,7 @@ import {
   newBranchPassword
 } from "../../domain/branches/Branch.ts"
 import { Conflict, Forbidden, type NotFound, Unavailable } from "../../domain/errors.ts"
+import { percentOf } from "../../domain/backups/Backup.ts"
 import { BranchDatabases } from "../ports/BranchDatabases.ts"
 import { makeBranchDeletion } from "./Deletion.ts"
 import { type Fill, type Filling, makeBranchFillings } from "./Filling.ts"
@@ -50,19 +51,33 @@ const dumpFailed = (details: string) =>
     retry_after: 60
   })
 
+const dropped = new Conflict({ error: "The branch was dropped while it was being created", code: "BRANCH_DROPPED" })
+
+type Failure = Conflict | Forbidden | Unavailable
+
+/** Runs once a branch has a record, before it can be used; the branch shows its password. */
+type Begins = (branch: Branch) => Effect.Effect<void>
+
+const reportEvery = "1 second"
+/** Between the response to a creation in the background and its copy. */
+const answerTime = "300 millis"
 /** Copies of the main database (spec: Branch). */
 export class Branches extends Context.Service<
   Branches,
   {
     /** Oldest first; only those that can be used. */
     readonly list: Effect.Effect<ReadonlyArray<Branch>, Unavailable>
-    /** Also finds a branch that is being filled. */
+    /** Also those that are being filled. */
+    readonly listAll: Effect.Effect<ReadonlyArray<Branch>, Unavailable>
+    /** Also finds a branch that is being filled. For a day, the error says why one was not created that `start` began. */
     readonly find: (id: BranchId) => Effect.Effect<Branch, NotFound | Unavailable>
     /**
      * Returns when the branch can be used; `connection` then contains the password, and never again. Fails as
      * `BranchCreator` does, or with 503 `BRANCH_DUMP_FAILED`.
      */
-    readonly create: (given: NewBranch) => Effect.Effect<Branch, Conflict | Forbidden | Unavailable>
+    readonly create: (given: NewBranch) => Effect.Effect<Branch, Failure>
+    /** Returns when nothing is left to wait for but the copy, which continues when the caller leaves. */
+    readonly start: (given: NewBranch) => Effect.Effect<Branch, Failure>
     /** Creates a branch filled by `fill`. Continues when the caller leaves; a failure leaves no branch. */
     readonly restore: (
       given: NewBranch & { readonly sourceBackupId: number },
@@ -90,6 +105,7 @@ export class Branches extends Context.Service<
       const deletion = yield* makeBranchDeletion(records)
       const fillings = yield* makeBranchFillings(records, deletion)
       const { strategy } = yield* BranchSettings
+      const scope = yield* Scope.Scope
 
       const lookUp = Effect.fnUntraced(function* (id: BranchId) {
         const { access, left, name, password, status } = yield* records.entry(id)
@@ -105,7 +121,7 @@ export class Branches extends Context.Service<
         onInvalidated: (gone) => (gone === undefined ? Effect.void : db.leave(gone.database.name))
       })
 
-      const copied = Effect.fn("Branches.copied")(function* (given: NewBranch) {
+      const copied = Effect.fn("Branches.copied")(function* (given: NewBranch, begins: Begins | undefined) {
         const database = newBranchDatabase()
         let begun = false
         return yield* Effect.gen(function* () {
@@ -113,35 +129,81 @@ export class Branches extends Context.Service<
           const [password, own] = [newBranchPassword(), newBranchPassword()]
           begun = true
           yield* records.begin({ ...given, database, own, sourceBackupId: null })
-          yield* copy(database)
+          yield* copy(
+            database,
+            begins === undefined ? Effect.void : Effect.flatMap(records.creating(database, password), begins)
+          )
           yield* databases.finalise(branchNames(database), { given: password, own })
           const branch = yield* records.activate(database, password)
-          return branch ?? (yield* Effect.die(new Error(`${database} was dropped while it was copied`)))
+          return branch ?? (yield* dropped)
         }).pipe(
           Effect.scoped,
           // Once the creator is released, which dropping needs.
-          Effect.onError(() => (begun ? deletion.undo(database) : Effect.void))
+          Effect.onError((cause) => (begun ? deletion.undo(database, cause) : Effect.void))
         )
       })
 
+      const fillFromMain: Fill = (target) =>
+        Effect.gen(function* () {
+          const percent = yield* Ref.make(0)
+          const report = Ref.get(percent).pipe(
+            Effect.flatMap((now) => records.progress(target.database, now)),
+            // The next report makes up for one that fails.
+            Effect.ignore,
+            Effect.delay(reportEvery),
+            Effect.forever
+          )
+          const filled = databases.fillFromMain(target, (fraction) => Ref.set(percent, percentOf(fraction)))
+          yield* Effect.raceFirst(filled, report)
+        })
+
       /** Creates a branch from a dump, which is cancelled when the caller leaves. */
-      const dumped = Effect.fn("Branches.dumped")(function* (given: NewBranch) {
-        const { branch, done } = yield* fillings.start({ ...given, sourceBackupId: null }, databases.fillFromMain)
+      const dumped = Effect.fn("Branches.dumped")(function* (given: NewBranch, begins: Begins | undefined) {
+        const { branch, done } = yield* fillings.start({ ...given, sourceBackupId: null }, fillFromMain)
+        if (begins !== undefined) yield* begins(branch)
         return yield* done.pipe(
           Effect.onInterrupt(() => fillings.cancel(branch.database_name)),
           Effect.catchTag("DumpFailed", ({ reason }) => Effect.fail(dumpFailed(reason)))
         )
       })
 
-      const create = (given: NewBranch): Effect.Effect<Branch, Conflict | Forbidden | Unavailable> => {
-        if (strategy === "dump") return dumped(given)
-        if (strategy === "copy") return copied(given)
+      const create = (given: NewBranch, begins?: Begins): Effect.Effect<Branch, Failure> => {
+        if (strategy === "dump") return dumped(given, begins)
+        if (strategy === "copy") return copied(given, begins)
         return Effect.catchIf(
-          copied(given),
+          copied(given, begins),
           ({ code }) => code === "BRANCH_SOURCE_BUSY",
-          () => dumped(given)
+          () => dumped(given, begins)
         )
       }
+
+      const start = Effect.fn("Branches.start")(function* (given: NewBranch) {
+        const begun = yield* Deferred.make<Branch, Failure>()
+        let last: BranchId | undefined
+        const begins: Begins = (branch) =>
+          Effect.gen(function* () {
+            // The copy failed after it had begun, and a dump takes its place.
+            if (last !== undefined) {
+              const reason = `It could not be copied, so branch ${branch.id} is made from a dump in its place`
+              yield* Effect.ignore(records.failed(last, reason))
+            }
+            last = branch.id
+            yield* Deferred.succeed(begun, branch)
+            // The response, and what is recorded of its request, need the main database, which a copy closes.
+            yield* Effect.sleep(answerTime)
+          })
+        yield* create(given, begins).pipe(
+          Effect.catchCause((cause) =>
+            Effect.flatMap(Deferred.failCause(begun, cause), (reported) =>
+              !reported && Cause.hasDies(cause)
+                ? Effect.logError("The creation of a branch ended unexpectedly", cause)
+                : Effect.void
+            )
+          ),
+          Effect.forkIn(scope)
+        )
+        return yield* Deferred.await(begun)
+      })
 
       const remove = Effect.fn("Branches.remove")(function* (id: BranchId) {
         const name = yield* records.remove(id)
@@ -175,9 +237,11 @@ export class Branches extends Context.Service<
       })
 
       return Branches.of({
-        list: records.list,
+        list: records.list(false),
+        listAll: records.list(true),
         find: records.find,
-        create,
+        create: (given) => create(given),
+        start,
         restore: fillings.start,
         remove,
         change,

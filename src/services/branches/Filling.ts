@@ -60,7 +60,7 @@ export const makeBranchFillings = (records: BranchRecords, deletion: BranchDelet
           const { branch, lockLost } = yield* interruptible(begin(given, database, password, own)).pipe(
             Scope.provide(whole),
             Effect.onError((cause) =>
-              Effect.andThen(deletion.undo(database), Scope.close(whole, Exit.failCause(cause)))
+              Effect.andThen(deletion.undo(database, cause), Scope.close(whole, Exit.failCause(cause)))
             )
           )
           const result = yield* Deferred.make<Branch, Failure>()
@@ -73,7 +73,7 @@ export const makeBranchFillings = (records: BranchRecords, deletion: BranchDelet
           })
           const fiber = yield* Effect.gen(function* () {
             const exit = yield* Effect.exit(Effect.interruptible(work))
-            const outcome = Exit.isSuccess(exit) ? exit : outcomeOf(exit, yield* deletion.undo(database))
+            const outcome = Exit.isSuccess(exit) ? exit : outcomeOf(exit, yield* deletion.undo(database, exit.cause))
             yield* Scope.close(whole, exit)
             running.delete(database)
             yield* Deferred.done(result, outcome)

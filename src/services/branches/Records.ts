@@ -16,15 +16,26 @@ import { BranchDatabases } from "../ports/BranchDatabases.ts"
 import { recordChange } from "../audit/Change.ts"
 import { onOwnTables, queryRows } from "../OwnTables.ts"
 
+/** A copy that is being made can't be used either, whatever its database is filled from. */
+const statusSql = "case status when 'creating' then 'restoring' else status end"
 const columns = `id, label, database_name, size_bytes::float8 as size_bytes, ${isoSql("created_at")} as created_at,
-  ttl_hours, ${isoSql("expires_at")} as expires_at, status, access, source_backup_id`
+  ttl_hours, ${isoSql("expires_at")} as expires_at, ${statusSql} as status, access, source_backup_id,
+  case when status = 'restoring' then coalesce(
+    (select r.progress from svc.restores r where r.branch_id = branches.id and r.status = 'in_progress' limit 1), progress
+  ) end as progress`
 /** An expired branch is gone at once, even if its database is dropped later. */
 const alive = "status = 'active' and (expires_at is null or expires_at > now())"
-const visible = `(status = 'restoring' or ${alive})`
+const visible = `(status in ('creating', 'restoring') or ${alive})`
 
 const Row = Branch.mapFields(Struct.omit(["connection"]))
 
-export const branchNotFound = (id: number) => new NotFound({ error: `No branch ${id}`, code: "BRANCH_NOT_FOUND" })
+/** `reason`: why its creation failed. */
+export const branchNotFound = (id: number, reason?: string) =>
+  new NotFound({
+    error: `No branch ${id}`,
+    code: "BRANCH_NOT_FOUND",
+    details: reason === undefined ? null : `It was not created: ${reason}`
+  })
 
 /** How the service connects to a branch, and for whom. */
 const BranchEntry = Schema.Struct({
@@ -37,6 +48,7 @@ const BranchEntry = Schema.Struct({
   left: Schema.NullOr(Schema.Finite)
 })
 
+const Failed = Schema.Struct({ reason: Schema.String })
 const DatabaseName = Schema.Struct({ name: Schema.String })
 
 interface BranchBeginning extends NewBranch {
@@ -66,21 +78,49 @@ export const makeBranchRecords = Effect.gen(function* () {
     )
 
   return {
-    /** Oldest first; only those that can be used. */
-    list: Effect.map(onOwnTables(branches(`select ${columns} from svc.branches where ${alive} order by id`)), (rows) =>
-      rows.map((row) => shown(row))
-    ),
-    /** Also finds a branch that is being filled. */
-    find: (id: BranchId) =>
-      Effect.map(one(id, branches(`select ${columns} from svc.branches where id = $1 and ${visible}`, [id])), (row) =>
-        shown(row)
+    /** Oldest first; `all`: also those that are being filled. */
+    list: (all: boolean) =>
+      Effect.map(
+        onOwnTables(branches(`select ${columns} from svc.branches where ${all ? visible : alive} order by id`)),
+        (rows) => rows.map((row) => shown(row))
       ),
+    /** Also finds a branch that is being filled. The error has the reason if its creation failed. */
+    find: (id: BranchId) =>
+      onOwnTables(branches(`select ${columns} from svc.branches where id = $1 and ${visible}`, [id])).pipe(
+        Effect.flatMap(([row]) =>
+          row === undefined
+            ? Effect.flatMap(
+                onOwnTables(
+                  queryRows(sql, Failed)("select reason from svc.branch_failures where branch_id = $1", [id])
+                ),
+                ([failed]) => Effect.fail(branchNotFound(id, failed?.reason))
+              )
+            : Effect.succeed(shown(row))
+        )
+      ),
+    /** A branch that is being copied; the result shows `password`. */
+    creating: (database: string, password: string) =>
+      Effect.map(
+        onOwnTables(branches(`select ${columns} from svc.branches where database_name = $1`, [database])),
+        ([row]) => shown(row as typeof Row.Type, password)
+      ),
+    /** How far the filling of a branch is. */
+    progress: (database: string, percent: number) =>
+      Effect.asVoid(
+        query("update svc.branches set progress = $2 where database_name = $1 and status = 'restoring'", [
+          database,
+          percent
+        ])
+      ),
+    /** Another reason for a failed creation. */
+    failed: (id: BranchId, reason: string) =>
+      Effect.asVoid(query("update svc.branch_failures set reason = $2 where branch_id = $1", [id, reason])),
     /** Also finds a branch that is being filled. */
     entry: (id: BranchId) =>
       one(
         id,
         queryRows(sql, BranchEntry)(
-          `select database_name as name, status, access, password,
+          `select database_name as name, ${statusSql} as status, access, password,
              (extract(epoch from expires_at - now()) * 1000)::float8 as left
            from svc.branches where id = $1 and ${visible}`,
           [id]
@@ -148,13 +188,15 @@ export const makeBranchRecords = Effect.gen(function* () {
         ),
         ({ name }) => name
       ),
-    /** Marks a branch whose creation failed; false when it was marked already. */
-    discard: (database: string) =>
+    /** Marks a branch whose creation failed, and keeps the reason for a day; false when it was marked already. */
+    discard: (database: string, reason: string) =>
       Effect.map(
         query(
-          `update svc.branches set status = 'dropping'
-           where database_name = $1 and status <> 'dropping' returning id`,
-          [database]
+          `with old as (delete from svc.branch_failures where failed_at < now() - interval '1 day'),
+             failed as (update svc.branches set status = 'dropping'
+               where database_name = $1 and status <> 'dropping' returning id)
+           insert into svc.branch_failures (branch_id, reason) select id, $2 from failed returning branch_id`,
+          [database, reason]
         ),
         ({ length }) => length > 0
       ),

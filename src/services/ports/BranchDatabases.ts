@@ -1,7 +1,7 @@
 import { Context, type Effect, type Scope } from "effect"
 import { type BranchNames, type ServerPlace } from "../../domain/branches/Branch.ts"
 import { type Conflict, type Forbidden, type Unavailable } from "../../domain/errors.ts"
-import { type DumpFailed, type RestoreTarget } from "./DumpTools.ts"
+import { type DumpFailed, type OnProgress, type RestoreTarget } from "./DumpTools.ts"
 
 /** Passwords of a branch's logins: `given` to the caller, and the service's `own` two. */
 export interface BranchPasswords {
@@ -15,10 +15,11 @@ export interface BranchCreator {
    * Checks rights and disk space, before anything is written: a full disk has no space for a branch's record either. The
    * function it returns copies the main database, without sessions in it: callers of the service wait, other sessions are terminated. Both fail
    * with 503 `BRANCH_SOURCE_BUSY`, `BRANCH_TIMEOUT`, `BRANCH_NO_SPACE`, 403 `BRANCH_NOT_ALLOWED`; the main database is
-   * open again in every case, and a failure leaves nothing of the copy.
+   * open again in every case, and a failure leaves nothing of the copy. `begins` runs when nothing is left to wait for, before the main
+   * database is closed.
    */
   readonly copy: Effect.Effect<
-    (database: string) => Effect.Effect<void, Forbidden | Unavailable>,
+    (database: string, begins: Effect.Effect<void, Unavailable>) => Effect.Effect<void, Forbidden | Unavailable>,
     Forbidden | Unavailable
   >
   /**
@@ -39,7 +40,7 @@ export class BranchDatabases extends Context.Service<
     /** Held until the scope closes. 409 `BRANCH_IN_PROGRESS` when others hold it for a minute. */
     readonly creator: Effect.Effect<BranchCreator, Conflict | Unavailable, Scope.Scope>
     /** Fills an empty database with a dump of the main one, which stays usable. 503 `BRANCH_NO_SPACE`. */
-    readonly fillFromMain: (target: RestoreTarget) => Effect.Effect<void, DumpFailed | Unavailable>
+    readonly fillFromMain: (target: RestoreTarget, report: OnProgress) => Effect.Effect<void, DumpFailed | Unavailable>
     /** Drops the service's own objects from a copied or filled database, and makes the branch's role own the rest. */
     readonly finalise: (names: BranchNames, passwords: BranchPasswords) => Effect.Effect<void, Forbidden | Unavailable>
     /** Drops the database with its sessions, its roles, and the dump to fill it from, as far as they exist. */

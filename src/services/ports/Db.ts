@@ -47,14 +47,28 @@ export interface Statement {
   readonly timezone?: string | undefined
   /** The schemas, in order, in which user code finds its neighbours; not used with `clean`. */
   readonly searchPath?: string | undefined
+  /** The setting `storage.operation`, which policies of files can read; not used with `clean`. */
+  readonly operation?: string | undefined
   /** Rolls back instead of committing. */
   readonly rollback?: boolean | undefined
+  /** What a clean read must see on a standby; undefined: it runs on the primary. */
+  readonly freshness?: Freshness | undefined
+}
+
+/** How recent the data of a read must be. Definitions and rights are today's in any case. */
+export interface Freshness {
+  /** Everything up to this position of the write-ahead log. */
+  readonly after: number
+  /** And what the client has written in this process. */
+  readonly session: boolean
 }
 
 /** The single row that a `Statement` must return: its columns as PostgreSQL text, in order. */
 export interface Answer extends ReadonlyArray<unknown> {
   /** Set if user code has chosen the status or headers of the response. */
   readonly response?: ResponseSettings
+  /** Of a write where standbys serve reads: a position of the write-ahead log behind it. */
+  readonly lsn?: string
 }
 
 /** A result in PostgreSQL's text format: every value is text or null. */

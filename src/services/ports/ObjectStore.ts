@@ -58,6 +58,8 @@ export class ObjectStore extends Context.Service<
   {
     /** The origin of presigned URLs, as browsers reach the store. */
     readonly publicOrigin: string
+    /** Whether browsers may use presigned URLs in pages of an origin without a CORS rule of the bucket. */
+    readonly admitsPages: (origin: string) => boolean
     /** Sorted by name. */
     readonly buckets: StoreCall<ReadonlyArray<Bucket>>
     readonly createBucket: (bucket: string) => StoreCall<Bucket>

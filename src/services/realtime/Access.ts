@@ -1,40 +1,53 @@
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeInvalidatedCache } from "../NotifiedCache.ts"
+import { type KeyedTable } from "./Visible.ts"
 
 /** Roles that receive a table's events; service_role keys always do. */
 export interface Readers {
   readonly anon: boolean
   readonly authenticated: boolean
+  /** The table, if clients with a JWT receive the events of those rows that its policies let them read. */
+  readonly secured: KeyedTable | null
 }
 
-const noReaders: Readers = { anon: false, authenticated: false }
+const noReaders: Readers = { anon: false, authenticated: false, secured: null }
 
 /** How long results are cached, for databases that do not report DDL, in ms. */
 const cachedMillis = 1_000
 
+const may = (role: string) =>
+  `has_schema_privilege('${role}', n.oid, 'usage') and has_table_privilege('${role}', c.oid, 'select')`
+
+/** Whether a policy may let `authenticated` read rows of a table, given by SQL for its oid. */
+export const hasPolicySql = (oid: string) =>
+  `exists (select from pg_policy p, unnest(p.polroles) r where p.polrelid = ${oid} and p.polcmd in ('r', '*')
+     and (r = 0 or pg_has_role('authenticated', r, 'usage')))`
+
+/** Without a policy, clients would still receive the keys of deleted rows; a row without a key can't be found again. */
+const readersSql = `
+  select ${may("anon")} and not c.relrowsecurity as anon, ${may("authenticated")} and not c.relrowsecurity as authenticated,
+    case when c.relrowsecurity and ${may("authenticated")} and ${hasPolicySql("c.oid")} then (
+      select json_build_object('sql', format('%I.%I', n.nspname, c.relname), 'columns', json_agg(
+        json_build_object('name', a.attname, 'sql', format_type(a.atttypid, a.atttypmod), 'key', true) order by a.attnum))
+      from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
+      where i.indrelid = c.oid and i.indisprimary having count(*) > 0
+    ) end as secured
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1::text and c.relname = $2::text`
+
 /**
- * Decides which roles receive a table's events: those that may read all of its rows. An event goes to every client of a
- * role, so policies can't be evaluated, and tables with row-level security are for service_role keys only.
+ * Decides which roles receive a table's events: those that may read all of its rows. Of a table with row-level security,
+ * clients with a JWT receive some of the events (PolicyFeed.ts), and otherwise service_role keys only.
  */
 export const makeRealtimeAccess = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   const load = (schema: string, table: string) =>
-    sql
-      .unsafe<Readers>(
-        `select has_schema_privilege('anon', n.oid, 'usage') and has_table_privilege('anon', c.oid, 'select')
-                  and not c.relrowsecurity as anon,
-                has_schema_privilege('authenticated', n.oid, 'usage')
-                  and has_table_privilege('authenticated', c.oid, 'select') and not c.relrowsecurity as authenticated
-         from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1::text and c.relname = $2::text`,
-        [schema, table]
-      )
-      .pipe(
-        Effect.timeout("2 seconds"),
-        Effect.map((rows) => rows[0] ?? noReaders),
-        Effect.orElseSucceed(() => noReaders) // without a result, access is denied
-      )
+    sql.unsafe<Readers>(readersSql, [schema, table]).pipe(
+      Effect.timeout("2 seconds"),
+      Effect.map((rows) => rows[0] ?? noReaders),
+      Effect.orElseSucceed(() => noReaders) // without a result, access is denied
+    )
 
   const cache = makeInvalidatedCache((key: string) =>
     Effect.flatMap(Clock.currentTimeMillis, (at) => {
@@ -54,3 +67,4 @@ export const makeRealtimeAccess = Effect.gen(function* () {
   /** Clears the cache: grants or policies may have changed. */
   return { readers, forget: Effect.sync(cache.invalidateAll) }
 })
+export type RealtimeAccess = Effect.Success<typeof makeRealtimeAccess>

@@ -1,5 +1,7 @@
 import { Clock, Context, DateTime, Effect, Latch, Layer, Schedule, type Scope, Semaphore, Stream } from "effect"
 import { SqlClient } from "effect/sql"
+import { logChannel } from "../../domain/changes/LogSql.ts"
+import { Pieces } from "../../domain/changes/Pieces.ts"
 import { TooManyRequests, Unavailable } from "../../domain/errors.ts"
 import { type EventText, eventText, gapText, parseNotification } from "../../domain/realtime/Event.ts"
 import { RealtimeLog } from "../../domain/realtime/Log.ts"
@@ -13,6 +15,7 @@ import { Counts } from "../ports/Counts.ts"
 import { Peers } from "../ports/Peers.ts"
 import { makeRealtimeAccess } from "./Access.ts"
 import { type RealtimeClient, RealtimeClients } from "./Clients.ts"
+import { makePolicyFeed } from "./PolicyFeed.ts"
 import { RealtimeSettings } from "./Settings.ts"
 
 const ownChannel = "svc_realtime"
@@ -59,14 +62,16 @@ export class Realtime extends Context.Service<
       const { maxClients, maxPerClient, open } = yield* RealtimeSettings
       const clock = yield* Clock.Clock
       const clients = new RealtimeClients(open)
+      const policyFeed = yield* makePolicyFeed(clients, access)
       const places = (yield* Counts).realtimeClients()
       const peers = yield* Peers
       const closing = yield* Latch.make(false)
       const log = new RealtimeLog()
+      const pieces = new Pieces()
       const joined = new Set<string>()
       const watchers = new Set<{ readonly event: (event: EventText) => void; readonly missed: () => void }>()
 
-      const channels = yield* listener.listen(ownChannel, "svc_ddl")
+      const channels = yield* listener.listen(ownChannel, "svc_ddl", logChannel)
 
       const following = yield* Semaphore.make(1)
       const followHere = Effect.gen(function* () {
@@ -109,6 +114,7 @@ export class Realtime extends Context.Service<
         const event = eventText(row, log.nextId(at))
         log.add(event)
         clients.sendEvent(event, readers)
+        if (readers !== undefined) policyFeed.send(event, readers)
         for (const watcher of watchers) watcher.event(event)
         // In a burst, sockets are written and other work continues in between.
         yield* Effect.yieldNow
@@ -126,7 +132,8 @@ export class Realtime extends Context.Service<
           if (message.payload === "clear-log") log.clear()
           else yield* followHere
         } else {
-          yield* notified(message.payload)
+          const text = message.channel === logChannel ? pieces.add(message.payload) : message.payload
+          if (text !== undefined) yield* notified(text)
         }
       })
 
@@ -137,13 +144,17 @@ export class Realtime extends Context.Service<
         Effect.forkScoped
       )
 
-      const mayReceive = (client: RealtimeClient, { schema, table }: EventText) =>
-        client.role === "service_role" || !clients.isLimited(client)
-          ? Effect.succeed(true)
-          : Effect.map(
-              access.readers(schema, table),
-              (readers) => client.role !== "service_role" && readers[client.role]
-            )
+      /** Those of the events that a client may receive, as JSON texts; and whether all of them are known. */
+      const select = Effect.fnUntraced(function* (client: RealtimeClient, events: ReadonlyArray<EventText>) {
+        if (clients.isJudged(client)) return yield* policyFeed.select(events, client.actor)
+        const { role } = client.actor
+        const some = yield* Effect.filter(events, ({ schema, table }) =>
+          role === "service_role" || !clients.isLimited(client)
+            ? Effect.succeed(true)
+            : Effect.map(access.readers(schema, table), (readers) => readers[role])
+        )
+        return { texts: some.map(({ text }) => text), complete: true }
+      })
 
       /** Places that were taken in this process. */
       let taken = 0
@@ -184,15 +195,15 @@ export class Realtime extends Context.Service<
         // In one step: earlier events are in the log, later ones are sent to this client.
         const replay = yield* Effect.acquireRelease(
           Effect.sync(() => {
-            clients.add(client)
+            clients.add(client, log.newest)
             return since === undefined ? undefined : log.since(since)
           }),
           () => Effect.sync(() => clients.remove(client))
         )
         if (since === undefined || replay === undefined) return []
-        const events = yield* Effect.filter(replay.events, (event) => mayReceive(client, event))
-        const texts = events.map(({ text }) => text)
-        return replay.gap === undefined ? texts : [gapText(since, replay.gap), ...texts]
+        const { complete, texts } = yield* select(client, replay.events)
+        const gap = complete ? replay.gap : Math.max(since, replay.events.at(-1)?.id ?? 0)
+        return gap === undefined ? texts : [gapText(since, gap), ...texts]
       })
 
       const recent = (since?: number) =>

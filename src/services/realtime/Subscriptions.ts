@@ -1,20 +1,25 @@
 import { Context, Effect, Layer, Queue, Schedule, Schema, Stream } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { type Forbidden, type InvalidRequest, NotFound, type Unavailable } from "../../domain/errors.ts"
-import { RealtimeSubscription, type RealtimeTable, rowSecurityWarning } from "../../domain/realtime/Subscription.ts"
+import { RealtimeSubscription, type RealtimeTable, rowSecurityWarnings } from "../../domain/realtime/Subscription.ts"
 import { channelOf, createTriggerSql, dropTriggerSql } from "../../domain/realtime/Trigger.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { audited, recordChange } from "../audit/Change.ts"
 import { type WatchedTable, WatchedTables } from "../catalogue/WatchedTables.ts"
+import { ChangeTables } from "../changes/Tables.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { Listener } from "../ports/Listener.ts"
+import { hasPolicySql } from "./Access.ts"
 import { Realtime } from "./Realtime.ts"
 
 /** Whether a table, given by an SQL expression for its oid, has virtual generated columns, which its trigger must know. */
 const hasVirtualSql = (oid: string) =>
   `exists (select from pg_attribute where attrelid = ${oid} and attgenerated = 'v')`
 
-/** Each subscription `s` with the table of its name `here`, the table it was created for `there`, and its trigger `t`. */
+/**
+ * Each subscription `s` with the table of its name `here`, the table it was created for `there`, its trigger `t`, and
+ * `l` if its changes come from the write-ahead log instead (services/changes).
+ */
 const subscriptions = `svc.realtime_subscriptions s
   left join pg_namespace n on n.nspname = s.table_schema
   left join pg_class here on here.relnamespace = n.oid and here.relname = s.table_name and here.relkind in ('r', 'p')
@@ -24,17 +29,26 @@ const subscriptions = `svc.realtime_subscriptions s
     and t.tgfoid = 'svc.notify_row_change'::regproc
     and t.tgargs = convert_to(s.channel, getdatabaseencoding()) || '\\000'::bytea
       || convert_to(t.tgrelid::text, 'UTF8') || '\\000'::bytea
-      || case when ${hasVirtualSql("t.tgrelid")} then 'virtual\\000'::bytea else ''::bytea end`
+      || case when ${hasVirtualSql("t.tgrelid")} then 'virtual\\000'::bytea else ''::bytea end
+  left join svc.change_tables l on l.table_oid = coalesce(here.oid, there.oid)`
 
 /** `RealtimeSubscription`s. */
 const listSql = (where = "true") => `select s.id, s.table_schema as schema, s.table_name as table, s.channel,
     case when here.oid is null and there.oid is null then 'table_missing'
          when here.oid is null then 'table_renamed'
+         when l.table_oid is not null then 'active'
          when t.oid is null then 'trigger_missing'
          when t.tgenabled in ('D', 'R') then 'trigger_disabled'
          else 'active' end as status,
     case when here.oid is null then quote_ident(tn.nspname) || '.' || quote_ident(there.relname) end as renamed_to,
-    case when coalesce(here.relrowsecurity, there.relrowsecurity) then '${rowSecurityWarning}' end as warning,
+    case when not coalesce(here.relrowsecurity, there.relrowsecurity) then null
+         when not has_schema_privilege('authenticated', coalesce(here.relnamespace, there.relnamespace), 'usage')
+           or not has_table_privilege('authenticated', coalesce(here.oid, there.oid), 'select')
+           or not ${hasPolicySql("coalesce(here.oid, there.oid)")}
+           then '${rowSecurityWarnings.noGrant}'
+         when not exists (select from pg_index i where i.indrelid = coalesce(here.oid, there.oid) and i.indisprimary)
+           then '${rowSecurityWarnings.noKey}'
+         else '${rowSecurityWarnings.policies}' end as warning,
     ${isoSql("s.created_at")} as created_at
   from ${subscriptions} where ${where} order by s.id`
 
@@ -79,6 +93,7 @@ export class RealtimeSubscriptions extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const watched = yield* WatchedTables
+      const sources = yield* ChangeTables
       const realtime = yield* Realtime
       const { messages } = yield* (yield* Listener).listen("svc_ddl", "svc_realtime")
 
@@ -116,6 +131,7 @@ export class RealtimeSubscriptions extends Context.Service<
             on conflict (table_schema, table_name)
               do update set table_oid = excluded.table_oid, channel = excluded.channel
             returning (xmax = 0) as created`
+          if (yield* sources.settle(oid)) return made[0]?.["created"] === true
           const [has] = yield* sql.unsafe<{ virtual: boolean }>(`select ${hasVirtualSql("$1::oid")} as virtual`, [oid])
           yield* sql.unsafe(createTriggerSql(schema, name, channel, oid, has?.virtual === true))
           return made[0]?.["created"] === true

@@ -4,6 +4,7 @@ import {
   type AnswerForm,
   bodyForm,
   isExplain,
+  maxCellOf,
   type Preferences,
   type RequestContext
 } from "../../domain/rows/Preferences.ts"
@@ -18,7 +19,7 @@ import { csvLines, isTooLarge, mayStream } from "./CsvLines.ts"
 import { estimateSql, explainSql, type RowSql } from "../../domain/rows/sql/Statement.ts"
 import { Turns } from "../access/Turns.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
-import { type Actor, type Answer, type Database } from "../ports/Db.ts"
+import { type Actor, type Answer, type Database, type Freshness } from "../ports/Db.ts"
 import { outlineOf } from "./JsonBody.ts"
 import { lookUp } from "./Lookup.ts"
 import { RowSettings } from "./Settings.ts"
@@ -38,6 +39,8 @@ export interface RowRequest {
   readonly range: RowRange | undefined
   readonly form: AnswerForm
   readonly context: RequestContext
+  /** See `Statement`; of reads. */
+  readonly freshness?: Freshness | undefined
 }
 
 export interface RowsAnswer extends ChosenResponse {
@@ -57,6 +60,8 @@ export interface RowsAnswer extends ChosenResponse {
   readonly cut?: number | undefined
   /** The lines of a CSV that is too large for one text, instead of `body`. */
   readonly lines?: Stream.Stream<string, ClientError>
+  /** See `Answer`. */
+  readonly lsn?: string
   /** False if a POST's `Prefer: resolution` had no effect, because there are no columns to find existing rows by. */
   readonly resolved?: boolean
 }
@@ -108,11 +113,15 @@ export class Rows extends Context.Service<
         const { schema, table, query, range, form, context } = request
         const { count } = request.preferences
         const trusted = request.actor.role === "service_role"
-        const rowRead = { schema, table, query, range, count, trusted, form: bodyForm(form, context.method !== "HEAD") }
+        const body = bodyForm(form, context.method !== "HEAD")
+        const maxCell = maxCellOf(form, request.preferences)
+        const cut = maxCell === undefined ? body : { ...body, maxCell }
+        const rowRead = { schema, table, query, range, count, trusted, form: cut }
         const prepared = lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, rowRead))
         return Effect.flatMapEager(prepared, ({ epoch, value }): Response => {
           if (isExplain(form)) return explain(request, value.sql, "read")
-          const ran = runSql(turns, request, value.sql, "read", { epoch, clean: value.clean })
+          const { freshness } = request
+          const ran = runSql(turns, request, value.sql, "read", { epoch, clean: value.clean, freshness })
           if (!mayStream(request)) return Effect.flatMap(ran, (answer) => answered(request, value, answer))
           const first = Effect.flatMap(ran, (answer) => answered(request, value, answer))
           const small = Effect.catchIf(first, isTooLarge, () => Effect.undefined)
@@ -208,6 +217,7 @@ type Run = Pick<RowRequest, "database" | "actor" | "searchPath" | "preferences" 
 export interface Known {
   readonly epoch: number | undefined
   readonly clean: boolean
+  readonly freshness?: Freshness | undefined
 }
 
 const unknown: Known = { epoch: undefined, clean: false }
@@ -218,7 +228,7 @@ export const runSql = (
   { database, actor, searchPath, preferences, context }: Run,
   sql: RowSql,
   access: "read" | "write",
-  { epoch, clean }: Known
+  { clean, epoch, freshness }: Known
 ) => {
   const { timezone, tx } = preferences
   const ran = database.run(actor, {
@@ -228,6 +238,7 @@ export const runSql = (
     clean,
     context,
     searchPath,
+    freshness,
     rollback: tx === "rollback",
     timezone
   })
@@ -240,8 +251,15 @@ export const runExplain = (turns: Turns["Service"], request: Run, sql: RowSql, a
   Effect.map(runSql(turns, request, explainSql(sql, request.form), access, unknown), ([plan]) => String(plan))
 
 /** The parts of the response that user code has set. */
-export const chosen = ({ response }: Answer) =>
-  response === undefined ? Effect.succeed(nothingChosen) : Effect.fromResult(readResponseSettings(response))
+export const chosen = ({
+  lsn,
+  response
+}: Answer): Effect.Effect<ChosenResponse & { readonly lsn?: string }, ClientError> => {
+  if (response === undefined) return Effect.succeed(lsn === undefined ? nothingChosen : { ...nothingChosen, lsn })
+  return Effect.map(Effect.fromResult(readResponseSettings(response)), (own) =>
+    lsn === undefined ? own : { ...own, lsn }
+  )
+}
 
 /** The response to a write without rows. */
 const nothing = ({ form, preferences }: RowRequest, answer: boolean): RowsAnswer => ({

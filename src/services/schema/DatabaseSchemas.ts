@@ -11,8 +11,8 @@ import { asUnavailable, writeOutline } from "./Outlines.ts"
 export class DatabaseSchemas extends Context.Service<
   DatabaseSchemas,
   {
-    /** A `DatabaseSchema` as JSON text. */
-    readonly describe: (database: Database) => Effect.Effect<string, Unavailable>
+    /** A `DatabaseSchema` as JSON text; `all`: also of the schemas that are not exposed. */
+    readonly describe: (database: Database, all?: boolean) => Effect.Effect<string, Unavailable>
     /**
      * TypeScript source of the types of these schemas, or by default of all. 400 for a schema that is not exposed.
      */
@@ -27,11 +27,13 @@ export class DatabaseSchemas extends Context.Service<
     Effect.gen(function* () {
       const { schemas } = yield* RowSettings
 
-      const describe = (database: Database) =>
-        database.run(serviceActor, { text: databaseSchemaSql, params: [arrayLiteral(schemas)], access: "read" }).pipe(
-          Effect.catch(asUnavailable),
-          Effect.map(([body]) => String(body))
-        )
+      const describe = (database: Database, all = false) =>
+        database
+          .run(serviceActor, { text: databaseSchemaSql, params: [arrayLiteral(schemas), String(all)], access: "read" })
+          .pipe(
+            Effect.catch(asUnavailable),
+            Effect.map(([body]) => String(body))
+          )
 
       const types = (database: Database, wanted: ReadonlyArray<string>) => {
         const unknown = wanted.find((schema) => !schemas.includes(schema))

@@ -47,6 +47,11 @@ export const asStorageError =
     return error.code === "23505" ? exists : error
   }
 
+/** What the caller does, by Supabase's name, as policies can read it: `storage.object.upload`. */
+export const FileOperation = Context.Reference<string | undefined>("svc/services/FileOperation", {
+  defaultValue: () => undefined
+})
+
 const uuid = "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$"
 
 /** SQL of the columns owner and owner_id for a parameter with the caller's `sub`. */
@@ -77,9 +82,10 @@ export class FileBuckets extends Context.Service<
       const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(FileBucket))
 
       const one = (actor: Actor, access: "read" | "write", text: string, params: ReadonlyArray<string | null>) =>
-        Effect.map(
-          Effect.mapError(main.run(actor, { text, params, access, prepare: false }), asStorageError(taken)),
-          ([value]) => (typeof value === "string" ? value : undefined)
+        FileOperation.pipe(
+          Effect.flatMap((operation) => main.run(actor, { text, params, access, operation, prepare: false })),
+          Effect.mapError(asStorageError(taken)),
+          Effect.map(([value]) => (typeof value === "string" ? value : undefined))
         )
       const existing = <A>(found: A | undefined) =>
         found === undefined ? Effect.fail(noBucket) : Effect.succeed(found)

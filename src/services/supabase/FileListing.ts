@@ -34,3 +34,40 @@ export const listSql = (bucket: string, { column, descending, limit, offset, pre
     params: [bucket, folder, search, String(limit), String(offset)]
   }
 }
+
+/** Where a page of `ListingV2` begins: behind an entry, by its time, if that is the order, and its name. */
+interface ListingCursor {
+  readonly at: string
+  readonly name: string
+}
+
+/** Objects whose names begin with a prefix, and folders, if `folders` says to stop at the next slash. */
+export interface ListingV2 {
+  readonly prefix: string
+  readonly folders: boolean
+  readonly limit: number
+  readonly column: "name" | "created_at" | "updated_at"
+  readonly descending: boolean
+  readonly after: ListingCursor | undefined
+}
+
+/** As JSON text: one array of at most `limit + 1` entries, of which folders have no id; `at` is for the cursor. */
+export const listV2Sql = (bucket: string, { after, column, descending, folders, limit, prefix }: ListingV2) => {
+  const [direction, behind] = descending ? ["desc", "<"] : ["asc", ">"]
+  const at = column === "name" ? "'-infinity'::timestamptz" : `coalesce(${column}, '-infinity')`
+  const isFolder = folders ? "position('/' in substr(name, length($2) + 1)) > 0" : "false"
+  return {
+    text: `with o as (select *, ${isFolder} as inside from storage.objects where bucket_id = $1 and starts_with(name, $2)),
+      entries as (
+        select ${at} as at, name collate "C" as name, id, updated_at, created_at, last_accessed_at, metadata from o where not inside
+        union all
+        select distinct '-infinity'::timestamptz, ($2 || split_part(substr(name, length($2) + 1), '/', 1) || '/') collate "C",
+          null::uuid, null::timestamptz, null::timestamptz, null::timestamptz, null::jsonb from o where inside),
+      page as (select * from entries where $4::text is null or (at, name) ${behind} ($4::timestamptz, $5::text)
+        order by at ${direction}, name ${direction} limit $3::int + 1)
+      select coalesce(jsonb_agg(jsonb_build_object('at', at::text, 'name', name, 'id', id, 'updated_at', updated_at,
+        'created_at', created_at, 'last_accessed_at', last_accessed_at, 'metadata', metadata)
+        order by at ${direction}, name ${direction}), '[]')::text from page`,
+    params: [bucket, prefix, String(limit), after?.at ?? null, after?.name ?? null]
+  }
+}

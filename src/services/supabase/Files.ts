@@ -4,10 +4,10 @@ import { type ClientError, Conflict, NotFound, PayloadTooLarge, UnsupportedMedia
 import { integer } from "../../domain/Settings.ts"
 import { acceptsType, invalidKey, isObjectName } from "../../domain/supabase/FileNames.ts"
 import { type Actor, Db, serviceActor } from "../ports/Db.ts"
-import { asStorageError, FileBuckets } from "./FileBuckets.ts"
+import { asStorageError, FileBuckets, FileOperation } from "./FileBuckets.ts"
 import { FileBytes, type FileVersion } from "./FileBytes.ts"
 import { FileRecord, moveSql, putSql, recordSql, removeSql, trySql } from "./FileSql.ts"
-import { listSql, type FileListing } from "./FileListing.ts"
+import { type FileListing, listSql, type ListingV2, listV2Sql } from "./FileListing.ts"
 
 /** SVC_STORAGE_MAX_FILE_MIB, in bytes: the most that one object may have. */
 export const maxFileBytes = Effect.map(
@@ -64,6 +64,7 @@ export class Files extends Context.Service<
       range?: { readonly first: number; readonly last: number }
     ) => Stream.Stream<Uint8Array, ClientError>
     readonly list: (actor: Actor, bucket: string, listing: FileListing) => Answer<string>
+    readonly listV2: (actor: Actor, bucket: string, listing: ListingV2) => Answer<string>
     readonly copy: (actor: Actor, from: FileName, to: FileName, upsert: boolean) => Answer<Stored>
     readonly move: (actor: Actor, from: FileName, to: FileName) => Answer<Stored>
     /** Those that the actor may delete; returns their records. */
@@ -89,7 +90,11 @@ export class Files extends Context.Service<
         text: string,
         params: ReadonlyArray<string | null>,
         rollback = false
-      ) => Effect.mapError(main.run(actor, { text, params, access, rollback, prepare: false }), asStorageError(exists))
+      ) =>
+        FileOperation.pipe(
+          Effect.flatMap((operation) => main.run(actor, { text, params, access, rollback, operation, prepare: false })),
+          Effect.mapError(asStorageError(exists))
+        )
 
       const versionOf = ({ bucket_id, name, version }: FileRecord): FileVersion => ({
         bucket: bucket_id,
@@ -201,6 +206,12 @@ export class Files extends Context.Service<
         list: Effect.fn("Files.list")(function* (actor, bucket, listing) {
           yield* buckets.find(bucket)
           const { params, text } = listSql(bucket, listing)
+          const [rows] = yield* run(actor, "read", text, params)
+          return String(rows)
+        }),
+        listV2: Effect.fn("Files.listV2")(function* (actor, bucket, listing) {
+          yield* buckets.find(bucket)
+          const { params, text } = listV2Sql(bucket, listing)
           const [rows] = yield* run(actor, "read", text, params)
           return String(rows)
         }),

@@ -1,10 +1,10 @@
 import { Context, Effect, Layer, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { type ClientError, Conflict, Forbidden, NotFound } from "../../domain/errors.ts"
+import { type ClientError, Conflict, Forbidden, InvalidRequest, NotFound } from "../../domain/errors.ts"
 import { onOwnTables, queryRows } from "../OwnTables.ts"
 import { type Actor, serviceActor } from "../ports/Db.ts"
 import { FileBytes } from "./FileBytes.ts"
-import { atMost, type FileName, Files, type Upload } from "./Files.ts"
+import { atMost, type FileName, Files, maxFileBytes, type Upload } from "./Files.ts"
 
 const Row = Schema.Struct({
   id: Schema.String,
@@ -15,7 +15,8 @@ const Row = Schema.Struct({
   cache_control: Schema.String,
   user_metadata: Schema.NullOr(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))),
   upsert: Schema.Boolean,
-  length: Schema.FiniteFromString,
+  /** Null: the client does not know it yet. */
+  length: Schema.NullOr(Schema.FiniteFromString),
   received: Schema.FiniteFromString,
   parts: Schema.Array(Schema.FiniteFromString),
   expires_at: Schema.String
@@ -33,6 +34,11 @@ const wrongOffset = new Conflict({
   code: "InvalidUploadOffset"
 })
 
+const wrongLength = new InvalidRequest({
+  error: "Upload-Length is not the length of the upload, or less than what has arrived",
+  code: "InvalidRequest"
+})
+
 /** Expired uploads that are removed when one begins. */
 const sweepSize = 20
 
@@ -44,8 +50,13 @@ type Answer<A> = Effect.Effect<A, ClientError>
 export class ResumableUploads extends Context.Service<
   ResumableUploads,
   {
-    /** `checked`: the rights were checked when a URL was signed. */
-    readonly begin: (actor: Actor, upload: Upload, length: number, checked: boolean) => Answer<ResumableUpload>
+    /** `length` is undefined if a piece will tell it. `checked`: the rights were checked when a URL was signed. */
+    readonly begin: (
+      actor: Actor,
+      upload: Upload,
+      length: number | undefined,
+      checked: boolean
+    ) => Answer<ResumableUpload>
     /** 404 NoSuchUpload; 403 for another user than the one who began it. */
     readonly find: (actor: Actor, id: string) => Answer<ResumableUpload>
     /** The object that an upload is for, for any caller. */
@@ -54,7 +65,7 @@ export class ResumableUploads extends Context.Service<
     readonly append: <E extends ClientError>(
       actor: Actor,
       upload: ResumableUpload,
-      offset: number,
+      at: { readonly offset: number; readonly length: number | undefined },
       bytes: Stream.Stream<Uint8Array, E>,
       checked: boolean
     ) => Answer<number>
@@ -67,6 +78,7 @@ export class ResumableUploads extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const files = yield* Files
       const store = yield* FileBytes
+      const maxBytes = yield* maxFileBytes
       const rows = (text: string, params: ReadonlyArray<unknown>) => onOwnTables(queryRows(sql, Row)(text, params))
 
       /** No bucket has this character in its name. */
@@ -108,7 +120,9 @@ export class ResumableUploads extends Context.Service<
       const find = Effect.fn("ResumableUploads.find")(function* (actor: Actor, id: string) {
         const row = yield* named(id)
         if (row.sub !== actor.sub) return yield* notYours
-        if (row.received < row.length) return row
+        // Its address is all that callers without a user have in common with who began it.
+        if (row.sub === "") yield* files.mayWrite(actor, row, row.upsert)
+        if (row.length === null || row.received < row.length) return row
         // The process ended while it joined the pieces.
         yield* finish(row)
         return yield* gone
@@ -118,7 +132,7 @@ export class ResumableUploads extends Context.Service<
         find,
         named,
         begin: Effect.fn("ResumableUploads.begin")(function* (actor, upload, length, checked) {
-          yield* files.prepare(actor, upload, length, checked)
+          yield* files.prepare(actor, upload, length ?? 0, checked)
           yield* removed(
             `id in (select id from svc.supabase_uploads where expires_at <= now() limit ${sweepSize} for update skip locked)`,
             []
@@ -128,28 +142,46 @@ export class ResumableUploads extends Context.Service<
           const [row] = yield* rows(
             `insert into svc.supabase_uploads (bucket, name, sub, content_type, cache_control, user_metadata, upsert, length)
              values ($1, $2, $3, $4, $5, $6, $7::text::boolean, $8::text::bigint) returning ${columns}`,
-            [bucket, name, actor.sub, contentType, cacheControl, metadata, String(upsert), String(length)]
+            [
+              bucket,
+              name,
+              actor.sub,
+              contentType,
+              cacheControl,
+              metadata,
+              String(upsert),
+              length === undefined ? null : String(length)
+            ]
           )
           if (row === undefined) return yield* gone
           if (length === 0) yield* finish(row)
           return row
         }),
-        append: Effect.fn("ResumableUploads.append")(function* (actor, upload, offset, bytes, checked) {
+        append: Effect.fn("ResumableUploads.append")(function* (
+          actor,
+          upload,
+          { length: told, offset },
+          bytes,
+          checked
+        ) {
           if (offset !== upload.received) return yield* wrongOffset
+          if (told !== undefined && (told !== (upload.length ?? told) || told < offset)) return yield* wrongLength
+          if (told !== undefined) yield* files.prepare(actor, uploadOf(upload), told, true)
           if (!checked) yield* files.mayWrite(actor, upload, upload.upsert)
-          const left = upload.length - offset
+          const length = upload.length ?? told
+          const left = (length ?? maxBytes) - offset
           const place = placeOf(upload.id, offset)
           const written = atMost(bytes, left)
           const { size } =
             left === 0 ? { size: 0 } : yield* store.write(place, "application/octet-stream", written, left)
           const [row] =
-            size === 0 && left > 0
+            size === 0 && left > 0 && told === undefined
               ? yield* Effect.as(store.remove([place]), [upload])
               : yield* rows(
-                  `update svc.supabase_uploads set received = received + $3::text::bigint,
+                  `update svc.supabase_uploads set received = received + $3::text::bigint, length = coalesce(length, $4::text::bigint),
                    parts = case when $3 = '0' then parts else parts || $2::text::bigint end
                    where id = $1::text::uuid and received = $2::text::bigint returning ${columns}`,
-                  [upload.id, String(offset), String(size)]
+                  [upload.id, String(offset), String(size), told === undefined ? null : String(told)]
                 )
           // Another request has added one there at the same time.
           if (row === undefined) return yield* Effect.andThen(store.remove([place]), wrongOffset)

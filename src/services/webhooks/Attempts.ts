@@ -18,8 +18,17 @@ const Target = Schema.Struct({
   headers: Schema.Record(Schema.String, Schema.String),
   secret: Schema.NullOr(Schema.String),
   table_schema: Schema.String,
-  table_name: Schema.String
+  table_name: Schema.String,
+  format: Schema.String
 })
+
+/** The body of a test. */
+const testPayload = ({ format, table_name: table, table_schema: schema }: typeof Target.Type, at: DateTime.Utc) =>
+  JSON.stringify(
+    format === "supabase"
+      ? { type: "TEST", table, schema, record: null, old_record: null }
+      : { event: "TEST", schema, table, row: null, old_row: null, timestamp: DateTime.formatIso(at) }
+  )
 
 /** A message to be sent outside the queue. */
 const Stored = Schema.Struct({
@@ -84,7 +93,7 @@ export class WebhookAttempts extends Context.Service<
         Request: Schema.Int,
         Result: Target,
         execute: (id) =>
-          sql`select url, headers, secret, table_schema, table_name
+          sql`select url, headers, secret, table_schema, table_name, format
               from svc.webhooks where id = ${id} and deleted_at is null`
       })
       const findStored = SqlSchema.findOneOption({
@@ -150,14 +159,7 @@ export class WebhookAttempts extends Context.Service<
 
       const test = Effect.fn("WebhookAttempts.test")(function* (id: WebhookId) {
         const target = yield* targetOf(id)
-        const payload = JSON.stringify({
-          event: "TEST",
-          schema: target.table_schema,
-          table: target.table_name,
-          row: null,
-          old_row: null,
-          timestamp: DateTime.formatIso(yield* DateTime.now)
-        })
+        const payload = testPayload(target, yield* DateTime.now)
         return yield* make(
           id,
           target,

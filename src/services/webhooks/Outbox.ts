@@ -19,6 +19,16 @@ import { WebhookSettings } from "./Settings.ts"
 export const leaseSeconds = 20
 
 /**
+ * A payload about a row in the form of Supabase's database webhooks, by the text of its JSON, whose numbers stay exact. It is
+ * stored before it is sent, so that the log has what was sent.
+ */
+const supabasePayload = (payload: string) => {
+  const field = (name: string) => `(${payload}::json -> '${name}')::text`
+  return `'{"type":' || ${field("event")} || ',"table":' || ${field("table")} || ',"schema":' || ${field("schema")}
+      || ',"record":' || ${field("row")} || ',"old_record":' || ${field("old_row")} || '}'`
+}
+
+/**
  * Claims due messages of active webhooks, the webhooks in random order.
  *
  * $1 JSON: `[{webhook, room}]`, the limit for each of these; $2: the limit for every other webhook; $3: the total;
@@ -30,7 +40,7 @@ const claimSql = `
   with lazily as (select set_config('synchronous_commit', 'off', true)),
   room as (select * from json_to_recordset($1::text::json) as r(webhook integer, room integer)),
   due as (
-    select m.id, m.size, w.url, w.headers, w.secret, row_number() over (partition by w.id order by m.next_attempt_at, m.id) as nth
+    select m.id, m.size, w.url, w.headers, w.secret, w.format, row_number() over (partition by w.id order by m.next_attempt_at, m.id) as nth
     from lazily
       cross join (select * from svc.webhooks where active and deleted_at is null order by random()) w
       left join room on room.webhook = w.id
@@ -43,7 +53,10 @@ const claimSql = `
     select * from (select *, sum(size) over (order by nth, id) - size as before from due) d
     where before < $5::int)
   update svc.webhook_messages m
-    set next_attempt_at = now() + interval '${leaseSeconds} s', claim = $4::uuid, attempt = m.attempt + 1
+    set next_attempt_at = now() + interval '${leaseSeconds} s', claim = $4::uuid, attempt = m.attempt + 1,
+      payload = case when taken.format = 'supabase' and m.event_type in ('INSERT', 'UPDATE', 'DELETE')
+          and taken.size <= ${maxPayload} and starts_with(m.payload, '{"event":')
+        then ${supabasePayload("m.payload")} else m.payload end
     from taken where m.id = taken.id
     returning m.id::text as id, m.message_id::text as message_id, m.webhook_id as webhook, m.event_type, m.attempt,
       case when taken.size <= ${maxPayload} then m.payload end as payload, taken.size,

@@ -9,6 +9,7 @@ import {
 } from "../../domain/webhooks/TriggerSql.ts"
 import { Listener } from "../ports/Listener.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
+import { ChangeTables } from "../changes/Tables.ts"
 import { WatchedTables } from "../catalogue/WatchedTables.ts"
 
 /**
@@ -18,6 +19,7 @@ import { WatchedTables } from "../catalogue/WatchedTables.ts"
 export const makeWebhookTriggers = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const watched = yield* WatchedTables
+  const sources = yield* ChangeTables
   const { messages } = yield* (yield* Listener).listen("svc_ddl")
 
   /** In a transaction (`WatchedTables.change`): locks the triggers of a table until it ends. */
@@ -26,6 +28,7 @@ export const makeWebhookTriggers = Effect.gen(function* () {
   /** In the same transaction: gives the table the triggers that its webhooks need. */
   const apply = (oid: number) =>
     Effect.gen(function* () {
+      yield* sources.settle(oid)
       const [table] = yield* sql.unsafe<WebhookTable>(webhookTableSql, [String(oid)])
       if (table !== undefined) for (const text of triggerChanges(table)) yield* sql.unsafe(text)
     })

@@ -24,7 +24,7 @@ import { makeWebhookTriggers } from "./Triggers.ts"
 const tableOid = `(select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where n.nspname = table_schema and c.relname = table_name and c.relkind in ('r', 'p'))`
 
-const columns = `id, name, table_schema, table_name, events, url, headers, secret is not null as has_secret, active,
+const columns = `id, name, table_schema, table_name, events, url, headers, secret is not null as has_secret, format, active,
   fail_count, ${isoSql("disabled_at")} as disabled_at, disabled_reason, ${tableOid} is not null as table_exists,
   (select count(*) from (select from svc.webhook_messages m
     where m.webhook_id = webhooks.id and m.next_attempt_at is not null limit 10000) m)::int as waiting,
@@ -98,8 +98,8 @@ export class Webhooks extends Context.Service<
         Effect.tap(
           Effect.map(
             rows(
-              `insert into svc.webhooks (name, table_schema, table_name, events, url, headers, secret, active)
-             values ($1, $2, $3, $4::text[], $5, $6::text::jsonb, $7, $8::bool) returning ${columns}`,
+              `insert into svc.webhooks (name, table_schema, table_name, events, url, headers, secret, active, format)
+             values ($1, $2, $3, $4::text[], $5, $6::text::jsonb, $7, $8::bool, $9) returning ${columns}`,
               [
                 given.name ?? "",
                 schema,
@@ -108,7 +108,8 @@ export class Webhooks extends Context.Service<
                 given.url,
                 JSON.stringify(given.headers ?? {}),
                 given.secret ?? null,
-                given.active ?? true
+                given.active ?? true,
+                given.format ?? "svc"
               ]
             ),
             ([created]) => created as Webhook
@@ -145,7 +146,7 @@ export class Webhooks extends Context.Service<
                name = coalesce($2, name), table_schema = coalesce($3, table_schema),
                table_name = coalesce($4, table_name), events = coalesce($5::text[], events), url = coalesce($6, url),
                headers = coalesce($7::text::jsonb, headers), secret = case when $8::bool then $9 else secret end,
-               active = coalesce($10::bool, active),
+               active = coalesce($10::bool, active), format = coalesce($11, format),
                fail_count = case when $10::bool then 0 else fail_count end,
                disabled_at = case when $10::bool then null else disabled_at end,
                disabled_reason = case when $10::bool then null else disabled_reason end,
@@ -161,7 +162,8 @@ export class Webhooks extends Context.Service<
               change.headers === undefined ? null : JSON.stringify(change.headers),
               change.secret !== undefined,
               change.secret ?? null,
-              change.active ?? null
+              change.active ?? null,
+              change.format ?? null
             ]
           )
           yield* sql.unsafe(notifySql, [String(id)])

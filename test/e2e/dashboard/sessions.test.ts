@@ -3,6 +3,7 @@ import { WebSocket } from "ws"
 import { ask, assertRefused, type Reply, type Request, sql } from "../../support/client.ts"
 import { serveInProcess } from "../../support/inProcess.ts"
 import { startBrowsing } from "../../support/browser/cookieClient.ts"
+import { otherStore } from "../../support/storage/external.ts"
 import { onTerminal, startService, until } from "../../support/service.ts"
 
 const service = inject("service")
@@ -360,13 +361,18 @@ describe("the sign-in link of the start", () => {
 it("GET /api/dashboard/config needs no credentials and reveals no secrets", async () => {
   const { json, status } = await ask(service, "GET /api/dashboard/config")
   assert.strictEqual(status, 200)
-  const config = json as { readonly s3_public_origin: string; readonly sign_in: { readonly idp_login_url: string } }
+  const config = json as {
+    readonly s3_public_origin: string
+    readonly s3_admits_pages: boolean
+    readonly sign_in: { readonly idp_login_url: string }
+  }
   assert.match(config.sign_in.idp_login_url, /^http:\/\/127\.0\.0\.1:\d+\/auth\/login\?return_to=/)
   assert.match(config.s3_public_origin, /^https?:\/\/[^/]+$/)
   assert.deepStrictEqual(config, {
     version: "0.1.0",
     sign_in: { key: true, idp_login_url: config.sign_in.idp_login_url },
     s3_public_origin: config.s3_public_origin,
+    s3_admits_pages: otherStore === undefined,
     features: { identity: true, oauth2: true, encryption: true }
   } as unknown as typeof config)
 })

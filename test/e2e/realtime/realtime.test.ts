@@ -115,7 +115,7 @@ describe("connecting to /realtime", () => {
 })
 
 describe("events by role", () => {
-  it("service_role gets all; anon and authenticated get tables they may SELECT, without policies", async () => {
+  it("service_role gets all; anon and authenticated get tables they may SELECT, with a JWT as policies let them", async () => {
     const feeds = await Promise.all([
       openFeed(service, { key }),
       openFeed(service, { key: service.anon }),
@@ -130,16 +130,23 @@ describe("events by role", () => {
     assert.deepStrictEqual(await receivedBy(feeds), [
       everything,
       ["heard"],
-      ["heard"],
+      ["heard", "hidden"],
       everything,
       ["heard"],
-      ["heard"]
+      ["heard", "hidden"]
     ])
     // Changes while clients are connected.
     await sql(service, "grant select on rt_closed to authenticated")
     await sql(service, "alter table rt_heard enable row level security")
     for (const table of ["heard", "closed", "hidden"]) await write(table, "x")
-    assert.deepStrictEqual(await receivedBy(feeds), [everything, [], ["closed"], everything, [], ["closed"]])
+    assert.deepStrictEqual(await receivedBy(feeds), [
+      everything,
+      [],
+      ["closed", "hidden"],
+      everything,
+      [],
+      ["closed", "hidden"]
+    ])
     await sql(service, "revoke select on rt_closed from authenticated")
     await sql(service, "alter table rt_heard disable row level security")
     await sql(service, "alter table rt_hidden disable row level security")
@@ -171,6 +178,190 @@ describe("events by role", () => {
     assert.match(await expires.closed, /^1008 /)
     assert.isBelow(Date.now() - from, 4_000)
     assert.strictEqual(stays.socket.readyState, stays.socket.OPEN)
+  })
+})
+
+describe("a table with row-level security", () => {
+  const tokenOf = (sub: string, claims: object = {}) =>
+    hs256(JSON.stringify({ sub, exp: Math.floor(Date.now() / 1000) + 60, ...claims }), undefined, service.jwtSecret)
+  const feedOf = (sub: string, claims?: object, since?: number) =>
+    openFeed(service, { key: service.anon, token: tokenOf(sub, claims), ...(since === undefined ? {} : { since }) })
+  /** Operation, row and old row of the events of a table so far. */
+  const heardBy = async (table: string, ...feeds: ReadonlyArray<Awaited<ReturnType<typeof openFeed>>>) => {
+    const mark = `mark ${marks++}`
+    await write("marks", mark)
+    const all = await Promise.all(feeds.map((feed) => feed.upTo(({ row }) => row?.["v"] === mark, 15_000)))
+    return all.map((events) =>
+      events.filter((event) => event.table === table).map(({ old_row, operation, row }) => [operation, row, old_row])
+    )
+  }
+  const admin = (text: string) => sql(service, text)
+  const made: Array<string> = []
+  /** A table of rows that have an owner, with a policy. */
+  const secured = async (name: string, policy: string, key = "primary key") => {
+    made.push(name)
+    await admin(`create table ${name} (id bigint ${key}, owner text, v text)`)
+    await admin(`alter table ${name} enable row level security`)
+    await admin(`create policy own on ${name} for select to authenticated using (${policy})`)
+    return subscribe(service, name)
+  }
+  const ofOwner = "owner = (select current_setting('request.jwt.sub', true))"
+  afterAll(async () => {
+    for (const name of made) await admin(`drop table ${name} cascade`)
+  })
+
+  it("is heard by those who may read the row, with the key alone of old and deleted rows", async () => {
+    const { warning } = await secured("rt_own", ofOwner)
+    assert.match(String(warning), /^The table has row-level security: clients with a JWT receive only the rows/)
+    const [ann, bob, anon, all] = await Promise.all([
+      feedOf("ann"),
+      feedOf("bob"),
+      openFeed(service, { key: service.anon }),
+      openFeed(service, { key })
+    ])
+    const id = "9007199254740993"
+    await admin(`insert into rt_own values (${id}, 'ann', 'mine'), (2, 'bob', 'his')`)
+    await heardBy("rt_own", all)
+    await admin(`update rt_own set v = 'changed' where owner = 'ann'`)
+    await heardBy("rt_own", all)
+    await admin("delete from rt_own where owner = 'bob'")
+    await admin("truncate rt_own")
+    const [forAnn, forBob, forAnon] = await heardBy("rt_own", ann, bob, anon)
+    const number = Number(id) // as JSON.parse reads it
+    assert.deepStrictEqual(forAnn, [
+      ["INSERT", { id: number, owner: "ann", v: "mine" }, null],
+      ["UPDATE", { id: number, owner: "ann", v: "changed" }, { id: number }],
+      ["DELETE", null, { id: 2 }]
+    ])
+    assert.deepStrictEqual(forBob, [
+      ["INSERT", { id: 2, owner: "bob", v: "his" }, null],
+      ["DELETE", null, { id: 2 }]
+    ])
+    assert.deepStrictEqual(forAnon, [])
+  })
+
+  it("is asked by claims, which count as they are in each socket's token, and again for a replay", async () => {
+    await secured("rt_teams", "owner = current_setting('request.jwt.claims', true)::jsonb ->> 'team'")
+    const [red, blue] = [await feedOf("ann", { team: "red" }), await feedOf("ann", { team: "blue" })]
+    await admin("insert into rt_teams values (1, 'red', 'a')")
+    const [forRed = [], forBlue] = await heardBy("rt_teams", red, blue)
+    assert.strictEqual(forRed.length, 1)
+    assert.deepStrictEqual(forBlue, [])
+    const before = (await events()).find(({ table }) => table === "rt_teams")
+    const since = (before?.id ?? 0) - 1
+    const late = [await feedOf("ann", { team: "red" }, since), await feedOf("ann", { team: "blue" }, since)]
+    assert.deepStrictEqual(
+      (await heardBy("rt_teams", ...late)).map((some) => some.length),
+      [1, 0]
+    )
+    await admin("revoke select on rt_teams from authenticated")
+    await admin("insert into rt_teams values (2, 'red', 'a')")
+    assert.deepStrictEqual(await heardBy("rt_teams", red), [[]])
+    assert.match(
+      String((await subscribe(service, "rt_teams"))["warning"]),
+      /no grant and policy let authenticated select/
+    )
+  })
+
+  it("is asked once for all sockets of a user, and what its policies write or set is undone", async () => {
+    await admin("create sequence rt_asked")
+    await admin("create table rt_audit (v text)")
+    await admin(
+      `create function rt_judge(owner text) returns boolean language plpgsql volatile security definer as $$
+       declare seen text := current_setting('app.user', true); me text := current_setting('request.jwt.sub', true);
+       begin
+         perform nextval('rt_asked');
+         insert into rt_audit values (me);
+         -- A cache in the session, as some projects have it: that of another user must not count.
+         if coalesce(seen, '') = '' then perform set_config('app.user', me, false); end if;
+         if me = 'eve' then raise exception 'not for eve'; end if;
+         return owner = current_setting('app.user');
+       end $$`
+    )
+    await secured("rt_judged", "rt_judge(owner)")
+    const many = await Promise.all(Array.from({ length: 100 }, () => feedOf("ann")))
+    const [eve, bob] = [await feedOf("eve"), await feedOf("bob")]
+    await admin("insert into rt_judged values (1, 'bob', 'x')")
+    const counts = await heardBy("rt_judged", ...many, eve, bob)
+    assert.deepStrictEqual([counts.flat().length, counts.at(-1)?.length], [1, 1])
+    const [state] = await sql(
+      service,
+      "select last_value::int as asked, (select count(*)::int from rt_audit) as left from rt_asked"
+    )
+    assert.deepStrictEqual(state, { asked: 3, left: 0 })
+    made.push("rt_audit")
+    await admin("drop function rt_judge cascade")
+    await admin("drop sequence rt_asked")
+  })
+
+  it("does not keep others from their events when a policy takes too long; those who wait for it get a gap", async () => {
+    await secured("rt_slow", `${ofOwner} and case when owner = 'bob' then true else pg_sleep(20) is not null end`)
+    await admin("insert into rt_slow values (0, 'ann', 'x')")
+    const [ann, bob, all] = [
+      await feedOf("ann", {}, await newest()),
+      await feedOf("bob"),
+      await openFeed(service, { key })
+    ]
+    const since = Date.now()
+    await admin("insert into rt_slow values (1, 'ann', 'x'), (2, 'bob', 'y')")
+    await all.upTo(({ row }) => row?.["id"] === 2)
+    assert.isBelow(Date.now() - since, 1_000)
+    assert.strictEqual((await bob.upTo(({ row }) => row?.["id"] === 2, 15_000)).length, 1)
+    const [gap] = await ann.upTo(() => true, 15_000)
+    assert.strictEqual(gap?.gap, true)
+    // For a while it is not asked again, so that the others need not wait.
+    const again = Date.now()
+    await admin("insert into rt_slow values (3, 'bob', 'z')")
+    await bob.upTo(({ row }) => row?.["id"] === 3)
+    assert.isBelow(Date.now() - again, 1_500)
+  })
+
+  it("whose policies wait for a lock sends a gap, and is heard again after it", async () => {
+    made.push("rt_gate")
+    await admin("create table rt_gate as select 1 as v")
+    await admin("grant select on rt_gate to authenticated")
+    await secured("rt_gated", "exists (select from rt_gate)")
+    await admin("insert into rt_gated values (0, 'ann', 'x')")
+    const ann = await feedOf("ann", {}, await newest())
+    const held = ask(service, "POST /v1/sql/transaction", {
+      key,
+      body: { statements: [{ sql: "lock table rt_gate" }, { sql: "select pg_sleep(1.2)" }] }
+    })
+    await until(
+      () => sql(service, "select from pg_locks where relation = 'rt_gate'::regclass and mode = 'AccessExclusiveLock'"),
+      (locks) => locks.length > 0
+    )
+    await admin("insert into rt_gated values (1, 'ann', 'x')")
+    const [gap] = await ann.upTo(() => true)
+    assert.strictEqual(gap?.gap, true)
+    await held
+    await admin("insert into rt_gated values (2, 'ann', 'x')")
+    assert.strictEqual((await ann.upTo(() => true))[0]?.row?.["id"], 2)
+  })
+
+  it("without a policy for clients is for service keys only, also the keys of deleted rows", async () => {
+    await secured("rt_silent", "true")
+    await admin("drop policy own on rt_silent")
+    await admin("create policy others on rt_silent for insert to authenticated with check (true)")
+    const [ann, all] = [await feedOf("ann"), await openFeed(service, { key })]
+    await admin("insert into rt_silent values (1, 'ann', 'x')")
+    await admin("delete from rt_silent")
+    assert.deepStrictEqual(
+      (await heardBy("rt_silent", ann, all)).map((some) => some.length),
+      [0, 2]
+    )
+  })
+
+  it("without a primary key is for service keys only", async () => {
+    const { warning } = await secured("rt_loose", "true", "")
+    assert.match(String(warning), /no primary key/)
+    const [ann, all] = [await feedOf("ann"), await openFeed(service, { key })]
+    await admin("insert into rt_loose values (1, 'ann', 'x')")
+    await admin("delete from rt_loose")
+    assert.deepStrictEqual(
+      (await heardBy("rt_loose", ann, all)).map((some) => some.length),
+      [0, 2]
+    )
   })
 })
 

@@ -1,5 +1,8 @@
+import { createClient } from "@supabase/supabase-js"
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { WebSocket } from "ws"
+import { hs256 } from "../../support/access/jwts.ts"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { getRealtime, type FeedEvent, openFeed, statusOf, subscribe } from "../../support/realtime/feed.ts"
 import { startOtherPostgres } from "../../support/postgres/external.ts"
@@ -108,12 +111,19 @@ describe("two services on one database", () => {
 })
 
 describe("a login that is not a superuser", () => {
-  it("subscribes to its own tables, and is rejected for others", async () => {
+  let service: Service
+  beforeAll(async () => {
     await clean()
     await run(server.href, `create role ${owner} login createrole password 'secret'`)
     await run(server.href, `create database ${database} owner ${owner}`)
     await run(as("postgres"), "create table theirs (id int)", `grant select, insert on theirs to ${owner}`)
-    await using service = await startService({ env: { DATABASE_URL: as(owner), SVC_SERVICE_ROLE: owner } })
+    service = await startService({
+      env: { DATABASE_URL: as(owner), SVC_SERVICE_ROLE: owner, SVC_SUPABASE: "true" }
+    })
+  })
+  afterAll(() => service[Symbol.asyncDispose]())
+
+  it("subscribes to its own tables, and is rejected for others", async () => {
     const key = service.service_role
     const ask_ = (table: string) => ask(service, "POST /api/realtime/subscribe", { key, body: { table } })
     const body = assertRefused(await ask_("theirs"), 403, "TABLE_NOT_OWNED")
@@ -141,5 +151,58 @@ describe("a login that is not a superuser", () => {
     await sql(service, "insert into theirs values (3)")
     await feed.upTo(({ table }) => table === "theirs")
     for (const { socket } of [feed, anon]) socket.terminate()
+  })
+
+  it("has what the SQL of a Supabase project refers to, and serves its clients", async () => {
+    assert.match(service.output(), /The role service_role does not bypass row-level security/)
+    const mine = "owner = auth.uid()"
+    for (const text of [
+      "create table lists (id int primary key, owner uuid, v uuid default extensions.uuid_generate_v4())",
+      "alter table lists enable row level security",
+      `create policy own on lists to authenticated using (${mine}) with check (${mine})`,
+      "grant select, insert on lists to authenticated",
+      "alter publication supabase_realtime add table lists",
+      `create policy mine on storage.objects to authenticated using (${mine}) with check (${mine})`,
+      "create policy team on realtime.messages for select to authenticated using (realtime.topic() = 'team')",
+      "insert into storage.buckets (id, name) values ('files', 'files')"
+    ]) {
+      await sql(service, text)
+    }
+    const sub = "11111111-1111-4111-8111-111111111111"
+    const token = hs256(JSON.stringify({ sub, role: "authenticated" }), undefined, service.jwtSecret)
+    const client = createClient(service.url, service.anon, {
+      accessToken: () => Promise.resolve(token),
+      realtime: { transport: WebSocket as never }
+    })
+    await client.realtime.setAuth()
+    const heard: Array<string> = []
+    const ready: Array<string> = []
+    const channel = client
+      .channel("team", { config: { private: true } })
+      .on("postgres_changes", { event: "*", schema: "public", table: "lists" }, ({ new: row }) => {
+        heard.push(`row ${(row as { id: number }).id}`)
+      })
+      .on("broadcast", { event: "made" }, ({ payload }) => heard.push(`message ${payload["n"]}`))
+      .on("system", {}, ({ status }: { status: string }) => ready.push(status))
+      .subscribe()
+    await until(
+      async () => ready,
+      (all) => all.length > 0
+    )
+    assert.deepStrictEqual(ready, ["ok"])
+    const feed = await openFeed(service, { key: service.anon, token })
+    assert.isNull((await client.from("lists").insert({ id: 1, owner: sub })).error)
+    await feed.upTo(({ row }) => row?.["id"] === 1)
+    await sql(service, `select realtime.send('{"n": 2}', 'made', 'team')`)
+    await until(
+      async () => heard,
+      (all) => all.length === 2
+    )
+    assert.sameMembers(heard, ["row 1", "message 2"])
+    const files = client.storage.from("files")
+    assert.isNull((await files.upload("a.txt", "x")).error)
+    assert.strictEqual(await (await files.download("a.txt")).data?.text(), "x")
+    feed.socket.terminate()
+    await channel.unsubscribe()
   })
 })

@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises"
 import { connect } from "node:net"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { call, raw, type S3, type S3Call, signed, startS3 } from "../../support/storage/s3.ts"
+import { call, presigned, raw, type S3, type S3Call, signed, startS3 } from "../../support/storage/s3.ts"
 
 let s3: S3
 beforeAll(async () => {
@@ -240,6 +240,56 @@ describe("cross-origin", () => {
     for (const wrong of ["<CORSRule/>", rule(1).replace("PUT", "PATCH"), rule(1).replace("x-*", "*-*")]) {
       assert.strictEqual((await configure(wrong)).status, 400)
     }
+    assert.strictEqual((await call(s3, { method: "DELETE", path: "/wire", query: { cors: "" } })).status, 204)
+  })
+
+  it("lets the service's own pages use presigned URLs, and only those, whatever the bucket's rules are", async () => {
+    const origin = "http://127.0.0.1:3000"
+    const url = await presigned(s3, { method: "PUT", path: "/wire/own" })
+    const ask = (origin: string, method = "PUT", path = url) =>
+      raw(s3, "OPTIONS", path, {
+        origin,
+        "access-control-request-method": method,
+        "access-control-request-headers": "content-type,x-amz-meta-a"
+      })
+    for (const rules of ["", rule(1)]) {
+      if (rules !== "") assert.strictEqual((await configure(rules)).status, 200)
+      for (const one of [origin, "http://localhost:3000"]) {
+        const { headers, status } = await ask(one)
+        assert.strictEqual(status, 200)
+        assert.deepInclude(headers, {
+          "access-control-allow-origin": one,
+          "access-control-allow-headers": "content-type, x-amz-meta-a",
+          "access-control-expose-headers": "ETag"
+        })
+        // The URL is the credential: nothing that the browser has may go along.
+        assert.notProperty(headers, "access-control-allow-credentials")
+      }
+      for (const other of [
+        "http://127.0.0.1:4001",
+        "https://127.0.0.1:3000.example",
+        "http://evil.example:3000",
+        "null"
+      ])
+        assert.strictEqual((await ask(other)).code, "AccessForbidden", other)
+      assert.strictEqual((await ask(origin, "DELETE")).code, "AccessForbidden")
+      assert.strictEqual((await ask(origin, "PUT", "/wire/own")).code, "AccessForbidden")
+    }
+    const stored = await raw(s3, "PUT", url, { origin }, "x")
+    assert.deepStrictEqual(
+      [stored.status, stored.headers["access-control-allow-origin"], stored.headers["access-control-expose-headers"]],
+      [200, origin, "ETag"]
+    )
+    const expired = await presigned(s3, { method: "GET", path: "/wire/own", skew: -120_000 })
+    const late = await raw(s3, "GET", expired, { origin })
+    assert.deepStrictEqual([late.code, late.headers["access-control-allow-origin"]], ["AccessDenied", origin])
+    const { text } = await call(s3, { path: "/wire", query: { cors: "" } })
+    assert.strictEqual(text.match(/<CORSRule>/g)?.length, 1)
+    // A page that a rule names as well keeps what the rule exposes.
+    const named = rule(2).replace("https://*.r2.example", origin).replace("ETag<", "x-amz-meta-a<")
+    assert.strictEqual((await configure(named)).status, 200)
+    const both = await raw(s3, "PUT", await presigned(s3, { method: "PUT", path: "/wire/own" }), { origin }, "x")
+    assert.strictEqual(both.headers["access-control-expose-headers"], "ETag, x-amz-meta-a")
     assert.strictEqual((await call(s3, { method: "DELETE", path: "/wire", query: { cors: "" } })).status, 204)
   })
 })

@@ -1,4 +1,4 @@
-import { Effect, ManagedRuntime, Layer } from "effect"
+import { ConfigProvider, Effect, ManagedRuntime, Layer } from "effect"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Client } from "pg"
 import { assert, it } from "vitest"
@@ -12,8 +12,9 @@ import { startReceiver } from "../../support/webhooks/receiver.ts"
 import { postmasterOf, type Service, startService, until } from "../../support/service.ts"
 
 const concurrency = 20
-const env = (url: string) => ({
+const env = (url: string, source: string) => ({
   DATABASE_URL: url,
+  SVC_CHANGES: source,
   WEBHOOK_ALLOW_PRIVATE: "true",
   WEBHOOK_CONCURRENCY: String(concurrency),
   // Only kills may cause failures here: a timeout would be noise.
@@ -46,84 +47,93 @@ const write = async (url: string, writer: number, signal: AbortSignal) => {
   return committed
 }
 
-it("no committed row is lost while the service and PostgreSQL are killed, and only deliveries in flight are repeated", async () => {
-  const path = await makeDataDir()
-  const postgres = ManagedRuntime.make(Layer.provide(layerEmbedded, DataDir.at(path)))
-  const sink = await startReceiver()
-  let service: Service | undefined
-  const client = (url: string) => {
-    const one = new Client({ connectionString: url })
-    one.on("error", () => undefined)
-    return one.connect().then(() => one)
-  }
-  try {
-    const url = databaseUrl(await postgres.runPromise(Effect.service(PostgresAddress)))
-    const outside = await client(url)
-    await outside.query("create table loss (id int generated always as identity primary key, writer int, n int)")
-    const first = await startService({ env: env(url) })
-    service = first
-    const key = first.service_role
-    const make = (): Promise<Reply> =>
-      ask(first, "POST /api/webhooks", { key, body: { table_name: "loss", events: ["INSERT"], url: `${sink.url}/x` } })
-    assert.strictEqual((await make()).status, 201)
-    sink.answer = () => ({ delay: 20 })
+// At the same time: most of it is waiting.
+it.concurrent.each(["trigger", "wal"])(
+  "no committed row is lost while the service and PostgreSQL are killed, and only deliveries in flight are repeated: SVC_CHANGES=%s",
+  async (source) => {
+    const path = await makeDataDir()
+    const settings = ConfigProvider.layer(ConfigProvider.fromEnvRecord({ SVC_CHANGES: source }))
+    const postgres = ManagedRuntime.make(Layer.provide(layerEmbedded, [DataDir.at(path), settings]))
+    const sink = await startReceiver()
+    let service: Service | undefined
+    const client = (url: string) => {
+      const one = new Client({ connectionString: url })
+      one.on("error", () => undefined)
+      return one.connect().then(() => one)
+    }
+    try {
+      const url = databaseUrl(await postgres.runPromise(Effect.service(PostgresAddress)))
+      const outside = await client(url)
+      await outside.query("create table loss (id int generated always as identity primary key, writer int, n int)")
+      const first = await startService({ env: env(url, source) })
+      service = first
+      const key = first.service_role
+      const make = (): Promise<Reply> =>
+        ask(first, "POST /api/webhooks", {
+          key,
+          body: { table_name: "loss", events: ["INSERT"], url: `${sink.url}/x` }
+        })
+      assert.strictEqual((await make()).status, 201)
+      sink.answer = () => ({ delay: 20 })
 
-    const stop = new AbortController()
-    const writers = [1, 2, 3, 4].map((writer) => write(url, writer, stop.signal))
-    const came = (more: number) => sink.count("/x", sink.received.length + more, 15_000)
-    await came(100)
-    await service.stop("SIGKILL")
-    await sleep(500) // rows are written while no worker runs
-    service = await startService({ env: env(url) })
-    await came(200)
-    process.kill(await postmasterOf({ dataDir: path }), "SIGKILL")
-    await sleep(200)
-    await came(200) // the same process continues
-    await service.stop("SIGKILL")
-    service = await startService({ env: env(url) })
-    await came(200)
-    stop.abort()
-    const committed = (await Promise.all(writers)).flat()
-    assert.isAbove(committed.length, 500)
+      const stop = new AbortController()
+      const writers = [1, 2, 3, 4].map((writer) => write(url, writer, stop.signal))
+      const came = (more: number) => sink.count("/x", sink.received.length + more, 15_000)
+      await came(100)
+      await service.stop("SIGKILL")
+      await sleep(500) // rows are written while no worker runs
+      service = await startService({ env: env(url, source) })
+      await came(200)
+      process.kill(await postmasterOf({ dataDir: path }), "SIGKILL")
+      await sleep(200)
+      await came(200) // the same process continues
+      await service.stop("SIGKILL")
+      service = await startService({ env: env(url, source) })
+      await came(200)
+      stop.abort()
+      const committed = (await Promise.all(writers)).flat()
+      assert.isAbove(committed.length, 500)
 
-    // The claims of the killed process expire after 20 s.
-    const again = await client(url)
-    const waiting = async () =>
-      (await again.query("select from svc.webhook_messages where next_attempt_at is not null")).rowCount
-    assert.strictEqual(await until(waiting, (count) => count === 0, 30_000), 0)
+      // The claims of the killed process expire after 20 s.
+      const again = await client(url)
+      const waiting = async () =>
+        (await again.query("select from svc.webhook_messages where next_attempt_at is not null")).rowCount
+      assert.strictEqual(await until(waiting, (count) => count === 0, 30_000), 0)
 
-    const { rows } = await again.query<{ id: number }>("select id from loss order by id")
-    const stored = rows.map(({ id }) => id)
-    const delivered = new Set(sink.received.map(({ json }) => Number(json.row?.["id"])))
-    assert.deepStrictEqual(
-      committed.filter((id) => !delivered.has(id)),
-      []
-    )
-    assert.deepStrictEqual(
-      Array.from(delivered).sort((a, b) => a - b),
-      stored,
-      "what was stored and nothing else"
-    )
+      const { rows } = await again.query<{ id: number }>("select id from loss order by id")
+      const stored = rows.map(({ id }) => id)
+      const delivered = new Set(sink.received.map(({ json }) => Number(json.row?.["id"])))
+      assert.deepStrictEqual(
+        committed.filter((id) => !delivered.has(id)),
+        []
+      )
+      assert.deepStrictEqual(
+        Array.from(delivered).sort((a, b) => a - b),
+        stored,
+        "what was stored and nothing else"
+      )
 
-    const log = await again.query<{ message: string; good: number; attempts: number }>(
-      `select 'msg_' || m.message_id as message, count(*) filter (where l.status_code = 200)::int as good,
+      const log = await again.query<{ message: string; good: number; attempts: number }>(
+        `select 'msg_' || m.message_id as message, count(*) filter (where l.status_code = 200)::int as good,
          max(l.attempt)::int as attempts
        from svc.webhook_messages m join svc.webhook_logs l on l.message_id = m.id group by m.id`
-    )
-    const times = Map.groupBy(sink.received, ({ headers }) => String(headers["webhook-id"]))
-    // The log keeps 1,000 entries, and is complete for their messages.
-    const unlogged = log.rows.filter(({ good }) => good !== 1)
-    assert.deepStrictEqual(unlogged, [], "each message has one successful attempt in the log")
-    const twice = Array.from(times.values()).filter((all) => all.length > 1)
-    assert.isAtMost(twice.length, 3 * 3 * concurrency, "only deliveries in flight when something was killed")
-    for (const all of twice) assert.isAtMost(all.length, 4)
-    await Promise.allSettled([again.end(), outside.end()])
-    assert.strictEqual((await service.stop()).code, 0)
-    assert.notMatch(service.output(), /"level":"ERROR"/)
-  } finally {
-    await service?.[Symbol.asyncDispose]()
-    await sink[Symbol.asyncDispose]()
-    await postgres.dispose()
-    await removeDataDir(path)
-  }
-}, 120_000)
+      )
+      const times = Map.groupBy(sink.received, ({ headers }) => String(headers["webhook-id"]))
+      // The log keeps 1,000 entries, and is complete for their messages.
+      const unlogged = log.rows.filter(({ good }) => good !== 1)
+      assert.deepStrictEqual(unlogged, [], "each message has one successful attempt in the log")
+      const twice = Array.from(times.values()).filter((all) => all.length > 1)
+      assert.isAtMost(twice.length, 3 * 3 * concurrency, "only deliveries in flight when something was killed")
+      for (const all of twice) assert.isAtMost(all.length, 4)
+      await Promise.allSettled([again.end(), outside.end()])
+      assert.strictEqual((await service.stop()).code, 0)
+      assert.notMatch(service.output(), /"level":"ERROR"/)
+    } finally {
+      await service?.[Symbol.asyncDispose]()
+      await sink[Symbol.asyncDispose]()
+      await postgres.dispose()
+      await removeDataDir(path)
+    }
+  },
+  120_000
+)

@@ -92,6 +92,7 @@ describe("managing webhooks", () => {
       url: `${sink.url}/x`,
       headers: { Authorization: "Bearer x" },
       has_secret: true,
+      format: "svc",
       active: true,
       fail_count: 0,
       disabled_at: null,
@@ -370,6 +371,32 @@ describe("a delivery", () => {
     assert.deepInclude((await call(`POST /api/webhooks/${hook.id}/test`)).json, { status_code: 302 })
     assert.lengthOf(sink.at("/elsewhere"), 0)
     sink.answer = () => ({})
+    await remove(hook)
+  })
+
+  it("has the form of Supabase's on request, to the byte in the log, in retries and replays", async () => {
+    sink.answer = ({ path }) => ({ status: path === "/supabase" ? 500 : 200 })
+    const hook = await create({ url: `${sink.url}/supabase`, events: ["INSERT", "DELETE"], format: "supabase" })
+    const sent = () => sink.at("/supabase").map(({ body }) => body.toString())
+    const row = '{"id":9007199254740993,"amount":1.10,"text":"a"}'
+    const head = (type: string) => `{"type":"${type}","table":"notes","schema":"public","record":`
+    await sql(service, "insert into notes values (9007199254740993, 1.10, 'a')")
+    const [last] = await logged(hook.id, 2)
+    const inserted = `${head("INSERT")}${row},"old_record":null}`
+    assert.deepStrictEqual([...new Set(sent())], [inserted])
+    assert.include((await call(`GET /api/webhooks/${hook.id}/logs`)).text, inserted)
+    sink.answer = () => ({ status: 200 })
+    await call(`POST /api/webhooks/${hook.id}/replay/${last?.id}`)
+    await sql(service, "delete from notes where id = 9007199254740993")
+    await call(`POST /api/webhooks/${hook.id}/test`)
+    const bodies = await until(
+      async () => new Set(sent()),
+      (all) => all.size === 3
+    )
+    const deleted = `${head("DELETE")}null,"old_record":${row}}`
+    assert.sameMembers([...bodies], [inserted, deleted, `${head("TEST")}null,"old_record":null}`])
+    const refused = await call(`PATCH /api/webhooks/${hook.id}`, { format: "other" })
+    assertRefused(refused, 400, "INVALID_REQUEST")
     await remove(hook)
   })
 

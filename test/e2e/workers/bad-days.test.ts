@@ -1,7 +1,10 @@
+import { createClient } from "@supabase/supabase-js"
 import { createServer } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
+import { WebSocket } from "ws"
 import { type RequestCounts, type RequestList } from "../../../src/domain/requests/Request.ts"
+import { hs256 } from "../../support/access/jwts.ts"
 import { ask, sql } from "../../support/client.ts"
 import { copyDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { flagOf, makeFlag } from "../../support/flags/api.ts"
@@ -28,7 +31,12 @@ describe("two workers", () => {
   beforeAll(async () => {
     dataDir = await copyDataDir(inject("preparedDataDir"))
     const from = Date.now()
-    const settings = { SVC_REALTIME_MAX_CLIENTS: "8", SVC_ACCESS_LOG: "true", SVC_OPERATIONS_PORT: "0" }
+    const settings = {
+      SVC_REALTIME_MAX_CLIENTS: "8",
+      SVC_ACCESS_LOG: "true",
+      SVC_OPERATIONS_PORT: "0",
+      SVC_SUPABASE: "true"
+    }
     service = await startWorkers(dataDir, settings)
     startMillis = Date.now() - from
     await sql(service, "create table kept (n int)")
@@ -158,6 +166,71 @@ describe("two workers", () => {
     assert.isBelow(open(), 8)
     for (let free = 8 - open(); free > 0; free--) await openFeed(service, { key })
     assert.strictEqual((await refusedFeed(service, { key })).status, 503)
+    endFeeds()
+  })
+
+  it("are one to channels, and evaluate policies for the clients of both", async () => {
+    for (const text of [
+      "create table own (id int primary key, owner text)",
+      "alter table own enable row level security",
+      "create policy own on own to authenticated using (owner = current_setting('request.jwt.sub'))",
+      "alter publication supabase_realtime add table own",
+      "create policy team on realtime.messages to authenticated using (realtime.topic() = 'team')"
+    ]) {
+      await sql(service, text)
+    }
+    const tokens = ["ann", "bob"].map((sub) =>
+      hs256(JSON.stringify({ sub, role: "authenticated" }), undefined, service.jwtSecret)
+    )
+    const members = await Promise.all(
+      times(6, async (n) => {
+        const client = createClient(service.url, service.anon, {
+          accessToken: () => Promise.resolve(tokens[n % 2] ?? ""),
+          realtime: { transport: WebSocket as never }
+        })
+        await client.realtime.setAuth()
+        const heard: Array<string> = []
+        const ready: Array<string> = []
+        const channel = client
+          .channel("team", { config: { private: true, presence: { key: String(n) } } })
+          .on("postgres_changes", { event: "*", schema: "public", table: "own" }, ({ new: row }) => {
+            heard.push(`row ${(row as { id: number }).id}`)
+          })
+          .on("broadcast", { event: "made" }, ({ payload }) => heard.push(`message ${payload["n"]}`))
+          .on("presence", { event: "sync" }, () => undefined)
+          .on("system", {}, ({ status }: { status: string }) => ready.push(status))
+          .subscribe()
+        await until(
+          async () => ready.length,
+          (count) => count > 0,
+          15_000
+        )
+        assert.strictEqual(ready[0], "ok")
+        await channel.track({ n })
+        return { channel, client, heard }
+      })
+    )
+    const feed = await openFeed(service, { key: service.anon, token: tokens[0] ?? "" })
+    await subscribe(service, "own")
+    await sql(service, "insert into own values (1, 'ann'), (2, 'bob')")
+    await sql(service, `select realtime.send('{"n": 3}', 'made', 'team')`)
+    for (const [n, { channel, heard }] of members.entries()) {
+      await until(
+        async () => heard.length,
+        (count) => count === 2
+      )
+      assert.sameMembers(heard, [`row ${n % 2 === 0 ? 1 : 2}`, "message 3"])
+      await until(
+        async () => Object.keys(channel.presenceState()).length,
+        (count) => count === 6
+      )
+      assert.strictEqual(Object.keys(channel.presenceState()).length, 6)
+    }
+    assert.deepStrictEqual(
+      (await feed.upTo(({ row }) => row?.["id"] === 1)).map(({ table }) => table),
+      ["own"]
+    )
+    for (const { client } of members) await client.removeAllChannels()
     endFeeds()
   })
 

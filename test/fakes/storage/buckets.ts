@@ -73,6 +73,7 @@ export const makeBucketsFake = () => {
   const now = { ...plain }
   const layer = Layer.mock(ObjectStore, {
     publicOrigin: "http://store.example",
+    admitsPages: () => false,
     put: (bucket, key, type, bytes) => Effect.suspend(() => now.put(bucket, key, type, bytes)),
     putStream: (bucket, key, type, bytes) => Effect.suspend(() => now.putStream(bucket, key, type, bytes)),
     read: (bucket, key, range) => Stream.suspend(() => now.read(bucket, key, range)),

@@ -46,7 +46,7 @@ describe("RealtimeGate", () => {
   ] as const)("admits a session; administrator %s is %s", ([admin, role]) =>
     Effect.gen(function* () {
       const { enter } = yield* RealtimeGate
-      assert.strictEqual((yield* enter(request, {})).role, role)
+      assert.strictEqual((yield* enter(request, {})).actor.role, role)
     }).pipe(Effect.provide(gate(() => ({ admin }))))
   )
 

@@ -117,3 +117,9 @@ describe("an invalid token is 401 and never `authenticated`", () => {
     assertRefused(await whoami(service.service_role), 401, "JWT_INVALID")
   })
 })
+
+it("no /mcp without SVC_MCP", async () => {
+  for (const key of [undefined, service.service_role])
+    assertRefused(await ask(service, "POST /mcp", { key, body: {} }), 404)
+  assertRefused(await ask(service, "GET /.well-known/oauth-protected-resource"), 404)
+})

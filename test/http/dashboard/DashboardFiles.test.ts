@@ -12,7 +12,7 @@ const ask = async (files: DashboardFiles["Service"]["files"], path: string) => {
   const parts = Layer.mergeAll(
     Layer.succeed(DashboardFiles, DashboardFiles.of({ files })),
     Layer.succeed(DashboardSettings, DashboardSettings.of({ enabled: true })),
-    Layer.mock(ObjectStore, { publicOrigin, locationOf: () => publicOrigin })
+    Layer.mock(ObjectStore, { publicOrigin, admitsPages: () => false, locationOf: () => publicOrigin })
   )
   const { dispose, handler } = HttpRouter.toWebHandler(DashboardFilesRoutes.pipe(Layer.provide(parts)), {
     disableLogger: true

@@ -29,6 +29,8 @@ describe("Prefer", () => {
     ["timezone=05:30", { timezone: "05:30" }],
     ["max-affected=many, max-affected=2", { maxAffected: 2 }],
     ["max-affected=-1", { maxAffected: -1 }],
+    ["max-cell=400, max-cell=2", { maxCell: 400 }],
+    ["max-cell=0, max-cell=-1, max-cell=1000000, max-cell=x", {}],
     // The first valid preference of each kind applies.
     ["return=minimal, return=representation", { return: "minimal" }],
     ["return=all, return=minimal", { return: "minimal" }],

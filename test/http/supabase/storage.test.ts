@@ -1,5 +1,16 @@
+import {
+  CopyObjectCommand,
+  DeleteBucketCommand,
+  ListBucketsCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client
+} from "@aws-sdk/client-s3"
 import { createClient, type SupabaseClient } from "@supabase/supabase-js"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { ownRequest } from "../../../src/layers/storage/Address.ts"
 import { hs256 } from "../../support/access/jwts.ts"
 import { ask, sql } from "../../support/client.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
@@ -31,6 +42,39 @@ const data = async <A>(answer: PromiseLike<{ data: A; error: unknown }>) => {
   const { data, error } = await answer
   assert.isNull(error)
   return data as NonNullable<A>
+}
+
+const hidden = "svc-supabase"
+/** Clients of the embedded S3 endpoint, at the address that presigned URLs have. */
+const storeOf = async () => {
+  const key = service.service_role
+  await ask(service, "POST /api/storage/buckets", { key, body: { name: "visible-bucket" } })
+  const given = await ask(service, "POST /api/storage/buckets/visible-bucket/objects/presign-upload", {
+    key,
+    body: { key: "a", contentType: "text/plain", expiresIn: 60 }
+  })
+  const endpoint = new URL((given.json as { url: string }).url).origin
+  const secrets = JSON.parse(await readFile(join(service.dataDir, "secrets.json"), "utf8")) as Record<string, string>
+  const [accessKeyId = "", secretAccessKey = ""] = [secrets["s3_access_key"], secrets["s3_secret_key"]]
+  const store = (header?: { readonly name: string; readonly value: string }) => {
+    const made = new S3Client({
+      endpoint,
+      region: "us-east-1",
+      forcePathStyle: true,
+      credentials: { accessKeyId, secretAccessKey }
+    })
+    if (header !== undefined) {
+      made.middlewareStack.add(
+        (next) => (args) => {
+          ;(args.request as { headers: Record<string, string> }).headers[header.name] = header.value
+          return next(args)
+        },
+        { step: "build" }
+      )
+    }
+    return made
+  }
+  return { secretKey: secretAccessKey, store }
 }
 
 beforeAll(async () => {
@@ -227,6 +271,33 @@ describe("objects", () => {
     ])
     assert.strictEqual((await names(`${ann}/list`, { sortBy: { column: "created_at", order: "asc" } }))[0], "sub")
     assert.deepStrictEqual(await names("nothing"), [])
+
+    const listV2 = async (options: Parameters<typeof files.listV2>[0]) => await data(files.listV2(options))
+    const all: Array<string> = []
+    for (let cursor: string | undefined, pages = 0; pages === 0 || cursor !== undefined; pages++) {
+      const page = await listV2({
+        prefix: `${ann}/list/`,
+        limit: 2,
+        with_delimiter: true,
+        ...(cursor === undefined ? {} : { cursor })
+      })
+      all.push(...page.objects.map(({ name }) => name), ...page.folders.map(({ name }) => name))
+      assert.strictEqual(page.hasNext, page.nextCursor !== undefined)
+      cursor = page.nextCursor
+    }
+    assert.deepStrictEqual(
+      all,
+      ["100_x.txt", "A.txt", "b.txt", "sub/"].map((name) => `${ann}/list/${name}`)
+    )
+    const { folders, objects } = await listV2({ prefix: `${ann}/list/s`, with_delimiter: true })
+    assert.deepStrictEqual([folders.map(({ key }) => key), objects], [[`${ann}/list/sub`], []])
+    const deep = await listV2({ prefix: `${ann}/list/`, sortBy: { column: "created_at", order: "desc" } })
+    assert.deepStrictEqual([deep.objects.length, deep.objects[0]?.name], [5, `${ann}/list/100_x.txt`])
+    assert.deepInclude(deep.objects[0], { key: `${ann}/list/100_x.txt` })
+    assert.deepStrictEqual((await listV2({ prefix: `${ann}/list/1%` })).objects, [])
+    for (const cursor of ["x", Buffer.from('{"at":"now","name":""}').toString("base64url")]) {
+      assert.match(failure(await files.listV2({ cursor })), /^400 400 cursor is not one/)
+    }
     assert.strictEqual(failure(await asAnn.storage.from("none").list()), "400 404 Bucket not found")
   })
 
@@ -420,6 +491,55 @@ describe("resumable uploads (tus 1.0.0)", () => {
     assert.strictEqual((await begin(theirs, 10, name)).status, 403)
   })
 
+  it("may learn their length later", async () => {
+    const mine = { apikey: service.anon, authorization: `Bearer ${token(ann)}` }
+    const name = `${ann}/deferred.txt`
+    const made = await fetch(`${service.url}/storage/v1/upload/resumable`, {
+      method: "POST",
+      headers: { ...tus, ...mine, "upload-defer-length": "1", "upload-metadata": metadata(name) }
+    })
+    assert.strictEqual(made.status, 201)
+    const location = made.headers.get("location") ?? ""
+    assert.strictEqual((await fetch(location, piece(0, "01234", mine))).status, 204)
+    const state = await fetch(location, { method: "HEAD", headers: { ...tus, ...mine } })
+    const [offset, deferred, length] = ["upload-offset", "upload-defer-length", "upload-length"].map((header) =>
+      state.headers.get(header)
+    )
+    assert.deepStrictEqual([offset, deferred, length], ["5", "1", null])
+    for (const [length, status] of [
+      ["3", 400],
+      ["x", 400],
+      [String(10 * 1024 * 1024), 413]
+    ] as const) {
+      const refused = await fetch(location, piece(5, "5", { ...mine, "upload-length": length }))
+      assert.strictEqual(refused.status, status, length)
+    }
+    assert.strictEqual((await fetch(location, piece(5, "56", { ...mine, "upload-length": "8" }))).status, 204)
+    assert.strictEqual((await fetch(location, piece(7, "7", { ...mine, "upload-length": "9" }))).status, 400)
+    assert.strictEqual((await fetch(location, piece(7, "7", mine))).status, 204)
+    assert.strictEqual(await (await data(asAnn.storage.from("files").download(name))).text(), "01234567")
+    // The end of one whose last piece was sent before its length was known.
+    const second = await fetch(`${service.url}/storage/v1/upload/resumable`, {
+      method: "POST",
+      headers: { ...tus, ...mine, "upload-defer-length": "1", "upload-metadata": metadata(`${ann}/late.txt`) }
+    })
+    const at = second.headers.get("location") ?? ""
+    assert.strictEqual((await fetch(at, piece(0, "abc", mine))).status, 204)
+    assert.strictEqual((await fetch(at, piece(3, "", { ...mine, "upload-length": "3" }))).status, 204)
+    assert.strictEqual(await (await data(asAnn.storage.from("files").download(`${ann}/late.txt`))).text(), "abc")
+  })
+
+  it("of callers without a user are ended by those who may write the object", async () => {
+    const begun = await begin({ apikey: service.service_role }, 3, "of-admin.txt")
+    const location = begun.headers.get("location") ?? ""
+    const asAnon = { ...tus, apikey: service.anon }
+    for (const method of ["HEAD", "DELETE"]) {
+      assert.strictEqual((await fetch(location, { method, headers: asAnon })).status, 403)
+    }
+    const ended = await fetch(location, { method: "DELETE", headers: { ...tus, apikey: service.service_role } })
+    assert.strictEqual(ended.status, 204)
+  })
+
   it("are begun with their bytes, ended, signed, and refused if they are malformed", async () => {
     const admins = { apikey: service.service_role }
     const url = `${service.url}/storage/v1/upload/resumable`
@@ -466,16 +586,78 @@ describe("resumable uploads (tus 1.0.0)", () => {
   })
 })
 
+it("policies read what the caller does", async () => {
+  await data(admin.storage.createBucket("ops"))
+  await sql(
+    service,
+    `create policy ops on storage.objects to anon using (bucket_id = 'ops' and storage.allow_any_operation(array['object.upload', 'storage.object.list', 'storage.tus.upload.create']))
+     with check (bucket_id = 'ops' and storage.operation() in ('storage.object.upload', 'storage.tus.upload.create'))`
+  )
+  const ops = anon.storage.from("ops")
+  await data(ops.upload("a.txt", "x"))
+  assert.strictEqual((await data(ops.list())).length, 1)
+  assert.strictEqual(failure(await ops.download("a.txt")).length > 0, true)
+  assert.match(failure(await ops.update("a.txt", "y")), /^400 403 new row violates/)
+  assert.deepStrictEqual(await data(ops.remove(["a.txt"])), [])
+  const url = `${service.url}/storage/v1/upload/resumable`
+  const encoded = (text: string) => Buffer.from(text).toString("base64")
+  const headers = {
+    "tus-resumable": "1.0.0",
+    apikey: service.anon,
+    "upload-length": "1",
+    "upload-metadata": `bucketName ${encoded("ops")},objectName ${encoded("b.txt")}`
+  }
+  assert.strictEqual((await fetch(url, { method: "POST", headers })).status, 201)
+  await data(admin.storage.emptyBucket("ops"))
+})
+
 it("only what rows refer to stays in the store, below the bucket's and the object's name", async () => {
   const inbox = anon.storage.from("inbox")
   // INSERT alone is not enough: an upload returns what it has written.
   assert.match(failure(await inbox.upload("a.txt", "x")), /^400 403 /)
   await data(admin.storage.emptyBucket("files"))
-  const { json } = await ask(service, "GET /api/storage/buckets/svc-supabase/objects", { key: service.service_role })
-  const keys = (json as { objects: ReadonlyArray<{ key: string }> }).objects.map(({ key }) =>
-    key.replace(/\/[^/]+$/, "")
-  )
+  const { secretKey, store } = await storeOf()
+  const own = ownRequest(secretKey)
+  const seen = store(own)
+  const { Contents = [] } = await seen.send(new ListObjectsV2Command({ Bucket: hidden }))
+  const keys = Contents.map(({ Key = "" }) => Key.replace(/\/[^/]+$/, ""))
   assert.deepStrictEqual(keys, ["Public Area/a/page.html"])
+})
+
+it("keeps the bytes' bucket from the storage API and from S3 clients", async () => {
+  const key = service.service_role
+  const buckets = (await ask(service, "GET /api/storage/buckets", { key })).text
+  assert.notInclude(buckets, hidden)
+  assert.notInclude((await ask(service, "GET /v1/storage/buckets", { key })).text, hidden)
+  for (const [line, body] of [
+    [`GET /api/storage/buckets/${hidden}/objects`],
+    [`POST /api/storage/buckets/${hidden}/objects/upload-text`, { key: "a", content: "b", contentType: "text/plain" }],
+    [
+      `POST /api/storage/buckets/${hidden}/objects/presign-upload`,
+      { key: "a", contentType: "text/plain", expiresIn: 60 }
+    ],
+    [`POST /api/storage/buckets`, { name: hidden }],
+    [`DELETE /api/storage/buckets/${hidden}?force=true`]
+  ] as const) {
+    const reply = await ask(service, line, { key, ...(body === undefined ? {} : { body }) })
+    assert.deepStrictEqual([line, reply.status, (reply.json as { code: string }).code], [line, 403, "BUCKET_RESERVED"])
+  }
+  const { store } = await storeOf()
+  const s3 = store()
+  const { Buckets = [] } = await s3.send(new ListBucketsCommand({}))
+  assert.deepStrictEqual(
+    Buckets.map(({ Name }) => Name),
+    ["visible-bucket"]
+  )
+  const source = `${hidden}/Public Area/a/page.html/x`
+  for (const command of [
+    new PutObjectCommand({ Bucket: hidden, Key: "a", Body: "b" }),
+    new DeleteBucketCommand({ Bucket: hidden }),
+    new CopyObjectCommand({ Bucket: "visible-bucket", Key: "a", CopySource: encodeURI(source) })
+  ]) {
+    const refused = await s3.send(command as PutObjectCommand).catch((error: Error) => error.name)
+    assert.strictEqual(refused, "AccessDenied")
+  }
 })
 
 it("refuses callers without rights, and what it does not have", async () => {
@@ -493,6 +675,7 @@ it("refuses callers without rights, and what it does not have", async () => {
   assert.strictEqual((await ask(service, "GET /storage/v1/bucket", { token: token(ann) })).status, 200)
   for (const line of [
     "GET /storage/v1/render/image/public/a/b",
+    "GET /storage/v1/render/image/authenticated/a/b?width=10",
     "POST /storage/v1/vector/CreateIndex",
     "GET /storage/v1/iceberg/v1/config"
   ]) {
@@ -506,6 +689,15 @@ it("refuses callers without rights, and what it does not have", async () => {
     await code("GET /storage/v1/bucket", { apikey: service.service_role, "x-svc-branch": "1" }),
     "400 400 InvalidRequest"
   )
+  // Without the image, the client must not get the original in its place.
+  const sized = { transform: { width: 10 } }
+  const image = asAnn.storage.from("files")
+  for (const { error } of [
+    await image.createSignedUrl(`${ann}/a.png`, 60, sized),
+    await image.download("a.png", sized)
+  ]) {
+    assert.strictEqual((error as { statusCode?: string } | null)?.statusCode, "501")
+  }
   const broken = await ask(service, "POST /storage/v1/object/list/files", { key: service.service_role, body: "{" })
   assert.deepStrictEqual([broken.status, (broken.json as { code: string }).code], [400, "InvalidRequest"])
   const form = await ask(service, "POST /storage/v1/object/files/x", {

@@ -11,7 +11,7 @@ const required = { S3_ENDPOINT: "https://s3.example.com/", S3_ACCESS_KEY: " key 
 
 it.effect("reads the settings, with defaults for the rest", () =>
   Effect.gen(function* () {
-    const { secretKey, ...address } = yield* addressOf(required)
+    const { admitsPages, secretKey, ...address } = yield* addressOf(required)
     assert.deepStrictEqual(address, {
       endpoint: "https://s3.example.com",
       publicEndpoint: "https://s3.example.com",
@@ -20,6 +20,8 @@ it.effect("reads the settings, with defaults for the rest", () =>
       forcePathStyle: true
     })
     assert.strictEqual(Redacted.value(secretKey), "secret")
+    // Only its own rules say which pages a store elsewhere admits.
+    assert.isFalse(admitsPages("http://127.0.0.1:3000"))
     const more = { S3_PUBLIC_ENDPOINT: "http://files:8080", S3_REGION: "eu-1", S3_FORCE_PATH_STYLE: "false" }
     assert.deepInclude(yield* addressOf({ ...required, ...more }), {
       endpoint: "https://s3.example.com",

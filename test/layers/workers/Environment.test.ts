@@ -19,7 +19,8 @@ const environment = (settings: Readonly<Record<string, string>>) =>
         region: "us-east-1",
         accessKey: "key",
         secretKey: Redacted.make("secret"),
-        forcePathStyle: true
+        forcePathStyle: true,
+        admitsPages: () => true
       }),
       Layer.succeed(PostgresAddress, parseLogin(database) as Login),
       Layer.succeed(JwtSecret, { secret: undefined }),

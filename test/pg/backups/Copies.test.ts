@@ -125,6 +125,7 @@ const branch: Branch = {
   ttl_hours: 0,
   expires_at: null,
   status: "restoring",
+  progress: null,
   access: "service_role",
   source_backup_id: null,
   connection: "postgres://"

@@ -71,7 +71,10 @@ it.live(
       Effect.gen(function* () {
         yield* on(database, ...everything)
         const branches = yield* Branches
-        const { connection, database_name: copy } = yield* branches.create({ label: "copy" })
+        const started = yield* branches.start({ label: "copy" })
+        assert.deepInclude(started, { label: "copy", status: "restoring", progress: null })
+        const { connection, database_name: copy, id } = started
+        yield* eventually(branches.find(id), ({ status }) => status === "active")
         assert.deepStrictEqual(yield* on(copy, hashesSql), yield* on(database, hashesSql))
         assert.deepStrictEqual(yield* on(copy, othersSql(copy)), [])
         assert.isAbove((yield* on(copy, othersSql(""))).length, 30)

@@ -145,6 +145,20 @@ it.live(
               yield* onServer(`select pg_terminate_backend(${String(session?.["pid"])})`)
               assert.strictEqual((yield* Effect.flip(Fiber.join(failing))).code, "BRANCH_DUMP_FAILED")
               yield* nothingLeft
+              // The same, of a creation for which no caller waits.
+              const started = yield* branches.start({ label: "never" })
+              assert.deepInclude(started, { status: "restoring", progress: null })
+              const [again] = yield* dumping
+              yield* eventually(branches.find(started.id), ({ progress }) => progress === 0)
+              assert.deepStrictEqual(
+                [(yield* branches.list).length, (yield* branches.listAll).map(({ label }) => label)],
+                [0, ["never"]]
+              )
+              yield* onServer(`select pg_terminate_backend(${String(again?.["pid"])})`)
+              const gone = yield* eventually(Effect.flip(branches.find(started.id)), () => true)
+              assert.match(String(gone.details), /^It was not created: /)
+              yield* eventually(on(database, "select from svc.branches"), ({ length }) => length === 0)
+              yield* nothingLeft
             }).pipe(Effect.scoped)
             // The advisory lock of dumps is released.
             const locks = yield* on(

@@ -84,7 +84,7 @@ describe("the embedded PostgreSQL", () => {
   it.live("is created at the first start and reused at the next", () =>
     Effect.gen(function* () {
       const path = yield* dataDir
-      yield* Effect.scoped(
+      const port = yield* Effect.scoped(
         Effect.gen(function* () {
           const address = yield* open(path)
           yield* query(address, "create table kept as select 'still here' as it")
@@ -94,11 +94,30 @@ describe("the embedded PostgreSQL", () => {
                current_setting('cluster_name'), current_setting('listen_addresses'), current_setting('TimeZone')`
           )
           assert.deepStrictEqual(facts, [["ÄŽß", "äž", "UTF8", "200", "svc", "127.0.0.1", "UTC"]])
+          return address.port
         })
       )
       assert.isUndefined(yield* readPidFile(join(path, "postgres")), "ended with its scope")
-      const rows = yield* Effect.scoped(Effect.flatMap(open(path), (address) => query(address, "table kept")))
+      const { again, rows } = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const address = yield* open(path)
+          return { again: address.port, rows: yield* query(address, "table kept") }
+        })
+      )
       assert.deepStrictEqual(rows, [["still here"]])
+      // The URL of other programs stays the same, as long as the port is free.
+      assert.strictEqual(again, port)
+      const level = Effect.gen(function* () {
+        const taken = createServer().listen(again, "127.0.0.1")
+        const address = yield* Effect.ensuring(
+          open(path),
+          Effect.sync(() => taken.close())
+        )
+        assert.notStrictEqual(address.port, again)
+        return yield* query(address, "select pg_create_logical_replication_slot('s', 'pgoutput') is not null")
+      })
+      const slots = yield* level.pipe(Effect.scoped, Effect.provide(environment({ SVC_PG_WAL_LEVEL: "logical" })))
+      assert.deepStrictEqual(slots, [[true]])
       assert.strictEqual((yield* Effect.promise(() => stat(join(path, "secrets.json")))).mode & 0o777, 0o600)
     })
   )

@@ -10,7 +10,7 @@ const size = 1024 * 1024
 const suite = layer(
   layerDatabase({
     name: "row_answer_size",
-    settings: { SVC_DB_MAX_RESPONSE_MIB: "1", SVC_RESPONSE_MEMORY_MIB: "32" },
+    settings: { SVC_DB_AGGREGATES: "true", SVC_DB_MAX_RESPONSE_MIB: "1", SVC_RESPONSE_MEMORY_MIB: "32" },
     before: `
       create table p (id int primary key, name text);
       create table ch (id int primary key, p int references p, q int references p);
@@ -18,6 +18,17 @@ const suite = layer(
       insert into ch select n, 1 + n % 40, 1 + n % 40 from generate_series(1, 800) n;
       create table texts (id int primary key, text text default repeat('y', 600000));
       insert into texts select n from generate_series(1, 4) n;
+      create type kind as enum ('plain');
+      create table cells (id text primary key, t text, v varchar, c char(8), doc jsonb, raw json, tags text[], n numeric,
+        at timestamptz, b bytea, k kind, p int references p, computed text generated always as (t || '!') stored);
+      insert into cells (id, t, v, c, doc, raw, tags, n, at, b, k, p) values
+        ('none', null, null, null, null, null, null, null, null, null, null, null),
+        ('short', '', 'v', 'c', 'null', '"q"', '{}', 1.50, '2026-01-01', '', 'plain', 1),
+        ('exact', 'ééééé', '12345', 'c', '123', '"123"', '{1}', 12345, 'infinity', '', 'plain', 1),
+        (repeat('long', 50), 'éééééé', repeat('v', 600000), 'c', jsonb_build_object('a', repeat('x', 600000)), '"\\u0000 \\" quoted"',
+          '{a,b,c}', 123456, '2026-01-01', '\\x00112233', 'plain', 2);
+      create table odd (id int primary key, "$cut" text);
+      create function initial(cells) returns text language sql stable as $$ select repeat(left($1.v, 1), 9) $$;
       create table log (id int generated always as identity, text text);
       create function large() returns text language plpgsql as $$
         begin insert into log (text) values ('called'); return repeat('z', 2000000); end $$;
@@ -123,6 +134,85 @@ suite("answers", (it) => {
       const { now } = memory.receive("unread", 1, () => undefined)
       assert.isTrue(now)
       memory.release("unread", 1)
+    })
+  )
+
+  it.effect.each([
+    "cells?order=id",
+    "cells?select=*,ref:p(id,name),initial,a:doc->a,w:at::text&order=id.desc",
+    "cells?select=t,total:n.sum()&order=t",
+    "cells?select=t,...p(name)&order=id&limit=2&offset=1"
+  ])("with max-cell are the same but for the values that they name as cut: %s", (line) =>
+    Effect.gen(function* () {
+      type Rows = ReadonlyArray<Readonly<Record<string, unknown>>>
+      const rowsOf = ({ body }: { readonly body: string }) => JSON.parse(body) as Rows
+      const whole = rowsOf(yield* raw.get(line))
+      for (const form of [{}, { stripNulls: true }]) {
+        const answer = yield* raw.get(line, { prefer: { maxCell: 5, count: "exact" }, form })
+        const found = rowsOf(answer)
+        assert.strictEqual(found.length, whole.length)
+        assert.isBelow(answer.body.length, 2000)
+        for (const [at, { $cut: sizes, ...row }] of found.entries()) {
+          const cut = (sizes ?? {}) as Readonly<Record<string, number>>
+          for (const [name, value] of Object.entries(whole[at] ?? {})) {
+            if (!(name in cut)) assert.deepStrictEqual(row[name] ?? null, value)
+            else {
+              const shown = row[name] as string
+              const text = name === "t" || name === "v" ? String(value) : JSON.stringify(value)
+              assert.isAtMost([...shown].length, 5)
+              assert.isAbove([...text].length, 5)
+              assert.isAbove(cut[name] ?? 0, 5)
+              if (name === "t" || name === "v") assert.isTrue(text.startsWith(shown))
+            }
+          }
+        }
+      }
+    })
+  )
+
+  it.effect("with max-cell cut neither the primary key nor what is short, and read values only as far as needed", () =>
+    Effect.gen(function* () {
+      const { body } = yield* raw.get("cells?select=*&id=like.long*", { prefer: { maxCell: 5 } })
+      const [row] = JSON.parse(body) as ReadonlyArray<Readonly<Record<string, unknown>>>
+      assert.strictEqual(row?.["id"], "long".repeat(50))
+      assert.deepInclude(row, {
+        t: "ééééé",
+        v: "vvvvv",
+        at: "2026-01-01T00:00:00+00:00",
+        p: 2,
+        doc: '{"a":',
+        tags: '["a",',
+        raw: "\\u00"
+      })
+      assert.deepStrictEqual(Object.keys(row?.["$cut"] ?? {}), [
+        "t",
+        "v",
+        "c",
+        "doc",
+        "raw",
+        "tags",
+        "n",
+        "b",
+        "k",
+        "computed"
+      ])
+      assert.include(row?.["$cut"] as object, { t: 12, v: 600_000 })
+      const [none] = JSON.parse((yield* raw.get("cells?select=id,t&id=eq.none", { prefer: { maxCell: 5 } })).body) as [
+        object
+      ]
+      assert.deepStrictEqual(none, { id: "none", t: null, $cut: null })
+      assert.strictEqual(
+        (yield* raw.get("cells?select=p()", { prefer: { maxCell: 5 } })).body,
+        "[{},{},{},{}]".replaceAll(",{", ", \n {")
+      )
+    })
+  )
+
+  it.effect("with max-cell are refused if they have a column with the name of the field for cut values", () =>
+    Effect.gen(function* () {
+      const refused = yield* Effect.flip(raw.get("odd", { prefer: { maxCell: 5 } }))
+      assert.deepInclude(refused, { code: "INVALID_REQUEST", status: 400 })
+      assert.strictEqual((yield* raw.get("odd?select=cut:$cut", { prefer: { maxCell: 5 } })).count, 0)
     })
   )
 })

@@ -101,6 +101,30 @@ suite("the database's schema", (it) => {
     })
   )
 
+  it.effect(
+    "describes all schemas on request, but not PostgreSQL's and the service's, and warns of those exposed",
+    () =>
+      Effect.gen(function* () {
+        const { sql } = yield* Outside
+        const main = (yield* Db).main
+        yield* sql("create schema private; create table private.secrets (id int primary key)")
+        yield* sql(
+          "alter table private.secrets enable row level security; create view private.shown as table private.secrets"
+        )
+        const text = yield* (yield* DatabaseSchemas).describe(main, true)
+        const whole = yield* Schema.decodeEffect(Schema.fromJsonString(DatabaseSchema))(text)
+        assert.include(whole.schemas, "private")
+        assert.isEmpty(whole.schemas.filter((name) => /^(pg_|svc|information_schema$)/.test(name)))
+        assert.deepStrictEqual(
+          [...whole.tables, ...whole.views].filter(({ schema }) => schema === "private").map(({ name }) => name),
+          ["secrets", "shown"]
+        )
+        assert.isEmpty(whole.warnings.filter(({ schema }) => schema === "private"))
+        assert.notInclude(yield* (yield* DatabaseSchemas).describe(main), "private")
+        yield* sql("drop schema private cascade")
+      })
+  )
+
   it.effect("describes everything that is exposed, and nothing else", () =>
     Effect.gen(function* () {
       const text = yield* (yield* DatabaseSchemas).describe((yield* Db).main)

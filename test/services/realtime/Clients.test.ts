@@ -7,7 +7,8 @@ const event = (id: number) => ({ id, schema: "public", table: "t", text: `event 
 const heard = (since: number | undefined, ids: ReadonlyArray<number>) => {
   const texts: Array<string> = []
   const clients = new RealtimeClients(false)
-  clients.add({ role: "service_role", client: "1", since, send: (text) => void texts.push(text) })
+  const actor = { role: "service_role", claims: "", sub: "" } as const
+  clients.add({ actor, client: "1", since, send: (text) => void texts.push(text) }, 0)
   for (const id of ids) clients.sendEvent(event(id), undefined)
   return texts
 }

@@ -1,4 +1,4 @@
-import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { ConfigProvider, Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import { Client } from "pg"
 import { type TestProject } from "vitest/node"
 import { DataDir } from "../../../src/layers/process/DataDir.ts"
@@ -33,7 +33,9 @@ const withoutSync = (login: Login) =>
 /** One embedded server for all files of a run. */
 export default async function setup(project: TestProject) {
   const path = await makeDataDir()
-  const runtime = ManagedRuntime.make(Layer.provide(layerEmbedded, DataDir.at(path)))
+  // The server keeps what logical replication needs; each service chooses whether it uses that.
+  const settings = ConfigProvider.layer(ConfigProvider.fromEnvRecord({ SVC_CHANGES: "wal" }))
+  const runtime = ManagedRuntime.make(Layer.provide(layerEmbedded, [DataDir.at(path), settings]))
   const stop = async () => {
     await runtime.dispose()
     await removeDataDir(path)

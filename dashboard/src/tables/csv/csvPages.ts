@@ -1,6 +1,7 @@
 import { open } from "../../wire/request.ts"
 import { headersOf, type Source, urlOf } from "../rows/blocks.ts"
-import { nameText, type Part, partsBehind, type Row } from "../rows/keyset.ts"
+import type { Row } from "../rows/identity.ts"
+import { nameText, type Part, partsBehind } from "../rows/keyset.ts"
 import { CsvReader, type CsvRecord } from "./CsvReader.ts"
 
 /** A response in records, without the names of its columns. */

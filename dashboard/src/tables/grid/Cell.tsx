@@ -1,10 +1,7 @@
 import { Icon } from "../../ui/Icon.tsx"
 import { moment } from "../../ui/format.ts"
 import type { GridColumn } from "./columns.ts"
-import type { Row } from "../rows/keyset.ts"
-
-/** Longer texts are cut before the browser lays them out. The row's panel shows the whole. */
-const longest = 400
+import { isCut, maxCell, type Row } from "../rows/identity.ts"
 
 export const cellText = (value: unknown, type: string): string => {
   if (value === null || value === undefined) return ""
@@ -36,9 +33,12 @@ export const Cell = ({ column, onFollow, row, value }: CellProps) => {
   if (values !== undefined) {
     return <span className={`enum hue-${values.indexOf(String(value)) % 6}`}>{String(value)}</span>
   }
-  const text = cellText(value, type).slice(0, longest)
+  // Longer texts are cut before the browser lays them out. The row's panel shows the whole.
+  const whole = cellText(value, type)
+  const cut = whole.length > maxCell || (isCut(row, column.name) && row[column.name] === value)
+  const text = cut ? `${whole.slice(0, maxCell)}…` : whole
   const title = type.startsWith("timestamp with") ? String(value) : undefined
-  if (foreign === undefined) return <span title={title}>{text}</span>
+  if (foreign === undefined || cut) return <span title={title}>{text}</span>
   const label = labelOf(column, row, value)
   return (
     <>

@@ -1,5 +1,5 @@
 import { memo, type RefObject } from "react"
-import type { Row } from "../rows/keyset.ts"
+import type { Row } from "../rows/identity.ts"
 import { Cell } from "./Cell.tsx"
 import { CellEditor, type Move } from "./CellEditor.tsx"
 import { type GridColumn, isMonospaced, isNumeric } from "./columns.ts"

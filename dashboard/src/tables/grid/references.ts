@@ -1,7 +1,8 @@
 import { useEffect, useState } from "react"
 import { request } from "../../wire/request.ts"
 import type { Reference } from "./columns.ts"
-import { nameText, type Row } from "../rows/keyset.ts"
+import type { Row } from "../rows/identity.ts"
+import { nameText } from "../rows/keyset.ts"
 
 export interface Choice {
   readonly key: string

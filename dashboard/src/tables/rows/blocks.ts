@@ -1,6 +1,17 @@
 import { request } from "../../wire/request.ts"
 import { type Viewer, viewerHeaders } from "../../wire/viewer.ts"
-import { type Order, parameterOf, type Part, partsBehind, reversed, type Row } from "./keyset.ts"
+import { isSame, isWhole, place, type Row } from "./identity.ts"
+import {
+  type Condition,
+  equalIn,
+  isAnchor,
+  nameText,
+  type Order,
+  parameterOf,
+  type Part,
+  partsBehind,
+  reversed
+} from "./keyset.ts"
 
 export interface Source {
   /** `/v1/db/orders`. */
@@ -12,6 +23,10 @@ export interface Source {
   /** Ends with the primary key, so that it is total, if there is one. */
   readonly order: ReadonlyArray<Order>
   readonly total: boolean
+  /** The columns that identify a row; none: nothing does. */
+  readonly key: ReadonlyArray<string>
+  /** The preference for cut values, if they are to be cut. */
+  readonly cut: string | undefined
   /** Whose rows. */
   readonly viewer: Viewer
   /** Columns that may be NULL. */
@@ -19,7 +34,16 @@ export interface Source {
 }
 
 const orderText = (order: ReadonlyArray<Order>) =>
-  order.map(({ column, desc }) => `${column}.${desc ? "desc" : "asc"}`).join(",")
+  order.map(({ column, desc }) => `${nameText(column)}.${desc ? "desc" : "asc"}`).join(",")
+
+const placedAfter = (value: unknown): Condition => ({ tag: "compare", column: place, operator: "gt", value })
+
+/**
+ * Rows without a key and an order come as they are stored. Without a bound PostgreSQL may begin anywhere in a large table,
+ * so that a row is on two pages or on none.
+ */
+const asStored = ({ key, order }: Source): Part =>
+  order.length === 0 && key[0] === place ? [placedAfter("(0,0)")] : []
 
 interface Slice {
   readonly select?: string
@@ -56,6 +80,8 @@ const passing = 70
 export class Blocks {
   readonly source: Source
   private readonly pages = new Map<number, ReadonlyArray<Row>>()
+  /** Rows of which some values were cut, as they were read again. */
+  private readonly wholes = new WeakMap<Row, Row>()
   private readonly loading = new Map<number, AbortController>()
   private readonly listeners = new Set<() => void>()
   private timer: ReturnType<typeof setTimeout> | undefined
@@ -137,19 +163,22 @@ export class Blocks {
   }
 
   private async ask(url: string, signal: AbortSignal, count: boolean) {
+    const prefer = [count ? ["count=estimated"] : [], this.source.cut ?? []].flat().join(", ")
     const answer = await request<ReadonlyArray<Row>>(url, {
       signal,
-      headers: { ...headersOf(this.source), ...(count ? { prefer: "count=estimated" } : {}) }
+      headers: { ...headersOf(this.source), ...(prefer === "" ? {} : { prefer }) }
     })
     this.millis = answer.millis
     this.url = url
     return answer
   }
 
-  private async readBeside(anchor: Row, backwards: boolean, signal: AbortSignal) {
+  /** The rows behind the last row of a page, or before its first. */
+  private async readBeside(page: ReadonlyArray<Row>, backwards: boolean, signal: AbortSignal) {
     const order = backwards ? reversed(this.source.order) : this.source.order
+    const anchor = (backwards ? page[0] : page.at(-1)) ?? {}
     const rows: Array<Row> = []
-    for (const part of partsBehind(order, anchor, this.source.nullable)) {
+    for (const part of partsBehind(order, anchor, this.source.nullable, equalIn(order, page))) {
       const { body } = await this.ask(urlOf(this.source, { part, order, limit: size - rows.length }), signal, false)
       rows.push(...body)
       if (rows.length >= size) break
@@ -158,18 +187,23 @@ export class Blocks {
   }
 
   private async readPage(page: number, byOffset: boolean, signal: AbortSignal) {
-    const before = this.pages.get(page - 1)?.at(-1)
-    const after = this.pages.get(page + 1)?.[0]
-    if (this.source.total && page > 0 && !byOffset) {
-      if (before !== undefined) return this.readBeside(before, false, signal)
-      if (after !== undefined) {
+    const { order, total } = this.source
+    const before = this.pages.get(page - 1) ?? []
+    const after = this.pages.get(page + 1) ?? []
+    const last = before.at(-1)
+    const stored = asStored(this.source)
+    if (total && page > 0 && !byOffset) {
+      if (last !== undefined && isAnchor(order, last)) return this.readBeside(before, false, signal)
+      if (after[0] !== undefined && isAnchor(order, after[0])) {
         const rows = await this.readBeside(after, true, signal)
         // Fewer rows than the guessed number of the page: only an offset says where it begins.
         if (rows.length === size) return rows
       }
     }
+    const beside = stored.length > 0 && last !== undefined && !byOffset
+    const part = beside ? [placedAfter(last[place])] : stored
     const { body, headers } = await this.ask(
-      urlOf(this.source, { offset: page * size, limit: size }),
+      urlOf(this.source, { part, offset: beside ? 0 : page * size, limit: size }),
       signal,
       page === 0
     )
@@ -206,10 +240,42 @@ export class Blocks {
     if (far !== undefined) this.pages.delete(far)
   }
 
+  /**
+   * The row with its whole values, if they were cut, which are kept in its place. Fails if it is gone, or if it can only
+   * be found by its position and another one is there now.
+   */
+  async whole(row: Row): Promise<Row> {
+    const known = isWhole(row) ? row : this.wholes.get(row)
+    if (known !== undefined) return known
+    const found = Array.from(this.pages).find(([, rows]) => rows.includes(row))
+    const { key } = this.source
+    const part = key.map((column): Condition => ({ tag: "compare", column, operator: "eq", value: row[column] }))
+    const [page = 0, rows = []] = found ?? []
+    const offset = key.length === 0 ? Math.max(0, page * size + rows.indexOf(row)) : 0
+    const url = urlOf(
+      { ...this.source, filters: key.length === 0 ? this.source.filters : [] },
+      { part, offset, limit: 1 }
+    )
+    const { body } = await request<ReadonlyArray<Row>>(url, { headers: headersOf(this.source) })
+    const [now] = body
+    const keyed = key.length > 0 && key[0] !== place
+    if (now === undefined || (!keyed && !isSame(row, now)))
+      throw new Error("The row was changed or deleted since it was read: read the table again")
+    this.wholes.set(row, now)
+    if (found !== undefined) {
+      this.pages.set(
+        page,
+        rows.map((one) => (one === row ? now : one))
+      )
+      this.changed()
+    }
+    return now
+  }
+
   async countExactly() {
     const { filters, order, path } = this.source
     const query = new URLSearchParams([
-      ["select", order[0]?.column ?? "*"],
+      ["select", order[0] === undefined ? "*" : nameText(order[0].column)],
       ["limit", "1"],
       ...filters.map(([name, value]) => [name, value])
     ] as Array<[string, string]>)

@@ -1,5 +1,6 @@
 import type { Table } from "../../catalogue/queries.ts"
-import { type Row, valueText } from "./keyset.ts"
+import { isPlaced, keyOf, place, type Row, rowId } from "./identity.ts"
+import { valueText } from "./keyset.ts"
 
 /** What is to become of one row: new values by column. */
 export interface RowEdit {
@@ -11,9 +12,6 @@ export interface RowEdit {
 /** Unsaved changes by the row's key, so that they outlive filters, sorting and scrolling. */
 export type Edits = ReadonlyMap<string, RowEdit>
 
-export const rowId = (table: Pick<Table, "primary_key">, row: Row): string =>
-  JSON.stringify(table.primary_key.map((key) => row[key] ?? null))
-
 const same = (one: unknown, other: unknown) =>
   JSON.stringify(one ?? null) === JSON.stringify(other ?? null) ||
   (typeof one !== "object" && typeof other !== "object" && String(one) === String(other))
@@ -21,7 +19,7 @@ const same = (one: unknown, other: unknown) =>
 /** Stages a value; one that equals what was read is no change. */
 export const withEdit = (
   edits: Edits,
-  table: Pick<Table, "primary_key">,
+  table: Pick<Table, "primary_key" | "type">,
   { column, row, value }: { readonly row: Row; readonly column: string; readonly value: unknown }
 ): Edits => {
   const id = rowId(table, row)
@@ -63,8 +61,9 @@ export const saveStatements = (table: Table, edits: Edits): ReadonlyArray<Statem
     const param = (value: string | null) => `$${params.push(value)}`
     const updates = all.slice(from, from + perStatement).map(({ row, values }, at) => {
       const set = Object.entries(values).map(([name, value]) => `${quote(name)} = ${param(text(value))}`)
-      const keys = table.primary_key.map((name) => `${quote(name)} = ${param(text(row[name]))}`)
-      const kept = Object.keys(values)
+      const keys = keyOf(table).map((name) => `${quote(name)} = ${param(text(row[name]))}`)
+      const read = isPlaced(table) ? table.columns.map(({ name }) => name) : Object.keys(values)
+      const kept = read
         .filter((name) => !table.primary_key.includes(name))
         .map((name) => {
           const old = param(JSON.stringify({ [name]: row[name] ?? null }))
@@ -84,9 +83,14 @@ export const saveStatements = (table: Table, edits: Edits): ReadonlyArray<Statem
   return statements
 }
 
+const conflict = /"changed-row-(\d+)-\d+"/
+
+/** Whether a statement failed because a row was changed or deleted by another user since it was read. */
+export const isConflict = (message: string) => conflict.test(message)
+
 /** The row that was changed or deleted by another user since it was read, if that is why saving failed. */
 export const conflictOf = (message: string, edits: Edits): RowEdit | undefined => {
-  const found = /"changed-row-(\d+)-\d+"/.exec(message)
+  const found = conflict.exec(message)
   return found === null ? undefined : Array.from(edits.values())[Number(found[1])]
 }
 
@@ -97,16 +101,29 @@ const literal = (value: unknown) =>
 export const readableSql = (table: Table, edits: Edits): string =>
   Array.from(edits.values(), ({ row, values }) => {
     const set = Object.entries(values).map(([name, value]) => `${name} = ${literal(value)}`)
-    const where = table.primary_key.map((name) => `${name} = ${literal(row[name])}`)
+    const where = keyOf(table).map((name) => `${name} = ${literal(row[name])}`)
     return `update ${table.schema}.${table.name}\nset ${set.join(",\n    ")}\nwhere ${where.join(" and ")};`
   }).join("\n\n")
 
-/** Deletes rows by their keys, however many, in one statement. */
+/** Deletes rows, however many, in one statement: by their keys, or by their places if they are as they were read. */
 export const deleteStatement = (table: Table, rows: ReadonlyArray<Row>): Statement => {
+  const name = qualified(table)
+  if (isPlaced(table)) {
+    const wanted = rows.map((row) => ({
+      place: row[place],
+      row: Object.fromEntries(table.columns.map(({ name }) => [name, row[name] ?? null]))
+    }))
+    return {
+      sql: `with d as (delete from ${name} t using json_to_recordset($1) as x(place tid, row json)
+where t.ctid = x.place and to_jsonb(t) = to_jsonb(json_populate_record(null::${name}, x.row)) returning 1)
+select case (select count(*) from d) when ${rows.length} then 1 else ('changed-row-0-' || (select count(*) from d))::int end`,
+      params: [JSON.stringify(wanted)]
+    }
+  }
   const keys = table.primary_key.map(quote).join(", ")
   const wanted = rows.map((row) => Object.fromEntries(table.primary_key.map((name) => [name, row[name] ?? null])))
   return {
-    sql: `delete from ${qualified(table)} where (${keys}) in (select ${keys} from json_populate_recordset(null::${qualified(table)}, $1))`,
+    sql: `delete from ${name} where (${keys}) in (select ${keys} from json_populate_recordset(null::${name}, $1))`,
     params: [JSON.stringify(wanted)]
   }
 }

@@ -1,4 +1,4 @@
-export type Row = Readonly<Record<string, unknown>>
+import { isCut, maxCell, type Row } from "./identity.ts"
 
 export interface Order {
   readonly column: string
@@ -38,8 +38,22 @@ export const conditionText = (condition: Condition): string => {
   }
 }
 
+/** Parameters that are not names of columns. */
+const reserved: ReadonlySet<string> = new Set([
+  "select",
+  "order",
+  "limit",
+  "offset",
+  "and",
+  "or",
+  "columns",
+  "on_conflict"
+])
+const isPlain = (name: string) => nameText(name) === name && !reserved.has(name)
+
 /** As a parameter of the query. */
 export const parameterOf = (condition: Condition): readonly [name: string, value: string] => {
+  if ("column" in condition && !isPlain(condition.column)) return ["and", `(${conditionText(condition)})`]
   switch (condition.tag) {
     case "compare":
       return [condition.column, `${condition.operator}.${valueText(condition.value)}`]
@@ -74,15 +88,11 @@ const behind = (
 export type Part = ReadonlyArray<Condition>
 
 /**
- * The rows behind a row, in parts that follow each other: PostgreSQL reads each from an index on the order. An OR alone
- * would be evaluated for every row of the table, so the first column has a bound of its own, and its NULLs are a part of
- * their own.
+ * The rows behind a row, by one condition: an OR alone would be evaluated for every row of the table, so the first column
+ * has a bound of its own, and its NULLs are a part of their own. What is read and dropped are the rows before it that
+ * have the same value in the first column.
  */
-export const partsBehind = (
-  order: ReadonlyArray<Order>,
-  row: Row,
-  nullable: ReadonlySet<string>
-): ReadonlyArray<Part> => {
+const bounded = (order: ReadonlyArray<Order>, row: Row, nullable: ReadonlySet<string>): ReadonlyArray<Part> => {
   const [first, ...rest] = order
   if (first === undefined) return []
   const { column, desc } = first
@@ -103,6 +113,48 @@ export const partsBehind = (
         ]
   return desc || !nullable.has(column) ? [bound] : [bound, [isNull(column)]]
 }
+
+/**
+ * The rows behind a row, in parts that follow each other, each of which PostgreSQL reads from an index on the order
+ * without reading others. `equal`: how many of the first columns have a part of their own for rows that are equal in them
+ * (by default all but the last), which costs a request each; see `equalIn`.
+ */
+export const partsBehind = (
+  order: ReadonlyArray<Order>,
+  row: Row,
+  nullable: ReadonlySet<string>,
+  equal = Math.max(0, order.length - 1)
+): ReadonlyArray<Part> => {
+  const same = order.slice(0, equal).map(({ column }): Condition => {
+    const value = row[column] ?? null
+    return value === null ? isNull(column) : compare(column, "eq", value)
+  })
+  const inner = bounded(order.slice(equal), row, nullable).map((part) => same.concat(part))
+  const outer = Array.from({ length: equal }, (_, at) => equal - 1 - at).flatMap((at) =>
+    bounded(order.slice(at, at + 1), row, nullable).map((part) => same.slice(0, at).concat(part))
+  )
+  return [...inner, ...outer]
+}
+
+/**
+ * In how many of the first columns all rows of a page are equal. Where its first and last rows differ, few rows that are
+ * equal to the last come before it: they are in the page.
+ */
+export const equalIn = (order: ReadonlyArray<Order>, page: ReadonlyArray<Row>): number => {
+  const [first, last] = [page[0], page.at(-1)]
+  const at = order.findIndex(({ column }) => valueText(first?.[column]) !== valueText(last?.[column]))
+  return at < 0 ? Math.max(0, order.length - 1) : at
+}
+
+/**
+ * Whether the values of a row can be the bounds of a page. Arrays and JSON have another text in PostgreSQL than here, and
+ * long values do not fit into an address.
+ */
+export const isAnchor = (order: ReadonlyArray<Order>, row: Row): boolean =>
+  order.every(({ column }) => {
+    const value = row[column] ?? null
+    return value === null || (typeof value !== "object" && !isCut(row, column) && String(value).length <= maxCell)
+  })
 
 export const reversed = (order: ReadonlyArray<Order>): ReadonlyArray<Order> =>
   order.map(({ column, desc }) => ({ column, desc: !desc }))

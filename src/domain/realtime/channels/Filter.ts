@@ -7,13 +7,30 @@ export interface Condition {
   readonly values: ReadonlyArray<string>
 }
 
-const operators = ["eq", "neq", "lt", "lte", "gt", "gte", "in", "like", "ilike", "is", "isdistinct"] as const
+const operators = [
+  "eq",
+  "neq",
+  "lt",
+  "lte",
+  "gt",
+  "gte",
+  "in",
+  "like",
+  "ilike",
+  "match",
+  "imatch",
+  "is",
+  "isdistinct"
+] as const
 export type Operator = (typeof operators)[number]
 
 /** Most values of `in`, and conditions of one filter. */
 const [maxValues, maxConditions] = [100, 20]
 /** The longest pattern, and the longest text that one is compared with: matching takes time by their product. */
-const [maxPattern, maxText] = [100, 4096]
+const maxPattern = 100
+export const maxText = 4096
+/** Parts of regular expressions whose matching, or compiling, may take exponential time. */
+const costly = /\\\d|\(\?|\{|\*{3}/
 
 /** Splits at commas outside of quotes and parentheses; undefined if one of these is left open. */
 const split = (text: string): ReadonlyArray<string> | undefined => {
@@ -45,7 +62,11 @@ const conditionOf = (text: string): Condition | string => {
   const operator = operators.find((one) => one === name)
   if (operator === undefined) return `the operator ${name.slice(0, 20)} is not supported`
   const base = { column: unquoted(column.trim()), negated: not !== undefined, operator }
-  if (operator.endsWith("like") && value.length > maxPattern) return `a pattern has at most ${maxPattern} characters`
+  const isPattern = operator.endsWith("like") || operator.endsWith("match")
+  if (isPattern && value.length > maxPattern) return `a pattern has at most ${maxPattern} characters`
+  if (operator.endsWith("match") && costly.test(value)) {
+    return "a regular expression has no references, no look-around and no {counts}"
+  }
   if (operator !== "in") return { ...base, values: [unquoted(value)] }
   const list = value.startsWith("(") && value.endsWith(")") ? split(value.slice(1, -1)) : undefined
   if (list === undefined) return "the values of in must be in parentheses"

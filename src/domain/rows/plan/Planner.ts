@@ -30,6 +30,8 @@ export interface PlanContext extends SelectLimits {
   readonly maxRows: number
   /** False for the rows that a write returns: its filters have already been applied, and all rows are returned. */
   readonly filtered: boolean
+  /** `*` becomes the columns one by one; by default only where the SQL needs it. */
+  readonly expanded?: boolean
 }
 
 /** An aggregate that a to-one spread passes up to the row it is spread into. */
@@ -91,7 +93,9 @@ class Planner {
     }
     const grouped = tree.select.some(aggregates) || embedded.some((item) => item._tag === "Spread" && item.aggregate)
     if (grouped && spread && !single) refuse(notImplemented())
-    const fields = tree.select.flatMap((item) => this.items(item, relation, grouped || spread))
+    const fields = tree.select.flatMap((item) =>
+      this.items(item, relation, grouped || spread || this.context.expanded === true)
+    )
     const items = [...fields, ...embedded]
     const leaves = spread && single
     const rows: RowPlan = {

@@ -246,8 +246,8 @@ const orderSql = (order: ReadonlyArray<PlannedOrder>, value: (by: PlannedOrder["
   return terms.length === 0 ? "" : ` order by ${terms.join(", ")}`
 }
 
-/** The rows of a plan. */
-export const selectSql = (plan: RowPlan, scope: RowScope) => {
-  const { columns, rest } = partsSql(plan, scope, undefined, false)
+/** The rows of a plan. `numbered`: their columns are `c1`, `c2` and so on, whatever their names; no item is `All`. */
+export const selectSql = (plan: RowPlan, scope: RowScope, numbered = false) => {
+  const { columns, rest } = partsSql(plan, scope, undefined, numbered)
   return `select ${columns.join(", ")}${rest}`
 }

@@ -2,6 +2,7 @@ import { type AnswerForm, type BodyForm } from "../Preferences.ts"
 import { isPattern } from "../parse/Operators.ts"
 import { type PlannedCondition, type ReadPlan, type RowPlan, type WritePlan } from "../plan/Plan.ts"
 import { checkText } from "../Refusals.ts"
+import { cutSql } from "./Cut.ts"
 import { RowScope } from "./Scope.ts"
 import { countSql, everyRowSql, multiplies, selectSql } from "./Select.ts"
 import { limitedRows, limitedText } from "./Size.ts"
@@ -71,9 +72,9 @@ const manyEmbeds = 10
 const embedsIn = ({ joins }: RowPlan): number => joins.reduce((sum, { rows }) => sum + 1 + embedsIn(rows), 0)
 
 /** FROM of a plan's rows, and what each adds to a JSON body. */
-export const rowsSql = (plan: RowPlan, { media }: BodyForm, scope: RowScope) => {
+export const rowsSql = (plan: RowPlan, { maxCell, media }: BodyForm, scope: RowScope) => {
   scope.costly ||= embedsIn(plan) > manyEmbeds
-  const rows = `(${selectSql(plan, scope)})`
+  const rows = `(${maxCell === undefined || media === "none" ? selectSql(plan, scope) : cutSql(plan, maxCell, scope)})`
   return multiplies(plan) && (media === "json" || media === "object")
     ? { from: `${limitedRows(rows, scope)} ${row}`, value: `${row}.j` }
     : { from: `${rows} ${row}`, value: `${row}.*` }

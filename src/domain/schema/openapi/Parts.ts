@@ -35,7 +35,10 @@ export const parameters = {
   range: header("Range", "First and last row, counted from 0: `0-24`"),
   profile: header("Accept-Profile", "The schema to use"),
   contentProfile: header("Content-Profile", "The schema to use"),
-  preferRead: header("Prefer", "`count=exact`, `count=planned` or `count=estimated` adds the total to Content-Range"),
+  preferRead: header(
+    "Prefer",
+    "`count=exact`, `count=planned` or `count=estimated` adds the total to Content-Range; `max-cell=400` cuts values with more characters and names them in `$cut`"
+  ),
   preferInsert: header(
     "Prefer",
     "`return=representation|minimal|headers-only`, `resolution=merge-duplicates|ignore-duplicates`, `missing=default|null`"

@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { InvalidRequest } from "../../../domain/errors.ts"
 import { bytesOf, invalidBucket, isBucketName } from "../../../domain/supabase/FileNames.ts"
-import { type BucketChange, FileBuckets } from "../../../services/supabase/FileBuckets.ts"
+import { type BucketChange, FileBuckets, FileOperation } from "../../../services/supabase/FileBuckets.ts"
 import { Files } from "../../../services/supabase/Files.ts"
 import { SupabaseSettings } from "../../../services/supabase/Settings.ts"
 import { jsonAnswer } from "../../wire/Body.ts"
@@ -112,11 +112,14 @@ export const FileBucketsRoutes = HttpRouter.use(
       })
     })
 
-    yield* router.add("GET", "/storage/v1/bucket", list)
-    yield* router.add("POST", "/storage/v1/bucket", create)
-    yield* router.add("GET", "/storage/v1/bucket/:id", get)
-    yield* router.add("PUT", "/storage/v1/bucket/:id", update)
-    yield* router.add("DELETE", "/storage/v1/bucket/:id", remove)
-    yield* router.add("POST", "/storage/v1/bucket/:id/empty", empty)
+    /** `operation`: what policies know it by, behind `storage.bucket.`. */
+    const as = <A, E, R>(operation: string, effect: Effect.Effect<A, E, R>) =>
+      Effect.provideService(effect, FileOperation, `storage.bucket.${operation}`)
+    yield* router.add("GET", "/storage/v1/bucket", as("list", list))
+    yield* router.add("POST", "/storage/v1/bucket", as("create", create))
+    yield* router.add("GET", "/storage/v1/bucket/:id", as("get", get))
+    yield* router.add("PUT", "/storage/v1/bucket/:id", as("update", update))
+    yield* router.add("DELETE", "/storage/v1/bucket/:id", as("delete", remove))
+    yield* router.add("POST", "/storage/v1/bucket/:id/empty", as("empty", empty))
   })
 )

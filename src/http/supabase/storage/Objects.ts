@@ -1,9 +1,9 @@
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { NotFound, RequestTimeout, type Unavailable } from "../../../domain/errors.ts"
+import { InvalidRequest, NotFound, RequestTimeout, type Unavailable } from "../../../domain/errors.ts"
 import { makeTurns } from "../../../services/access/Turns.ts"
 import { type Actor, serviceActor } from "../../../services/ports/Db.ts"
-import { FileBuckets, noBucket } from "../../../services/supabase/FileBuckets.ts"
+import { FileBuckets, FileOperation, noBucket } from "../../../services/supabase/FileBuckets.ts"
 import { type FileRecord } from "../../../services/supabase/FileSql.ts"
 import { type FileName, Files, maxFileBytes } from "../../../services/supabase/Files.ts"
 import { SignedUrls } from "../../../services/supabase/SignedUrls.ts"
@@ -14,7 +14,7 @@ import { jsonAnswer } from "../../wire/Body.ts"
 import { queryOf } from "../../wire/Paths.ts"
 import { makeAccess, type Request } from "./Access.ts"
 import { fileResponse, noTransformations, sizeOf, textOf } from "./Downloads.ts"
-import { listOf, moveOf, removeOf, signManyOf, signOf } from "./Payloads.ts"
+import { decodeCursor, listOf, listV2Of, moveOf, removeOf, signManyOf, signOf } from "./Payloads.ts"
 import { fileOf, restOf } from "./Requests.ts"
 import { withUpload } from "./Uploads.ts"
 
@@ -28,6 +28,34 @@ const tooSlow = new RequestTimeout({ error: "The upload takes too long; 16 KiB a
 
 const noObject = new NotFound({ error: "Object not found", code: "NoSuchKey" })
 const unseen = "Either the object does not exist or you do not have access to it"
+
+const invalidCursor = new InvalidRequest({
+  error: "cursor is not one that a list has returned",
+  code: "InvalidRequest"
+})
+
+/** An entry of a list with cursors; folders have no id. */
+interface Entry {
+  readonly at: string
+  readonly name: string
+  readonly id: string | null
+}
+
+/** One page of a list, of which there is one entry more if another page follows. */
+const pageOf = (entries: ReadonlyArray<Entry>, limit: number) => {
+  const page = entries.slice(0, limit)
+  const last = page.at(-1)
+  const hasNext = entries.length > limit && last !== undefined
+  const cursor = hasNext
+    ? Buffer.from(JSON.stringify({ at: last.at, name: last.name })).toString("base64url")
+    : undefined
+  return {
+    hasNext,
+    folders: page.flatMap(({ id, name }) => (id === null ? [{ name, key: name.slice(0, -1) }] : [])),
+    objects: page.flatMap((entry) => (entry.id === null ? [] : [{ ...entry, at: undefined, key: entry.name }])),
+    ...(cursor === undefined ? {} : { nextCursor: cursor })
+  }
+}
 
 /** One of several URLs, or the error instead of it. */
 interface SignedPath {
@@ -65,9 +93,11 @@ export const FilesRoutes = HttpRouter.use(
     const maxBytes = yield* Effect.orDie(maxFileBytes)
     const access = yield* makeAccess
 
-    /** A route for callers with credentials. `prefix`: what stands before bucket and object. */
-    const forCaller = <A, E, R>(use: (request: Request, actor: Actor) => Effect.Effect<A, E, R>) =>
-      Effect.flatMap(access.request, (request) => Effect.flatMap(access.enter(request), (actor) => use(request, actor)))
+    /** A route for callers with credentials. `operation`: what policies know it by, behind `storage.object.`. */
+    const forCaller = <A, E, R>(operation: string, use: (request: Request, actor: Actor) => Effect.Effect<A, E, R>) =>
+      Effect.flatMap(access.request, (request) =>
+        Effect.flatMap(access.enter(request), (actor) => use(request, actor))
+      ).pipe(Effect.provideService(FileOperation, `storage.object.${operation}`))
 
     const clientOf = (request: Request, { client }: Actor) => client ?? access.addressOf(request)
 
@@ -83,14 +113,14 @@ export const FilesRoutes = HttpRouter.use(
         return HttpServerResponse.jsonUnsafe({ Id: id, Key: urlOf(file) })
       })
 
-    const upload = (upserts: (request: Request) => boolean) =>
-      forCaller((request, actor) =>
+    const upload = (operation: string, upserts: (request: Request) => boolean) =>
+      forCaller(operation, (request, actor) =>
         Effect.flatMap(fileOf(request, "/object"), (file) => uploaded(request, actor, file, upserts(request), false))
       )
     const asked = (request: Request) => headersOf(request)["x-upsert"] === "true"
 
     const download = (prefix: string) =>
-      forCaller((request, actor) =>
+      forCaller("get_authenticated", (request, actor) =>
         Effect.flatMap(fileOf(request, prefix), (file) =>
           Effect.flatMap(files.find(actor, file), (record) => fileResponse(request, record, files))
         )
@@ -112,7 +142,7 @@ export const FilesRoutes = HttpRouter.use(
         (token) => `/object/sign/${urlOf(file)}?token=${token}`
       )
 
-    const sign = forCaller((request, actor) =>
+    const sign = forCaller("sign", (request, actor) =>
       Effect.gen(function* () {
         const file = yield* fileOf(request, "/object/sign")
         const { expiresIn, transform } = yield* signOf(request)
@@ -122,7 +152,7 @@ export const FilesRoutes = HttpRouter.use(
       })
     )
 
-    const signMany = forCaller((request, actor) =>
+    const signMany = forCaller("sign_many", (request, actor) =>
       Effect.gen(function* () {
         const bucket = yield* restOf(request, "/object/sign")
         const { expiresIn, paths } = yield* signManyOf(request)
@@ -148,7 +178,7 @@ export const FilesRoutes = HttpRouter.use(
       return yield* fileResponse(request, yield* files.find(serviceActor, file), files, expires)
     })
 
-    const signUpload = forCaller((request, actor) =>
+    const signUpload = forCaller("sign_upload_url", (request, actor) =>
       Effect.gen(function* () {
         const file = yield* fileOf(request, "/object/upload/sign")
         yield* buckets.find(file.bucket)
@@ -167,7 +197,7 @@ export const FilesRoutes = HttpRouter.use(
       return yield* uploaded(request, { ...serviceActor, sub, client: access.addressOf(request) }, file, upsert, true)
     })
 
-    const list = forCaller((request, actor) =>
+    const list = forCaller("list", (request, actor) =>
       Effect.gen(function* () {
         const bucket = yield* restOf(request, "/object/list")
         const { limit = 100, offset = 0, prefix, search, sortBy } = yield* listOf(request)
@@ -177,8 +207,26 @@ export const FilesRoutes = HttpRouter.use(
       })
     )
 
+    const listV2 = forCaller("list_v2", (request, actor) =>
+      Effect.gen(function* () {
+        const bucket = yield* restOf(request, "/object/list-v2")
+        const { cursor, limit = 1000, prefix, sortBy, with_delimiter: folders } = yield* listV2Of(request)
+        const after = cursor ? decodeCursor(Buffer.from(cursor, "base64url").toString("utf8")) : Option.none()
+        if (cursor && Option.isNone(after)) return yield* invalidCursor
+        const text = yield* files.listV2(actor, bucket, {
+          prefix: prefix ?? "",
+          folders: folders === true,
+          limit,
+          column: sortBy?.column ?? "name",
+          descending: sortBy?.order === "desc",
+          after: Option.getOrUndefined(after)
+        })
+        return HttpServerResponse.jsonUnsafe(pageOf(JSON.parse(text) as ReadonlyArray<Entry>, limit))
+      })
+    )
+
     const moved = (moves: boolean) =>
-      forCaller((request, actor) =>
+      forCaller(moves ? "move" : "copy", (request, actor) =>
         Effect.gen(function* () {
           const { bucketId: bucket, destinationBucket, destinationKey, sourceKey } = yield* moveOf(request)
           const to = { bucket: destinationBucket ?? bucket, name: destinationKey }
@@ -193,14 +241,14 @@ export const FilesRoutes = HttpRouter.use(
         })
       )
 
-    const removeMany = forCaller((request, actor) =>
+    const removeMany = forCaller("delete_many", (request, actor) =>
       Effect.gen(function* () {
         const { prefixes } = yield* removeOf(request)
         return HttpServerResponse.jsonUnsafe(yield* files.remove(actor, yield* restOf(request, "/object"), prefixes))
       })
     )
 
-    const removeOne = forCaller((request, actor) =>
+    const removeOne = forCaller("delete", (request, actor) =>
       Effect.gen(function* () {
         const { bucket, name } = yield* fileOf(request, "/object")
         const removed = yield* files.remove(actor, bucket, [name])
@@ -211,7 +259,7 @@ export const FilesRoutes = HttpRouter.use(
 
     const at = "/storage/v1/object"
     const infoFor = (prefix: string) =>
-      forCaller((request, actor) =>
+      forCaller("get_authenticated_info", (request, actor) =>
         Effect.map(
           Effect.flatMap(fileOf(request, prefix), (file) => files.find(actor, file)),
           info
@@ -223,6 +271,7 @@ export const FilesRoutes = HttpRouter.use(
         Effect.flatMap(restOf(request, prefix), (path) => (path.includes("/") ? object : bucket))
       )
     yield* router.add("POST", `${at}/list/:bucket`, list)
+    yield* router.add("POST", `${at}/list-v2/:bucket`, listV2)
     yield* router.add("POST", `${at}/move`, moved(true))
     yield* router.add("POST", `${at}/copy`, moved(false))
     yield* router.add("POST", `${at}/sign/:bucket/*`, byPath("/object/sign", signMany, sign))
@@ -243,11 +292,11 @@ export const FilesRoutes = HttpRouter.use(
     )
     yield* router.add("GET", `${at}/authenticated/:bucket/*`, download("/object/authenticated"))
     yield* router.add("GET", `${at}/:bucket/*`, download("/object"))
-    yield* router.add("POST", `${at}/:bucket/*`, upload(asked))
+    yield* router.add("POST", `${at}/:bucket/*`, upload("upload", asked))
     yield* router.add(
       "PUT",
       `${at}/:bucket/*`,
-      upload(() => true)
+      upload("upload_update", () => true)
     )
     yield* router.add("DELETE", `${at}/:bucket/*`, byPath("/object", removeMany, removeOne))
   })

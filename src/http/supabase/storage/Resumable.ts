@@ -11,6 +11,7 @@ import { JsonObject } from "../../../domain/text/JsonObjectSchema.ts"
 import { makeTurns } from "../../../services/access/Turns.ts"
 import { IdentitySettings } from "../../../services/identity/Settings.ts"
 import { type Actor, serviceActor } from "../../../services/ports/Db.ts"
+import { FileOperation } from "../../../services/supabase/FileBuckets.ts"
 import { maxFileBytes } from "../../../services/supabase/Files.ts"
 import { type ResumableUpload, ResumableUploads } from "../../../services/supabase/ResumableUploads.ts"
 import { SignedUrls } from "../../../services/supabase/SignedUrls.ts"
@@ -81,19 +82,28 @@ export const ResumableRoutes = HttpRouter.use(
       return { actor, checked: true, upsert }
     })
 
-    const append = (request: Request, actor: Actor, upload: ResumableUpload, offset: number, checked: boolean) =>
+    const append = (
+      request: Request,
+      actor: Actor,
+      upload: ResumableUpload,
+      at: { readonly offset: number; readonly length: number | undefined },
+      checked: boolean
+    ) =>
       Effect.andThen(
         withoutTimeLimit(request),
         turns.take(
           actor.client ?? access.addressOf(request),
-          uploads.append(actor, upload, offset, rawBytes(request), checked)
+          uploads.append(actor, upload, at, rawBytes(request), checked)
         )
       )
 
     const create = Effect.fnUntraced(function* (request: Request, signed: boolean) {
       const headers = headersOf(request)
       const length = lengthOf(headers["upload-length"])
-      if (length === undefined) return yield* invalid("Upload-Length must be a number of bytes")
+      const deferred = headers["upload-length"] === undefined && headers["upload-defer-length"] === "1"
+      if (length === undefined && !deferred) {
+        return yield* invalid("Upload-Length must be a number of bytes, or Upload-Defer-Length 1")
+      }
       const given = metadataOf(headers["upload-metadata"] ?? "")
       const [bucket, name] = [given?.get("bucketName"), given?.get("objectName")]
       if (given === undefined || !bucket || !name) {
@@ -110,8 +120,9 @@ export const ResumableRoutes = HttpRouter.use(
         userMetadata
       }
       const upload = yield* uploads.begin(actor, { bucket, name, upsert, ...described }, length, checked)
-      const withBytes = headers["content-type"] === pieceType && length > 0
-      const offset = withBytes ? yield* append(request, actor, upload, 0, checked) : 0
+      const withBytes = headers["content-type"] === pieceType && length !== 0
+      const from = { offset: 0, length: undefined }
+      const offset = withBytes ? yield* append(request, actor, upload, from, checked) : 0
       const base = yield* baseUrlOf(request, settings)
       return HttpServerResponse.empty({
         status: 201,
@@ -143,8 +154,12 @@ export const ResumableRoutes = HttpRouter.use(
       const offset = lengthOf(headers["upload-offset"])
       if (headers["content-type"] !== pieceType) return yield* wrongType
       if (offset === undefined) return yield* invalid("Upload-Offset must be a number of bytes")
+      const length = lengthOf(headers["upload-length"])
+      if (length === undefined && headers["upload-length"] !== undefined) {
+        return yield* invalid("Upload-Length must be a number of bytes")
+      }
       const { actor, checked, upload } = yield* found(request, path)
-      const now = yield* append(request, actor, upload, offset, checked)
+      const now = yield* append(request, actor, upload, { offset, length }, checked)
       return HttpServerResponse.empty({
         status: 204,
         headers: { ...version, "upload-offset": String(now), "upload-expires": upload.expires_at }
@@ -158,7 +173,7 @@ export const ResumableRoutes = HttpRouter.use(
         headers: {
           ...version,
           "upload-offset": String(upload.received),
-          "upload-length": String(upload.length),
+          ...(upload.length === null ? { "upload-defer-length": "1" } : { "upload-length": String(upload.length) }),
           "upload-expires": upload.expires_at,
           "cache-control": "no-store"
         }
@@ -176,7 +191,7 @@ export const ResumableRoutes = HttpRouter.use(
       headers: {
         ...version,
         "tus-version": "1.0.0",
-        "tus-extension": "creation,creation-with-upload,termination,expiration",
+        "tus-extension": "creation,creation-with-upload,creation-defer-length,termination,expiration",
         "tus-max-size": String(maxBytes)
       }
     })
@@ -197,16 +212,19 @@ export const ResumableRoutes = HttpRouter.use(
           : yield* remove(request, path)
     })
 
-    const answered = Effect.flatMap(Effect.result(answer), (result) =>
-      Result.isSuccess(result)
-        ? Effect.succeed(result.success)
-        : isClientError(result.failure)
-          ? Effect.succeed(withStatus(result.failure))
-          : Effect.fail(result.failure)
-    )
-    // The router serves HEAD by GET.
-    for (const method of ["OPTIONS", "POST", "GET", "PATCH", "DELETE"] as const) {
-      yield* router.add(method, `/storage/v1${mount}/*`, answered)
+    const as = (operation: string) => Effect.provideService(answer, FileOperation, `storage.tus.upload.${operation}`)
+    const answered = (operation: string) =>
+      Effect.flatMap(Effect.result(as(operation)), (result) =>
+        Result.isSuccess(result)
+          ? Effect.succeed(result.success)
+          : isClientError(result.failure)
+            ? Effect.succeed(withStatus(result.failure))
+            : Effect.fail(result.failure)
+      )
+    // The router serves HEAD by GET. Policies know the operations by these names.
+    const operations = { OPTIONS: "options", POST: "create", GET: "get", PATCH: "part", DELETE: "delete" } as const
+    for (const [method, operation] of Object.entries(operations)) {
+      yield* router.add(method as keyof typeof operations, `/storage/v1${mount}/*`, answered(operation))
     }
   })
 )

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type ConnectionOptions, getCACertificates } from "node:tls"
 import { DumpFailed } from "../../../services/ports/DumpTools.ts"
-import { type Login } from "../../postgres/Login.ts"
+import { atPrimary, type Login } from "../../postgres/Login.ts"
 import { asUser } from "../../postgres/embedded/User.ts"
 
 /** Environment variables of a program; secrets are Redacted. */
@@ -65,11 +65,12 @@ const tlsFiles = (ssl: ConnectionOptions) =>
  */
 export const loginEnv = Effect.fnUntraced(function* (login: Login, name: string) {
   const bare = bareEnv(login.ssl)
+  const { host, port } = atPrimary(login)
   const env: ProgramEnv = {
     ...bare,
     ...(login.ssl === false ? {} : yield* tlsFiles(login.ssl)),
-    PGHOST: login.host,
-    PGPORT: String(login.port),
+    PGHOST: host,
+    PGPORT: String(port),
     PGUSER: login.user,
     PGPASSWORD: login.password,
     PGAPPNAME: name,

@@ -4,7 +4,7 @@ import { Client } from "pg"
 import { type DumpStatement } from "../../../domain/dumps/Statement.ts"
 import { DumpFailed } from "../../../services/ports/DumpTools.ts"
 import { cancelRequest } from "../../postgres/CancelRequest.ts"
-import { type Login, pgConfig } from "../../postgres/Login.ts"
+import { atPrimary, type Login, pgConfig } from "../../postgres/Login.ts"
 
 /** Internals of the driver that its types don't have. */
 interface Internals {
@@ -74,12 +74,13 @@ export const refusal = (cause: unknown, statement?: DumpStatement) => {
 
 /** @param more settings of the session, to which RESET returns */
 export const connectRestore = (
-  login: Login,
+  given: Login,
   more: Readonly<Record<string, string>> = {}
 ): Effect.Effect<RestoreSession, DumpFailed, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
+        const login = atPrimary(given)
         const client = new Client({
           ...pgConfig(login, { ...settings, ...more }),
           application_name: "svc restore",
@@ -95,12 +96,12 @@ export const connectRestore = (
           reported.set(message.parameterName, message.parameterValue)
         )
         await client.connect()
-        return { client, reported }
+        return { client, login, reported }
       },
       catch: (cause) => refusal(cause)
     }),
     // Cancels a running statement: it would not notice the disconnect while it still receives rows.
-    ({ client }, exit) =>
+    ({ client, login }, exit) =>
       Effect.callback<void>((resume) => {
         const { connection, processID, secretKey } = client as unknown as Internals
         const close = () => {

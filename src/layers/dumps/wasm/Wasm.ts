@@ -8,7 +8,7 @@ import type { BridgeMessage, BridgeTask } from "./Bridge.ts"
 import { at, type DumpWasmShared, makeDumpWasmShared, activity } from "./Shared.ts"
 import { type DumpWasmServer } from "./Socket.ts"
 import { type DumpWasmSource, inspectSource, withoutPassword } from "./Source.ts"
-import { type Login, socketAddress } from "../../postgres/Login.ts"
+import { atPrimary, type Login, socketAddress } from "../../postgres/Login.ts"
 
 /** Version of the built-in pg_dump, and the newest major version of a server that it supports. */
 export const wasmVersion = "18.3"
@@ -29,7 +29,7 @@ export interface DumpWasmOptions {
 const level = 1
 
 const serverOf = (login: Login): DumpWasmServer => {
-  const address = socketAddress(login)
+  const address = socketAddress(atPrimary(login))
   if (login.ssl === false) return { address, tls: false }
   // Functions can't be sent to another thread; this is the only one of a login.
   const { checkServerIdentity, ...options } = login.ssl

@@ -89,11 +89,11 @@ export const checkCluster = Effect.fnUntraced(function* (
   })
 })
 
-/** The setting `max_connections` of a cluster, of which operators may edit the files. */
-export const maxConnections = (cluster: string, binaries: PostgresBinaries, user: PostgresUser) =>
+/** A setting of a cluster, of which operators may edit the files. */
+export const clusterSetting = (cluster: string, binaries: PostgresBinaries, user: PostgresUser, name: string) =>
   attempt(`Failed to read the settings of ${cluster}`, async () => {
-    const { stdout } = await run(binaries.postgres, ["-D", cluster, "-C", "max_connections"], asUser(user))
-    return Number(stdout)
+    const { stdout } = await run(binaries.postgres, ["-D", cluster, "-C", name], asUser(user))
+    return stdout.trim()
   })
 
 /**

@@ -1,8 +1,9 @@
 import { Deferred, Effect, Layer, type Redacted, Schedule } from "effect"
 import { randomBytes } from "node:crypto"
-import { rm } from "node:fs/promises"
+import { readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { integer } from "../../../domain/Settings.ts"
+import { integer, oneOf } from "../../../domain/Settings.ts"
+import { changeLogLimit, changeSource } from "../../../services/changes/Settings.ts"
 import { DataDir } from "../../process/DataDir.ts"
 import { type Login } from "../Login.ts"
 import { PostgresAddress } from "../Address.ts"
@@ -10,13 +11,13 @@ import { type PostgresBinaries, postgresBinaries, postgresPackage } from "./Bina
 import {
   checkCluster,
   clusterLink,
+  clusterSetting,
   createCluster,
   findCluster,
-  maxConnections,
   resetPassword,
   systemDirectory
 } from "./Cluster.ts"
-import { endBackends, processKind, readPidFile, stopServer } from "./Process.ts"
+import { endBackends, lastPort, processKind, readPidFile, stopServer } from "./Process.ts"
 import {
   boundLog,
   freePort,
@@ -87,7 +88,28 @@ const neededConnections = Effect.fnUntraced(
     const poolSize = yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000)
     const branches = yield* integer("SVC_BRANCH_MAX_CONNECTIONS", 50, 2, 10_000)
     const needed = (workers + 1) * (7 * poolSize + 40) + workers * branches
-    return (yield* maxConnections(cluster, binaries, user)) < needed ? needed : undefined
+    return Number(yield* clusterSetting(cluster, binaries, user, "max_connections")) < needed ? needed : undefined
+  },
+  Effect.mapError(({ message }) => new StartError({ message }))
+)
+
+/**
+ * Settings for logical replication. With a slot from an earlier run PostgreSQL does not start without `wal_level`, so it
+ * remains until the slot is dropped. Warns if a reader of other programs that stops can fill the disk.
+ */
+const replicationSettings = Effect.fnUntraced(
+  function* (cluster: string, binaries: PostgresBinaries, user: PostgresUser) {
+    const limit = yield* changeLogLimit
+    if ((yield* changeSource) === "wal") return { wal_level: "logical", max_slot_wal_keep_size: `${limit}MB` }
+    const asked = (yield* oneOf("SVC_PG_WAL_LEVEL", "replica", ["replica", "logical"])) === "logical"
+    const slots = yield* Effect.promise(() => readdir(join(cluster, "pg_replslot")).catch(() => []))
+    if (!asked && slots.length === 0) return {}
+    if ((yield* clusterSetting(cluster, binaries, user, "max_slot_wal_keep_size")) === "-1") {
+      yield* Effect.logWarning(
+        "wal_level=logical: a replication slot that is not read keeps changes until the disk is full. To limit them: alter system set max_slot_wal_keep_size = '4GB'; select pg_reload_conf();"
+      )
+    }
+    return { wal_level: "logical" }
   },
   Effect.mapError(({ message }) => new StartError({ message }))
 )
@@ -100,6 +122,7 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
   )
   const { password, ...rest } = yield* prepare(dir)
   const connections = yield* neededConnections(rest.cluster, rest.binaries, rest.user)
+  const settings = yield* replicationSettings(rest.cluster, rest.binaries, rest.user)
   const log = join(dir.path, "postgres.log")
   yield* rotateLog(log)
 
@@ -123,8 +146,11 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
     return started
   })
   // Another program may take the port between finding and using it.
+  let preferred = yield* lastPort(rest.cluster)
   const { first, server } = yield* Effect.gen(function* () {
-    const server: PostgresServer = { ...rest, connections, log, port: fixed === 0 ? yield* freePort : fixed }
+    const port = fixed === 0 ? yield* freePort(preferred) : fixed
+    preferred = 0
+    const server: PostgresServer = { ...rest, connections, settings, log, port }
     return { server, first: yield* run(server) }
   }).pipe(
     Effect.retry({ times: 3, while: (error) => fixed === 0 && isPortTaken(error) }),

@@ -27,6 +27,14 @@ export const readPidFile = (cluster: string): Effect.Effect<PidFile | undefined>
     return { pid, port: Number(lines[3]), ready: lines[7]?.trim() === "ready" }
   })
 
+/** The port of the last server of a cluster, which keeps its command line; 0: there was none. */
+export const lastPort = (cluster: string): Effect.Effect<number> =>
+  Effect.promise(async () => {
+    const content = await readFile(join(cluster, "postmaster.opts"), "utf8").catch(() => "")
+    const port = Number(/"-p" "(\d{1,5})"/.exec(content)?.[1] ?? 0)
+    return port <= 65_535 ? port : 0
+  })
+
 /** A process: this cluster's server, another PostgreSQL, or any other program. */
 export type ProcessKind = "cluster" | "postgres" | "other"
 

@@ -18,6 +18,8 @@ export interface PostgresServer {
   readonly port: number
   /** Connections that the service may need; undefined: as the cluster is configured. */
   readonly connections: number | undefined
+  /** Further settings, which precede those of the cluster's files. */
+  readonly settings: Readonly<Record<string, string>>
 }
 
 /** A server process started here. */
@@ -37,7 +39,7 @@ const readyTimeout = 600_000
 export const socketDirectory = (cluster: string): string | undefined =>
   process.platform !== "win32" && /^\/[\w./@-]+$/.test(cluster) && cluster.length <= 85 ? cluster : undefined
 
-const options = ({ cluster, connections, port }: PostgresServer) => [
+const options = ({ cluster, connections, port, settings }: PostgresServer) => [
   ["-D", cluster, "-p", String(port)],
   [
     "-c",
@@ -48,7 +50,8 @@ const options = ({ cluster, connections, port }: PostgresServer) => [
     "cluster_name=svc"
   ],
   ["-c", "logging_collector=off", "-c", "log_destination=stderr"],
-  connections === undefined ? [] : ["-c", `max_connections=${connections}`]
+  connections === undefined ? [] : ["-c", `max_connections=${connections}`],
+  Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
 ]
 
 /**
@@ -127,16 +130,19 @@ export const stop = ({ ended, pid }: Started, binaries: PostgresBinaries) =>
     yield* Effect.timeoutOption(Deferred.await(ended), "1 second")
   })
 
-/** Finds a free port. */
-export const freePort = Effect.callback<number, StartError>((resume) => {
-  const probe = createServer()
-  probe.once("error", (cause) => resume(startError("Failed to find a free port for PostgreSQL", cause)))
-  probe.listen(0, "127.0.0.1", () => {
-    const address = probe.address()
-    const port = typeof address === "object" && address !== null ? address.port : 0
-    probe.close(() => resume(Effect.succeed(port)))
+/** Finds a free port: the preferred one if it is free; 0: any. */
+export const freePort = (preferred: number): Effect.Effect<number, StartError> =>
+  Effect.callback((resume) => {
+    const probe = createServer()
+    probe.once("error", (cause) =>
+      resume(preferred === 0 ? startError("Failed to find a free port for PostgreSQL", cause) : freePort(0))
+    )
+    probe.listen(preferred, "127.0.0.1", () => {
+      const address = probe.address()
+      const port = typeof address === "object" && address !== null ? address.port : 0
+      probe.close(() => resume(Effect.succeed(port)))
+    })
   })
-})
 
 /** Renames the last run's log to `.1`. */
 export const rotateLog = (log: string) => Effect.promise(() => rename(log, `${log}.1`).catch(() => undefined))

@@ -4,7 +4,7 @@ import { type PoolUse } from "../../../domain/metrics/Pools.ts"
 import { largeAnswer } from "../../../services/access/AnswerBudget.ts"
 import { type AnswerLimits, type RowConnection } from "./Connection.ts"
 import { isBloated, type Outcome } from "./Outcome.ts"
-import { isProven, judge, type Proven, proof } from "./Epoch.ts"
+import { judge, type Proof, proofOfPrimary, type Proven } from "./Epoch.ts"
 import { type CleanRequest, Pipelines } from "./Pipelines.ts"
 import { type Used, useConnection } from "./useConnection.ts"
 
@@ -19,6 +19,8 @@ export interface CleanPoolOptions {
     onClose: (connection: RowConnection) => void,
     shared?: Partial<AnswerLimits>
   ) => Effect.Effect<RowConnection, unknown>
+  /** Default: that of the primary. */
+  readonly proof?: Proof
   /** See `BoundedPoolOptions`. */
   readonly isOwed?: ((idle: boolean) => boolean) | undefined
   /** A statement took too long for a shared connection, and runs again. */
@@ -50,14 +52,16 @@ export class CleanPool {
   private readonly pool: BoundedPool<CleanConnection, unknown>
   private readonly reads: Pipelines
   private readonly writes: Pipelines
+  private readonly proof: Proof
   private readonly onLate: () => void
 
-  constructor({ isOwed, onLate, open, size }: CleanPoolOptions) {
+  constructor({ isOwed, onLate, open, proof = proofOfPrimary, size }: CleanPoolOptions) {
+    this.proof = proof
+    this.onLate = onLate
     // In addition to `size`: the more writes run at once, the more commits PostgreSQL syncs together.
     const [reading, writing] = size >= 4 ? [3, 6] : [0, 0]
-    this.reads = new Pipelines(reading, 16, (onClose) => open(readSettings, onClose, readLimits))
-    this.writes = new Pipelines(writing, 1, (onClose) => open(writeSettings, onClose, writeLimits))
-    this.onLate = onLate
+    this.reads = new Pipelines(reading, 16, (onClose) => open(readSettings, onClose, readLimits), proof)
+    this.writes = new Pipelines(writing, 1, (onClose) => open(writeSettings, onClose, writeLimits), proof)
     this.pool = new BoundedPool<CleanConnection, unknown>({
       size,
       isOwed,
@@ -145,7 +149,8 @@ export class CleanPool {
         resume(Effect.succeed(judge(request, outcome, proven)))
       }
       let answer: Outcome | undefined
-      const prove = () => connection.send([proof], (outcome) => finish(answer ?? outcome, isProven(outcome, epoch)))
+      const { command, holds } = this.proof
+      const prove = () => connection.send([command], (outcome) => finish(answer ?? outcome, holds(outcome, epoch)))
       connection.send(
         commands,
         (outcome) => {

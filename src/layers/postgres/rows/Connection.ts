@@ -3,7 +3,8 @@ import { type Socket } from "node:net"
 import { Client } from "pg"
 import { type AnswerMemory } from "../../../services/access/AnswerBudget.ts"
 import { cancelRequest } from "../CancelRequest.ts"
-import { type Login, pgConfig } from "../Login.ts"
+import { atPrimary, type Login, pgConfig } from "../Login.ts"
+import { requirePrimary } from "../servers/Primary.ts"
 import { endIfUnanswered } from "../Unanswered.ts"
 import { MessageReader, type ServerError, type TextRow } from "./MessageReader.ts"
 import { MessageWriter, type Param } from "./MessageWriter.ts"
@@ -109,12 +110,13 @@ export class RowConnection {
 
   /** Opens a session with these settings. Fails with the driver's error. `onClose` is called once, when it is lost. */
   static open(
-    login: Login,
+    given: Login,
     settings: Readonly<Record<string, string>>,
     limits: AnswerLimits,
     onClose: (connection: RowConnection) => void
   ): Effect.Effect<RowConnection, unknown> {
     return Effect.callback((resume) => {
+      const login = atPrimary(given)
       const client = new Client({
         ...pgConfig(login, settings),
         application_name: "svc rows",
@@ -123,6 +125,7 @@ export class RowConnection {
         keepAlive: true,
         keepAliveInitialDelayMillis: 10_000
       })
+      if (login.standby === undefined) requirePrimary(client)
       const failed = (error: unknown) => resume(Effect.fail(error))
       client.once("error", failed)
       client.connect((error: Error | null) => {

@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache"
 import { type RowConnection } from "./Connection.ts"
 import { isOversized, type Outcome } from "./Outcome.ts"
 import { type PoolUse } from "../../../domain/metrics/Pools.ts"
-import { type CleanCommands, isProven, judge, type Proven, proof } from "./Epoch.ts"
+import { type CleanCommands, judge, type Proof, type Proven } from "./Epoch.ts"
 
 export interface CleanRequest extends CleanCommands {
   /** The statement, which identifies what is known about its duration. */
@@ -63,6 +63,7 @@ export class Pipelines {
   private readonly averages = new LRUCache<string, { millis: number }>({ max: maxAverages })
   private readonly barred = new LRUCache<string, true>({ max: maxAverages, ttl: barredMillis })
   private readonly preferredInFlight: number
+  private readonly proof: Proof
   private scheduled = false
   private closed = false
   private paused = false
@@ -72,8 +73,10 @@ export class Pipelines {
   constructor(
     size: number,
     preferredInFlight: number,
-    open: (onClose: () => void) => Effect.Effect<RowConnection, unknown>
+    open: (onClose: () => void) => Effect.Effect<RowConnection, unknown>,
+    proof: Proof
   ) {
+    this.proof = proof
     this.preferredInFlight = preferredInFlight
     this.open = open
     this.pipelines = Array.from({ length: size }, newPipeline)
@@ -197,7 +200,9 @@ export class Pipelines {
         outcomes.push(outcome)
       })
     }
-    connection.send([proof], (outcome) => this.prove(pipeline, connection, epoch, together, outcomes, outcome))
+    connection.send([this.proof.command], (outcome) =>
+      this.prove(pipeline, connection, epoch, together, outcomes, outcome)
+    )
   }
 
   /**
@@ -212,7 +217,9 @@ export class Pipelines {
       if (succeeded && ++pipeline.unproven < maxProven && pipeline.inFlight > 0) return
       pipeline.unproven = 0
       const together = succeeded ? [] : [waiting]
-      connection.send([proof], (proven) => this.prove(pipeline, connection, epoch, together, [outcome], proven))
+      connection.send([this.proof.command], (proven) =>
+        this.prove(pipeline, connection, epoch, together, [outcome], proven)
+      )
       connection.flush()
     })
   }
@@ -232,7 +239,7 @@ export class Pipelines {
     outcomes: ReadonlyArray<Outcome>,
     outcome: Outcome
   ) {
-    const proven = isProven(outcome, epoch)
+    const proven = this.proof.holds(outcome, epoch)
     if (!proven) this.retire(pipeline, connection)
     for (const [index, { done, request }] of together.entries()) {
       const answer = judge(request, outcomes[index] ?? outcome, proven)

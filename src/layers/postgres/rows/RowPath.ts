@@ -16,7 +16,10 @@ import { samplesOfPool } from "../../../domain/metrics/Pools.ts"
 import { CleanPool, type CleanPoolOptions } from "./CleanPool.ts"
 import { type AnswerLimits, type Command, RowConnection } from "./Connection.ts"
 import { isGone, isOversized, isStale, type Outcome } from "./Outcome.ts"
-import { assertion, unchanged } from "./Epoch.ts"
+import { type Standby } from "../standbys/Standby.ts"
+import { type Standbys } from "../standbys/Standbys.ts"
+import { assertion, type Proven, unchanged } from "./Epoch.ts"
+import { type CleanRequest } from "./Pipelines.ts"
 import { makeStatementCounts, type StatementCounts } from "./StatementCounts.ts"
 import { inStatementSpan } from "./StatementSpan.ts"
 import { UserCodePool } from "./UserCodePool.ts"
@@ -36,6 +39,8 @@ export interface RowPathOptions {
   readonly memory: AnswerMemory
   /** What bounds the connections of this path and of others together. */
   readonly budget?: ConnectionBudget
+  /** Servers for reads that need not run on the primary. */
+  readonly standbys?: Standbys | undefined
   readonly meters?: Meters
 }
 
@@ -70,6 +75,7 @@ const maxTextsSize = 4 * 1024 * 1024
 /** The pools of one database role. */
 interface Pools {
   readonly clean: CleanPool
+  readonly onStandbys: ReadonlyMap<Standby, CleanPool>
   readonly userCode: UserCodePool
   readonly share: ConnectionShare | undefined
   readonly counts: StatementCounts
@@ -104,14 +110,14 @@ export const makeRowPath = (
       memory: options.memory
     }
     const share = options.budget?.share(() => clean.evict() || userCode.evict())
+    const settled = (settings: Readonly<Record<string, string>>) => ({
+      ...settingsOf(actorRole, role, options.timeout),
+      [maxAnswerSetting]: String(limits.maxRowSize),
+      ...settings
+    })
     const open: CleanPoolOptions["open"] = (settings, onClose, shared) => {
-      const all = {
-        ...settingsOf(actorRole, role, options.timeout),
-        [maxAnswerSetting]: String(limits.maxRowSize),
-        ...settings
-      }
       const opening = (onLeave: () => void) =>
-        RowConnection.open(login, all, { ...limits, ...shared }, (connection) => {
+        RowConnection.open(login, settled(settings), { ...limits, ...shared }, (connection) => {
           onLeave()
           onClose(connection)
         })
@@ -119,19 +125,37 @@ export const makeRowPath = (
     }
     const isOwed = share?.isOwed
     const counts = makeStatementCounts(meters, actorRole)
+    // Names in the service's SQL must not find a user's objects.
+    const search_path = "pg_catalog"
     const clean = new CleanPool({
       size: options.poolSize,
       isOwed,
       onLate: counts.late,
-      // Names in the service's SQL must not find a user's objects.
-      open: (settings, onClose, shared) => open({ search_path: "pg_catalog", ...settings }, onClose, shared)
+      open: (settings, onClose, shared) => open({ search_path, ...settings }, onClose, shared)
     })
+    const onStandby = (standby: Standby) =>
+      new CleanPool({
+        size: options.poolSize,
+        proof: standby.proof,
+        onLate: counts.late,
+        open: (settings, onClose, shared) =>
+          RowConnection.open(
+            standby.loginOf(login),
+            settled({ search_path, ...settings }),
+            { ...limits, ...shared },
+            (connection) => {
+              standby.lost()
+              onClose(connection)
+            }
+          )
+      })
+    const onStandbys = new Map((options.standbys?.all ?? []).map((standby) => [standby, onStandby(standby)]))
     const userCode = new UserCodePool({
       size: options.poolSize,
       isOwed,
       open: (onClose) => open({}, onClose)
     })
-    return { clean, userCode, share, counts }
+    return { clean, onStandbys, userCode, share, counts }
   }
   const pools = {
     anon: poolsOf(options.authenticator, "anon", "anon"),
@@ -152,7 +176,17 @@ export const makeRowPath = (
   }
 
   const all = Object.values(pools).flatMap(({ clean, userCode }) => [clean, userCode])
+  const elsewhere = Object.values(pools).flatMap(({ onStandbys }) => Array.from(onStandbys.values()))
   const shares = Object.values(pools).flatMap(({ share }) => (share === undefined ? [] : [share]))
+
+  /** Runs a clean read on a standby; undefined if it has to run on the primary. */
+  const runElsewhere = (actor: Actor, request: CleanRequest, { bounded = false, freshness }: Statement) => {
+    const { standbys } = options
+    if (standbys === undefined || freshness === undefined || request.access === "write") return undefined
+    const standby = standbys.choose(request.epoch, freshness, request.client)
+    const pool = standby && pools[actor.role].onStandbys.get(standby)
+    return standby && pool && standbys.read(standby, pool.run(request, bounded))
+  }
 
   /** `comment`: behind the statement, which is not kept prepared then. */
   const run = (actor: Actor, statement: Statement, comment: string): Effect.Effect<Answer, unknown> => {
@@ -168,19 +202,22 @@ export const makeRowPath = (
     const main = { text: written, params: statement.params, prepare }
     const { access, bounded = false, text } = statement
     const commands = access === "read" ? [...claims, main] : [...claims, main, assertion(epoch)]
-    return Effect.flatMap(
-      cleanPool.run({ text, access, epoch, client: clientOf(actor), commands }, bounded),
-      (outcome) => {
-        if (outcome === undefined || isGone(outcome) || isUnresolved(outcome)) {
-          counts.unproven()
-          return asUserCode()
-        }
-        counts.ended(begun)
-        return outcome.failure === undefined
-          ? Effect.succeed<Answer>(outcome.results[claims.length]?.[0] ?? [])
-          : Effect.fail(outcome.failure.error)
+    const request: CleanRequest = { text, access, epoch, client: clientOf(actor), commands }
+    const answered = (outcome: Proven) => {
+      if (outcome === undefined || isGone(outcome) || isUnresolved(outcome)) {
+        counts.unproven()
+        return asUserCode()
       }
-    )
+      counts.ended(begun)
+      return outcome.failure === undefined
+        ? Effect.succeed<Answer>(outcome.results[claims.length]?.[0] ?? [])
+        : Effect.fail(outcome.failure.error)
+    }
+    const there = runElsewhere(actor, request, statement)
+    const here = () => Effect.flatMap(cleanPool.run(request, bounded), answered)
+    return there === undefined
+      ? here()
+      : Effect.flatMap(there, (outcome) => (outcome === undefined ? here() : answered(outcome)))
   }
 
   return {
@@ -194,7 +231,7 @@ export const makeRowPath = (
         asApiError(actor.role === "anon")
       ),
     close: Effect.andThen(
-      Effect.forEach(all, (pool) => pool.close, { discard: true }),
+      Effect.forEach([...all, ...elsewhere], (pool) => pool.close, { discard: true }),
       Effect.sync(() => shares.forEach((share) => share.leave()))
     ),
     samples: (database) =>
@@ -229,7 +266,10 @@ const claimsOf = (actor: Actor): Command => ({
 const isUnresolved = ({ failure }: Outcome) => /^42(883|P01|703|704)$/.test(failure?.error?.code ?? "")
 
 /** The settings of one transaction that runs user code. */
-const transactionSettings = (actor: Actor, { access, context, searchPath, timezone }: Statement): Command => {
+const transactionSettings = (
+  actor: Actor,
+  { access, context, operation, searchPath, timezone }: Statement
+): Command => {
   const settings: ReadonlyArray<readonly [string, string | undefined]> = [
     ["request.jwt.claims", claimsSetting(actor)],
     ["request.jwt.sub", actor.sub],
@@ -237,6 +277,7 @@ const transactionSettings = (actor: Actor, { access, context, searchPath, timezo
     ["request.path", context?.path],
     ["request.headers", context?.headers],
     ["request.cookies", context?.cookies],
+    ["storage.operation", operation],
     ["search_path", searchPath],
     ["timezone", timezone],
     ["transaction_read_only", access === "read" ? "on" : undefined]

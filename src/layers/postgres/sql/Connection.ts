@@ -5,7 +5,8 @@ import { Client, type Submittable } from "pg"
 import { maxResultSize } from "../../../domain/sql/Result.ts"
 import { cancelRequest } from "../CancelRequest.ts"
 import { claimsSetting, serviceActor } from "../../../services/ports/Db.ts"
-import { type Login, pgConfig } from "../Login.ts"
+import { atPrimary, type Login, pgConfig } from "../Login.ts"
+import { requirePrimary } from "../servers/Primary.ts"
 import { endIfUnanswered } from "../Unanswered.ts"
 import { ResetQuery, type RowsQuery } from "./Queries.ts"
 import { type Follower } from "./InFlightQuery.ts"
@@ -72,15 +73,16 @@ export class SqlConnection {
   private readonly login: Login
 
   constructor(login: Login, options: SqlConnectionOptions, onClose: (connection: SqlConnection) => void) {
-    this.login = login
+    this.login = atPrimary(login)
     this.client = new Client({
-      ...pgConfig(login, startupOptions(options)),
+      ...pgConfig(this.login, startupOptions(options)),
       application_name: "svc sql",
       client_encoding: "UTF8",
       connectionTimeoutMillis: connectTimeout,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000
     })
+    requirePrimary(this.client)
     const closed = () => {
       if (this.dead) return
       this.dead = true

@@ -10,7 +10,7 @@ import { Clock, Effect, Redacted } from "effect"
 import { duration } from "../../../domain/Settings.ts"
 import { CurrentMeters, type Meters } from "../../../services/metrics/Meters.ts"
 import { type Presigned, type StoreError } from "../../../services/ports/ObjectStore.ts"
-import { ObjectStoreAddress } from "../Address.ts"
+import { ObjectStoreAddress, ownRequest } from "../Address.ts"
 import { type Subject, failureOf, storeErrorOf, S3Failure } from "./Errors.ts"
 import { uriEncodePath } from "../../../domain/text/UriText.ts"
 
@@ -115,6 +115,15 @@ export const makeS3 = Effect.gen(function* () {
     )
   const client = yield* open(address.endpoint)
   counting(client, yield* CurrentMeters)
+  const own = ownRequest(Redacted.value(address.secretKey))
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const { headers } = args.request as { readonly headers: Record<string, string> }
+      headers[own.name] = own.value
+      return next(args)
+    },
+    { step: "build", name: "ownRequest" }
+  )
   const signer = yield* open(address.publicEndpoint)
 
   const send = <A>(sdkCall: SdkCall<A>, speed?: "slow"): Effect.Effect<A, S3Failure> =>

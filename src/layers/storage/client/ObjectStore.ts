@@ -15,7 +15,7 @@ export const layerObjectStoreWith = (limits: CopyLimits) =>
     ObjectStore,
     Effect.gen(function* () {
       const s3 = yield* makeS3
-      const { forcePathStyle, publicEndpoint } = s3.address
+      const { admitsPages, forcePathStyle, publicEndpoint } = s3.address
       const buckets = makeBuckets(s3)
       const removal = makeRemoval(s3)
       const head = makeHead(s3, buckets.findBucket)
@@ -24,6 +24,7 @@ export const layerObjectStoreWith = (limits: CopyLimits) =>
 
       return ObjectStore.of({
         publicOrigin: new URL(publicEndpoint).origin,
+        admitsPages,
         ...buckets,
         ...objects,
         ...uploads,

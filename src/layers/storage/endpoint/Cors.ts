@@ -1,23 +1,68 @@
 import { LRUCache } from "lru-cache"
-import { emptyReply, type Reply } from "./Exchange.ts"
+import { emptyReply, type Reply, type S3Settings } from "./Exchange.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
 import { type BucketInfo } from "./store/Model.ts"
 import { matchesWildcards } from "./policy/Wildcards.ts"
 import { children, childText, parseXml, textOf, xmlDocument, type XmlNode } from "./Xml.ts"
 
-const vary = { vary: "Origin, Access-Control-Request-Headers, Access-Control-Request-Method" }
+type Headers = Readonly<Record<string, string>>
+
+const vary: Headers = { vary: "Origin, Access-Control-Request-Headers, Access-Control-Request-Method" }
+
+/** Methods of presigned URLs. */
+const ownMethods = ["GET", "HEAD", "PUT"]
+
+/**
+ * Whether one of the service's own pages uses a presigned URL, which it may whatever the bucket's rules are: the URL
+ * authorizes whoever has it, and no credentials of the browser go along.
+ */
+const isOwn = ({ message, param }: S3Request, method: string, { isOwnPage }: Pick<S3Settings, "isOwnPage">) => {
+  const { host = "", origin } = message.headers
+  return (
+    origin !== undefined &&
+    ownMethods.includes(method) &&
+    param("X-Amz-Signature") !== undefined &&
+    isOwnPage(origin, host)
+  )
+}
+
+const ownHeaders = (origin: string, names: ReadonlyArray<string>): Headers => ({
+  ...vary,
+  "access-control-allow-origin": origin,
+  "access-control-allow-methods": ownMethods.join(", "),
+  "access-control-max-age": "3600",
+  ...(names.length === 0 ? {} : { "access-control-allow-headers": names.join(", ") })
+})
+
+/** With what uploads in parts read. */
+const exposingEtag = (headers: Headers): Headers => {
+  const exposed = headers["access-control-expose-headers"]
+  return { ...headers, "access-control-expose-headers": exposed === undefined ? "ETag" : `ETag, ${exposed}` }
+}
 
 /** The CORS headers of a response, by the bucket's rules. */
-export const corsHeaders = (request: S3Request, info: BucketInfo | undefined): Readonly<Record<string, string>> => {
-  if (info?.cors === undefined) return {}
+export const corsHeaders = (
+  request: S3Request,
+  info: BucketInfo | undefined,
+  settings: Pick<S3Settings, "isOwnPage">
+): Headers => {
+  const { method } = request
   const { origin } = request.message.headers
-  if (origin === undefined) return vary
-  return allowedHeaders(rulesOf(info.cors), { origin, method: request.method, headers: [] }) ?? vary
+  const none = info?.cors === undefined ? {} : vary
+  if (origin === undefined) return none
+  const allowed =
+    info?.cors === undefined ? undefined : allowedHeaders(rulesOf(info.cors), { origin, method, headers: [] })
+  if (isOwn(request, method, settings)) return exposingEtag(allowed ?? ownHeaders(origin, []))
+  return allowed ?? none
 }
 
 /** The response to a preflight request. Throws BadRequest and AccessForbidden. */
-export const preflight = (request: S3Request, info: BucketInfo | undefined): Reply => {
+export const preflight = (
+  request: S3Request,
+  info: BucketInfo | undefined,
+  settings: Pick<S3Settings, "isOwnPage">
+): Reply => {
   const { headers } = request.message
   const method = headers["access-control-request-method"]
   if (headers.origin === undefined) {
@@ -30,8 +75,12 @@ export const preflight = (request: S3Request, info: BucketInfo | undefined): Rep
       Method: method,
       ResourceType: request.key === "" ? "BUCKET" : "OBJECT"
     })
-  if (info?.cors === undefined) throw forbidden("CORS is not enabled for this bucket.")
-  const headersOfRule = allowedHeaders(rulesOf(info.cors), { origin: headers.origin, method, headers: named })
+  const own = isOwn(request, method, settings) ? exposingEtag(ownHeaders(headers.origin, named)) : undefined
+  if (info?.cors === undefined) {
+    if (own === undefined) throw forbidden("CORS is not enabled for this bucket.")
+    return emptyReply(200, own)
+  }
+  const headersOfRule = allowedHeaders(rulesOf(info.cors), { origin: headers.origin, method, headers: named }) ?? own
   if (headersOfRule === undefined) {
     throw forbidden(
       "This CORS request is not allowed. This is usually because the evalution of Origin, request method / Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the resource's CORS spec."

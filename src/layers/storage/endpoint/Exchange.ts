@@ -27,7 +27,15 @@ export interface S3Settings {
   readonly region: string
   /** Whether the operator says that the disk of the objects is encrypted. */
   readonly encrypted: boolean
+  /** Whether a page's origin is the service's own, for clients that reach the endpoint at `host`. */
+  readonly isOwnPage: (origin: string, host: string) => boolean
+  /** A bucket that only requests with this header may use, or know of. */
+  readonly hidden?: { readonly bucket: string; readonly header: { readonly name: string; readonly value: string } }
 }
+
+/** The bucket that a request may not use, if there is one. */
+export const hiddenFrom = ({ header }: S3Request, { hidden }: S3Settings) =>
+  hidden === undefined || header(hidden.header.name) === hidden.header.value ? undefined : hidden.bucket
 
 /** A response. */
 export interface Reply {

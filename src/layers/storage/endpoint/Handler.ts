@@ -3,7 +3,7 @@ import { type IncomingMessage, type ServerResponse } from "node:http"
 import { authorize } from "./Authorization.ts"
 import { checkBucketName, createBucket } from "./operations/Buckets.ts"
 import { corsHeaders, preflight } from "./Cors.ts"
-import { type Exchange, type Reply, type S3Settings } from "./Exchange.ts"
+import { type Exchange, hiddenFrom, type Reply, type S3Settings } from "./Exchange.ts"
 import { payloadOf } from "./Payload.ts"
 import { errorReply, send } from "./Replies.ts"
 import { requestBody } from "./RequestBody.ts"
@@ -19,6 +19,8 @@ const withEncryption = (reply: Reply): Reply => ({
   ...reply,
   headers: { ...reply.headers, "x-amz-server-side-encryption": "AES256" }
 })
+
+const hidden = "The bucket has the files of /storage/v1, which are used through it"
 
 /** Answers one request; never fails. */
 export const makeHandler = (store: LocalStore, settings: S3Settings) => {
@@ -38,12 +40,14 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
     response: ServerResponse,
     bucketInfo: BucketInfo | undefined
   ) {
-    if (request.method === "OPTIONS") return yield* tryS3(() => preflight(request, bucketInfo))
+    if (request.method === "OPTIONS") return yield* tryS3(() => preflight(request, bucketInfo, settings))
     const { caller, operation } = yield* tryS3(() => ({
       caller: authenticate(request, settings.owner, Date.now()),
       operation: operationOf(request)
     }))
     yield* tryS3(() => {
+      if (request.bucket !== "" && request.bucket === hiddenFrom(request, settings))
+        throw s3Error("AccessDenied", hidden)
       if (bucketInfo !== undefined) {
         if (operation.action !== "anyone") authorize({ request, caller }, bucketInfo, operation.action, request.key)
       } else if (caller === undefined && operation.action === undefined) throw s3Error("AccessDenied", "Access Denied")
@@ -71,7 +75,10 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
     return bucketOf(request).pipe(
       Effect.flatMap((info) => perform(request, response, (bucketInfo = info ?? undefined))),
       Effect.catch((error) => Effect.succeed(errorReply(error, request.id, request.path))),
-      Effect.map((reply) => ({ ...reply, headers: { ...reply.headers, ...corsHeaders(request, bucketInfo) } }))
+      Effect.map((reply) => ({
+        ...reply,
+        headers: { ...reply.headers, ...corsHeaders(request, bucketInfo, settings) }
+      }))
     )
   }
 

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { CallerSql } from "../../ports/supabase/CallerSql.ts"
+import { CallerSql } from "../../ports/realtime/CallerSql.ts"
 import { type Actor, claimsSetting } from "../../ports/Db.ts"
 import { type Right, type Rights } from "./Rooms.ts"
 

@@ -1,6 +1,6 @@
 import { Effect, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { encodeBroadcast } from "../../../domain/realtime/channels/Frames.ts"
+import { type Body, encodeBroadcast } from "../../../domain/realtime/channels/Frames.ts"
 import { topicOf } from "../../../domain/realtime/channels/Join.ts"
 import { logFailure } from "../../OwnTables.ts"
 import { type Member, type Rooms } from "./Rooms.ts"
@@ -19,9 +19,16 @@ interface Row {
   readonly topic: string
   readonly event: string
   readonly payload: string
+  /** Hexadecimal; null for messages of JSON. */
+  readonly bytes: string | null
   readonly private: boolean
 }
-const columns = "id::text as id, topic, coalesce(event, '') as event, coalesce(payload, '{}')::text as payload, private"
+/** A table that a dump has brought may be without the column of bytes. */
+const columns = `id::text as id, topic, coalesce(event, '') as event, coalesce(payload, '{}')::text as payload, private,
+  to_jsonb(m) ->> 'binary_payload' as bytes`
+
+const bodyOf = ({ bytes, payload }: Row): Body =>
+  bytes === null ? payload : new Uint8Array(Buffer.from(bytes.slice(2), "hex"))
 
 /** Messages that the database has kept in realtime.messages, by realtime.send and others. */
 export const makeStored = Effect.fnUntraced(function* (rooms: Rooms) {
@@ -31,15 +38,16 @@ export const makeStored = Effect.fnUntraced(function* (rooms: Rooms) {
   const deliver = (id: string) =>
     sql
       .unsafe<Row>(
-        `select ${columns} from realtime.messages
+        `select ${columns} from realtime.messages m
          where id = $1::uuid and extension = 'broadcast'`,
         [id]
       )
       .pipe(
         Effect.map((rows) => {
-          for (const { event, payload, topic, ...row } of rows) {
-            const meta = JSON.stringify({ id: row.id })
-            rooms.broadcast({ name: topic, private: row.private }, { event, body: payload, meta })
+          for (const row of rows) {
+            const { event, id, topic } = row
+            const meta = JSON.stringify({ id })
+            rooms.broadcast({ name: topic, private: row.private }, { event, body: bodyOf(row), meta })
           }
         }),
         Effect.catchCause(logFailure("Failed to read a message of realtime.messages"))
@@ -51,7 +59,7 @@ export const makeStored = Effect.fnUntraced(function* (rooms: Rooms) {
     return sql
       .unsafe<Row>(
         `select * from (
-           select ${columns}, inserted_at from realtime.messages
+           select ${columns}, inserted_at from realtime.messages m
            where topic = $1 and private and extension = 'broadcast'
              and inserted_at > to_timestamp($2::float8 / 1000) at time zone 'UTC'
              and inserted_at > now() at time zone 'UTC' - interval '3 days'
@@ -61,9 +69,10 @@ export const makeStored = Effect.fnUntraced(function* (rooms: Rooms) {
       )
       .pipe(
         Effect.map((rows) => {
-          for (const { event, id, payload } of rows) {
-            const meta = JSON.stringify({ id, replayed: true })
-            const frame = encodeBroadcast(member.socket.version, topicOf(member.name), { event, body: payload, meta })
+          for (const row of rows) {
+            const meta = JSON.stringify({ id: row.id, replayed: true })
+            const broadcast = { event: row.event, body: bodyOf(row), meta }
+            const frame = encodeBroadcast(member.socket.version, topicOf(member.name), broadcast)
             if (frame !== undefined) member.socket.send(frame)
           }
         }),

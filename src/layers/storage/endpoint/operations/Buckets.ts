@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { emptyReply, type Exchange, limitParam, type Operation, ownerXml, xmlReply } from "../Exchange.ts"
+import { emptyReply, type Exchange, hiddenFrom, limitParam, type Operation, ownerXml, xmlReply } from "../Exchange.ts"
 import { readDocument } from "../Payload.ts"
 import { bodyHeaders } from "../RequestHeaders.ts"
 import { s3Error } from "../Error.ts"
@@ -25,8 +25,9 @@ export const listBuckets: Operation = {
     const prefix = request.param("prefix") ?? ""
     const after = Buffer.from(request.param("continuation-token") ?? "", "base64url").toString("utf8")
     const limit = yield* tryS3(() => limitParam(request, "max-buckets", 10_000))
+    const hidden = hiddenFrom(request, settings)
     const all = (yield* store.buckets)
-      .filter(({ name }) => name.startsWith(prefix) && name > after)
+      .filter(({ name }) => name.startsWith(prefix) && name > after && name !== hidden)
       .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     const given = all.slice(0, limit)
     const last = all.length > given.length ? given.at(-1)?.name : undefined

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { authorize } from "../Authorization.ts"
 import { type Algorithm, makeHasher, namedAlgorithm } from "../Checksums.ts"
-import { type Exchange, type Operation, xmlReply } from "../Exchange.ts"
+import { type Exchange, hiddenFrom, type Operation, xmlReply } from "../Exchange.ts"
 import { checkKey } from "../ObjectHeaders.ts"
 import { taggedMeta } from "./Objects.ts"
 import { maximumPut } from "../Payload.ts"
@@ -31,8 +31,9 @@ const parseSource = (text: string) => {
 }
 
 /** The object named by x-amz-copy-source, after checking read access and the conditions on it. */
-export const copySource = Effect.fnUntraced(function* ({ caller, request, store }: Exchange) {
+export const copySource = Effect.fnUntraced(function* ({ caller, request, settings, store }: Exchange) {
   const { bucket, key } = yield* tryS3(() => parseSource(request.header("x-amz-copy-source") ?? ""))
+  if (bucket === hiddenFrom(request, settings)) return yield* s3Error("AccessDenied", "Access Denied")
   const info = yield* store.bucket(bucket)
   yield* tryS3(() => authorize({ request, caller }, info, "s3:GetObject", key))
   const found = yield* store.head(bucket, key)

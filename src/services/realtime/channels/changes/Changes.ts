@@ -4,13 +4,14 @@ import { parseExact } from "../../../../domain/text/JsonText.ts"
 import { logFailure } from "../../../OwnTables.ts"
 import { aLoopTurn } from "../../../LoopTurn.ts"
 import { type Actor } from "../../../ports/Db.ts"
+import { makeVisible, readerKey } from "../../Visible.ts"
 import { type Member, sendTo, sendSystem } from "../Rooms.ts"
 import { bindingsOf, type ChangeBinding } from "./Bindings.ts"
 import { type Comparison, comparisonKey, type Filter, makeFilters, passes } from "./Filters.ts"
 import { makePublication } from "./Publication.ts"
+import { makeRows } from "./Rows.ts"
 import { type Change, dataText, rowOf } from "./Record.ts"
 import { makeShapes, mayRead, type Shape } from "./Shapes.ts"
-import { makeVisible, readerKey } from "./Visible.ts"
 
 /** Changes of one table that are evaluated together, and those that may wait. */
 const batch = 100
@@ -41,7 +42,8 @@ const describe = ({ request: { event, filter, schema, table } }: ChangeBinding) 
 export const makeChanges = Effect.fnUntraced(function* (interrupt: () => void) {
   const shapes = yield* makeShapes
   const filters = yield* makeFilters
-  const { complete, conditioned, visible } = yield* makeVisible
+  const { complete, conditioned } = yield* makeRows
+  const visible = yield* makeVisible
   const publication = yield* makePublication()
   const listening = new Map<Member, ReadonlyArray<Listening>>()
   const byTable = new Map<string, Set<Listening>>()

@@ -1,11 +1,16 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { type Condition, isLike, type Operator, parseFilter } from "../../../../domain/realtime/channels/Filter.ts"
+import {
+  type Condition,
+  isLike,
+  maxText,
+  type Operator,
+  parseFilter
+} from "../../../../domain/realtime/channels/Filter.ts"
 import { type Actor } from "../../../ports/Db.ts"
+import { logFailure } from "../../../OwnTables.ts"
+import { type Row } from "../../Visible.ts"
 import { type Column, mayRead, type Shape } from "./Shapes.ts"
-
-/** A row as JSON, whose numbers have all their digits. */
-export type Row = Readonly<Record<string, unknown>>
 
 /** A comparison that only PostgreSQL can make, because it depends on the type. */
 export interface Comparison {
@@ -13,6 +18,12 @@ export interface Comparison {
   readonly type: string
   readonly operator: string
   readonly value: string
+}
+
+/** A comparison with a text, by its place in a list. */
+interface Numbered extends Comparison {
+  readonly a: string
+  readonly n: number
 }
 
 /** A condition, ready to be tested on the value of its column. */
@@ -48,9 +59,16 @@ const symbols: Partial<Record<Operator, string>> = {
   lt: "<",
   lte: "<=",
   gt: ">",
-  gte: ">="
+  gte: ">=",
+  match: "~",
+  imatch: "~*"
 }
+/** How long a statement may take that matches regular expressions of clients; else none of them match. */
+const regexTimeout = "1s"
 const words: Readonly<Record<string, unknown>> = { null: null, true: true, false: false, unknown: null }
+
+/** The type that an operator compares. */
+const typeOf = (operator: Operator, sql: string) => (operator.endsWith("match") ? "text" : sql)
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value))
 
@@ -81,12 +99,13 @@ const testOf = (
     }
   }
   const symbol = symbols[operator] ?? "="
-  const comparisons = given.map((value) => ({ type: sql, operator: symbol, value }))
+  const comparisons = given.map((value) => ({ type: typeOf(operator, sql), operator: symbol, value }))
   return {
     ...base,
     holds: (value, compare) => {
       if (isNull(value)) return distinct ? true : undefined
       const text = textOf(value)
+      if (symbol.startsWith("~") && text.length > maxText) return false
       // All, so that each is known once it is asked for.
       return comparisons.map((one) => compare(one, text)).some(Boolean)
     }
@@ -148,7 +167,7 @@ export const makeFilters = Effect.gen(function* () {
 
   /** Values as JSON of the column's type; the comparison is made once, to know that the type has it. */
   const canonical = (column: Column, operator: Operator, values: ReadonlyArray<string>) => {
-    const type = column.sql
+    const type = typeOf(operator, column.sql)
     return sql
       .unsafe<{ values: ReadonlyArray<string> }>(
         `select array_agg(to_json(v::${type})::text order by n) as values, bool_and(v::${type} ${symbols[operator] ?? "="} v::${type})
@@ -157,17 +176,19 @@ export const makeFilters = Effect.gen(function* () {
       )
       .pipe(
         Effect.map(([row]) => row?.values ?? []),
-        Effect.mapError(() => `invalid value of type ${type} for column ${column.name}`)
+        Effect.mapError(() =>
+          operator.endsWith("match")
+            ? `invalid regular expression for column ${column.name}`
+            : `invalid value of type ${type} for column ${column.name}`
+        )
       )
   }
 
-  /** Makes comparisons in one statement; gives the keys of those that hold. */
-  const compareAll = Effect.fnUntraced(function* (asked: ReadonlyMap<string, readonly [Comparison, string]>) {
-    const keys = [...asked.keys()]
-    const all = [...asked.values()].map(([{ operator, type, value }, a], n) => ({ operator, type, value, a, n }))
-    const groups = [...Map.groupBy(all, ({ operator, type }) => `a::${type} ${operator} b::${type}`)]
-    if (groups.length === 0) return new Set<string>()
-    const rows = yield* sql.unsafe<{ n: number }>(
+  /** Makes comparisons in one statement; gives the places of those that hold. */
+  const compareSome = (some: ReadonlyArray<Numbered>) => {
+    const groups = [...Map.groupBy(some, ({ operator, type }) => `a::${type} ${operator} b::${type}`)]
+    if (groups.length === 0) return Effect.succeed([])
+    return sql.unsafe<{ n: number }>(
       groups
         .map(
           ([condition], at) =>
@@ -176,6 +197,32 @@ export const makeFilters = Effect.gen(function* () {
         .join(" union all "),
       groups.map(([, members]) => JSON.stringify(members.map(({ a, n, value }) => ({ n, a, b: value }))))
     )
+  }
+
+  /** Makes comparisons; gives the keys of those that hold. */
+  const compareAll = Effect.fnUntraced(function* (asked: ReadonlyMap<string, readonly [Comparison, string]>) {
+    const keys = [...asked.keys()]
+    const all = [...asked.values()].map(([{ operator, type, value }, a], n): Numbered => ({
+      operator,
+      type,
+      value,
+      a,
+      n
+    }))
+    const { false: plain = [], true: regexes = [] } = Object.groupBy(all, ({ operator }) =>
+      operator.startsWith("~") ? "true" : "false"
+    )
+    const rows = [...(yield* compareSome(plain))]
+    if (regexes.length > 0) {
+      const matching = Effect.andThen(sql`select set_config('statement_timeout', ${regexTimeout}, true)`, () =>
+        compareSome(regexes)
+      )
+      rows.push(
+        ...(yield* Effect.catchCause(sql.withTransaction(matching), (cause) =>
+          Effect.as(logFailure("Failed to match the regular expressions of filters; changes are not sent")(cause), [])
+        ))
+      )
+    }
     return new Set(rows.map(({ n }) => keys[n] ?? ""))
   })
 

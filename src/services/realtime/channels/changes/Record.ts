@@ -1,5 +1,5 @@
 import { type Actor } from "../../../ports/Db.ts"
-import { type Row } from "./Filters.ts"
+import { type Row } from "../../Visible.ts"
 import { type Column, mayRead, type Shape } from "./Shapes.ts"
 
 type Operation = "INSERT" | "UPDATE" | "DELETE"

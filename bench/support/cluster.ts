@@ -1,0 +1,142 @@
+/** A PostgreSQL cluster on this machine: a primary with standbys, made with what PostgreSQL itself brings. */
+import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { execFile } from "node:child_process"
+import { appendFile, chmod, mkdtemp, readdir, readlink, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { promisify } from "node:util"
+import { Client } from "pg"
+import { PostgresAddress } from "../../src/layers/postgres/Address.ts"
+import { postgresBinaries, postgresPackage } from "../../src/layers/postgres/embedded/Binaries.ts"
+import { findCluster, systemDirectory } from "../../src/layers/postgres/embedded/Cluster.ts"
+import { layerEmbedded } from "../../src/layers/postgres/embedded/Embedded.ts"
+import { readPidFile } from "../../src/layers/postgres/embedded/Process.ts"
+import { freePort, launch, stop, whenReady } from "../../src/layers/postgres/embedded/Server.ts"
+import { postgresUser } from "../../src/layers/postgres/embedded/User.ts"
+import { DataDir } from "../../src/layers/process/DataDir.ts"
+
+const run = promisify(execFile)
+
+/** One server of a cluster, on 127.0.0.1. */
+export interface ClusterServer {
+  readonly port: number
+  /** Runs any SQL as the superuser in the database `postgres`. */
+  readonly sql: (text: string, params?: ReadonlyArray<unknown>) => Promise<ReadonlyArray<Record<string, unknown>>>
+  /** The process that is the parent of its others. */
+  readonly pid: () => Promise<number>
+  /** Sends a signal to all of its processes. */
+  readonly signal: (name: NodeJS.Signals) => Promise<void>
+}
+
+/** A primary, and standbys that replicate it by streaming. The primary is started again when it ends, and a standby is not. */
+export interface PostgresCluster extends AsyncDisposable {
+  readonly primary: ClusterServer
+  readonly standbys: ReadonlyArray<ClusterServer>
+  readonly password: string
+  /** A libpq URI of these servers. */
+  readonly url: (...servers: ReadonlyArray<ClusterServer>) => string
+  /** Waits until a standby has replayed what the primary has written so far. */
+  readonly caughtUp: (standby: ClusterServer) => Promise<void>
+}
+
+export const startPostgresCluster = async (count: number): Promise<PostgresCluster> => {
+  await using started = new AsyncDisposableStack()
+  const path = await mkdtemp(join(tmpdir(), "svc-cluster-"))
+  // When started as root, PostgreSQL runs as another user, which may have to keep its files elsewhere.
+  await chmod(path, 0o711)
+  started.defer(async () => {
+    const elsewhere = await readlink(join(path, "postgres")).catch(() => undefined)
+    if (elsewhere !== undefined) await rm(dirname(elsewhere), { recursive: true, force: true })
+    await rm(path, { recursive: true, force: true })
+  })
+  const runtime = ManagedRuntime.make(Layer.provideMerge(layerEmbedded, DataDir.at(path)))
+  started.defer(() => runtime.dispose())
+  const address = await runtime.runPromise(Effect.service(PostgresAddress))
+  const password = Redacted.value(address.password)
+  const { binaries, cluster, user } = await runtime.runPromise(
+    Effect.gen(function* () {
+      const cluster = (yield* findCluster(yield* DataDir)) ?? ""
+      const user = yield* postgresUser(cluster, undefined)
+      return { cluster, user, binaries: yield* postgresBinaries(yield* postgresPackage, systemDirectory, user) }
+    })
+  )
+
+  const serverAt = async (port: number, directory: string): Promise<ClusterServer> => {
+    const client = new Client({ host: "127.0.0.1", port, user: "postgres", password, database: "postgres" })
+    client.on("error", () => undefined)
+    await client.connect()
+    started.defer(() => client.end().catch(() => undefined))
+    const pid = async () => (await Effect.runPromise(readPidFile(directory)))?.pid ?? 0
+    return {
+      port,
+      pid,
+      sql: async (text, params = []) => (await client.query<Record<string, unknown>>(text, [...params])).rows,
+      signal: async (name) => {
+        const main = await pid()
+        const children = await run("ps", ["-o", "pid=", "--ppid", String(main)]).catch(() => ({ stdout: "" }))
+        for (const pid of [main, ...children.stdout.trim().split(/\s+/).map(Number)]) {
+          if (pid > 1) process.kill(pid, name)
+        }
+      }
+    }
+  }
+
+  const primary = await serverAt(address.port, cluster)
+  // Test data need not survive a crash of the machine.
+  for (const setting of ["fsync = off", "full_page_writes = off", "max_wal_senders = 10"])
+    await primary.sql(`alter system set ${setting}`)
+  await primary.sql("select pg_reload_conf()")
+
+  const standbys: Array<ClusterServer> = []
+  for (let number = 1; number <= count; number++) {
+    const directory = `${cluster}-${number}`
+    started.defer(() => rm(directory, { recursive: true, force: true }))
+    await primary.sql("select pg_backup_start('standby', fast => true)")
+    await run("cp", ["--archive", "--reflink=auto", cluster, directory])
+    const [backup] = await primary.sql("select labelfile from pg_backup_stop(wait_for_archive => false)")
+    await rm(join(directory, "postmaster.pid"), { force: true })
+    for (const file of await readdir(join(directory, "pg_wal")))
+      if (/^[0-9A-F]{24}/.test(file)) await rm(join(directory, "pg_wal", file))
+    await writeFile(join(directory, "backup_label"), String(backup?.["labelfile"]))
+    await writeFile(join(directory, "standby.signal"), "")
+    const source = `host=127.0.0.1 port=${address.port} user=postgres password=${password} application_name=standby${number}`
+    await appendFile(
+      join(directory, "postgresql.auto.conf"),
+      `primary_conninfo = '${source}'\nwal_retrieve_retry_interval = '100ms'\n`
+    )
+    if (user !== undefined) await run("chown", ["--recursive", `${user.uid}:${user.gid}`, directory])
+    const server = await Effect.runPromise(
+      Effect.gen(function* () {
+        const server = { binaries, user, cluster: directory, log: `${directory}.log`, connections: undefined }
+        const at = { ...server, port: yield* freePort }
+        const process = yield* launch(at)
+        started.defer(() => Effect.runPromise(Effect.ignore(stop(process, binaries))))
+        yield* whenReady(at, process, 0)
+        return at
+      })
+    )
+    started.defer(() => rm(server.log, { force: true }))
+    standbys.push(await serverAt(server.port, directory))
+  }
+
+  const caughtUp = async (standby: ClusterServer) => {
+    const [now] = await primary.sql("select pg_current_wal_flush_lsn()::text as lsn")
+    for (const end = Date.now() + 10_000; ;) {
+      const [row] = await standby.sql("select pg_last_wal_replay_lsn() >= $1::pg_lsn as there", [now?.["lsn"]])
+      if (row?.["there"] === true) return
+      if (Date.now() > end) throw new Error("The standby has not caught up within 10 s")
+      await sleep(10)
+    }
+  }
+  const parts = started.move()
+  return {
+    primary,
+    standbys,
+    password,
+    url: (...servers) =>
+      `postgres://postgres:${encodeURIComponent(password)}@${servers.map(({ port }) => `127.0.0.1:${port}`).join()}/postgres`,
+    caughtUp,
+    [Symbol.asyncDispose]: () => parts.disposeAsync()
+  }
+}

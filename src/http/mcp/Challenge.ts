@@ -1,0 +1,17 @@
+import { Effect } from "effect"
+import { IdentitySettings } from "../../services/identity/Settings.ts"
+import { OAuth2Endpoints } from "../../services/oauth2/Endpoints.ts"
+import { bearer } from "../front/ErrorBodies.ts"
+
+/** The path of the metadata of this API as a resource (RFC 9728). */
+const metadataPath = "/.well-known/oauth-protected-resource"
+
+/** Adds to a challenge where clients learn of the OAuth 2.0 server that signs people in, if that is the embedded one. */
+export const makeMcpChallenge = Effect.gen(function* () {
+  const { ownUrl } = yield* IdentitySettings
+  const { handler } = yield* OAuth2Endpoints
+  return (challenge: string) => {
+    const scheme = challenge.startsWith("Bearer") ? challenge : bearer
+    return handler === undefined ? scheme : `${scheme}, resource_metadata="${ownUrl}${metadataPath}"`
+  }
+})

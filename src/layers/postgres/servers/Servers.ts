@@ -1,0 +1,52 @@
+import { type Socket } from "node:net"
+
+/** Where a server listens. */
+export interface Place {
+  /** A name, an address, or the directory of a Unix socket. */
+  readonly host: string
+  readonly port: number
+}
+
+/**
+ * The servers that a libpq URI lists: one of them is the primary, the others are its standbys. Connections go to the one
+ * that was found to be the primary last.
+ */
+export class Servers {
+  readonly all: ReadonlyArray<Place>
+  private primary: Place
+  private readonly sockets = new Map<Socket, Place>()
+
+  constructor(first: Place, others: ReadonlyArray<Place>) {
+    this.all = [first, ...others]
+    this.primary = first
+  }
+
+  get current(): Place {
+    return this.primary
+  }
+
+  /** Breaks all connections: their server has stopped responding. */
+  breakAll(): void {
+    for (const socket of this.sockets.keys()) socket.destroy(new Error("The server does not respond"))
+  }
+
+  /** Counts a connection to a server, which is broken when another server becomes the primary. */
+  join(socket: Socket, place: Place): void {
+    this.sockets.set(socket, place)
+    socket.once("close", () => this.sockets.delete(socket))
+    if (!isSame(place, this.primary)) socket.destroy(moved())
+  }
+
+  /**
+   * Makes another server the primary. Connections to the one before are broken, so that it acknowledges nothing more: it
+   * may still run and believe that it is the primary.
+   */
+  move(to: Place): void {
+    this.primary = to
+    for (const [socket, place] of this.sockets) if (!isSame(place, to)) socket.destroy(moved())
+  }
+}
+
+export const isSame = (one: Place, other: Place) => one.host === other.host && one.port === other.port
+
+const moved = () => new Error("Another server has become the primary")

@@ -1,0 +1,121 @@
+import { Effect } from "effect"
+import { ddlEpochSql } from "../../../domain/catalogue/DdlSql.ts"
+import { parseLsn } from "../../../domain/sql/Lsn.ts"
+import { type Login, ownSearchPath } from "../Login.ts"
+import { type Command, RowConnection } from "../rows/Connection.ts"
+import { type Proof } from "../rows/Epoch.ts"
+import { type Outcome } from "../rows/Outcome.ts"
+import { Servers } from "../servers/Servers.ts"
+
+/** ms that a standby may take to say how far it is. */
+const answerMillis = 1_000
+
+/** The epoch, and how far the standby has replayed the log; null once it is promoted. */
+const progress: Command = {
+  text: `select ${ddlEpochSql}::text,
+    case when pg_catalog.pg_is_in_recovery() then pg_catalog.pg_last_wal_replay_lsn()::text end`,
+  params: [],
+  prepare: true
+}
+
+/** Why a standby gets no reads. */
+export type Unusable = "does not answer" | "is no standby" | "has another log than the primary" | "lags"
+
+/** One standby of the primary. */
+export class Standby {
+  /**
+   * How far it has replayed the log, at least. PostgreSQL moves this position when a record is replayed completely:
+   * rows, definitions, invalidations of caches and locks.
+   */
+  replayed = 0
+  unusable: Unusable | undefined = "does not answer"
+  /** Reads that it has not answered. */
+  inFlight = 0
+  readonly name: string
+  private readonly login: Login
+  private readonly servers: Servers
+  private connection: RowConnection | undefined
+  private asking: Promise<boolean> | undefined
+
+  /** `login`: the service's own; `at`: where the standby is. */
+  constructor(login: Login, at: Login) {
+    this.servers = new Servers(at, [])
+    this.name = `${at.host}:${at.port}`
+    this.login = this.loginOf(login, at)
+  }
+
+  /** A login of the primary at this standby, to which roles are replicated too. */
+  loginOf(login: Login, { host, port, ssl } = this.login): Login {
+    return { ...login, host, port, ssl, servers: this.servers, standby: true }
+  }
+
+  /** A lost connection may mean a restart, after which PostgreSQL replays some of the log again. */
+  readonly lost = (): void => {
+    this.replayed = 0
+  }
+
+  /**
+   * Proves that the statement before saw definitions no newer than those of the plan. That they are no older follows from
+   * `replayed`, which the caller compares before.
+   */
+  readonly proof: Proof = {
+    command: progress,
+    holds: (outcome, epoch) => this.advance(outcome) === epoch && outcome.status === "I"
+  }
+
+  /** Asks how far it is. Returns whether it answers as a standby; if not, the connections to it are broken. */
+  readonly refresh = (): Promise<boolean> => {
+    this.asking ??= this.ask().finally(() => (this.asking = undefined))
+    return this.asking
+  }
+
+  close(): void {
+    this.connection?.close()
+    this.connection = undefined
+  }
+
+  private async ask(): Promise<boolean> {
+    const connection = this.connection?.dead === false ? this.connection : await this.open()
+    const outcome = connection && (await answered(connection))
+    if (outcome === undefined || outcome.failure !== undefined) {
+      this.connection = undefined
+      this.lost()
+      this.servers.breakAll()
+      this.unusable = "does not answer"
+      return false
+    }
+    if (this.advance(outcome) !== undefined) return true
+    this.unusable = "is no standby"
+    return false
+  }
+
+  private async open(): Promise<RowConnection | undefined> {
+    const settings = { search_path: ownSearchPath, statement_timeout: String(answerMillis) }
+    const opening = RowConnection.open(this.login, settings, { maxRowSize: 64 * 1024 }, this.lost)
+    const exit = await Effect.runPromiseExit(Effect.timeout(opening, answerMillis))
+    this.connection = exit._tag === "Success" ? exit.value : undefined
+    return this.connection
+  }
+
+  /** Takes the position from an outcome of `progress`, and returns its epoch; undefined if it is no standby's. */
+  private advance({ failure, results }: Outcome): number | undefined {
+    const [epoch, position] = results[0]?.[0] ?? []
+    const replayed = parseLsn(position ?? "")
+    if (failure !== undefined || epoch == null || replayed === undefined) return undefined
+    if (replayed > this.replayed) this.replayed = replayed
+    return Number(epoch)
+  }
+}
+
+const answered = (connection: RowConnection) =>
+  new Promise<Outcome | undefined>((done) => {
+    const timer = setTimeout(() => {
+      connection.abandon()
+      done(undefined)
+    }, answerMillis)
+    connection.send([progress], (outcome) => {
+      clearTimeout(timer)
+      done(outcome)
+    })
+    connection.flush()
+  })

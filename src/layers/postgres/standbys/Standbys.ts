@@ -1,0 +1,157 @@
+import { Effect } from "effect"
+import { lsnText } from "../../../domain/sql/Lsn.ts"
+import { type Freshness } from "../../../services/ports/Db.ts"
+import { type Login } from "../Login.ts"
+import { MainSessions } from "../MainSessions.ts"
+import { type Proven } from "../rows/Epoch.ts"
+import { Fence, type Fenced } from "./Fence.ts"
+import { Standby, type Unusable } from "./Standby.ts"
+import { Written } from "./Written.ts"
+
+/** How often the standbys are asked how far they are, in ms; reads tell it as well. */
+const roundMillis = 500
+
+/** SQLSTATEs of a standby's own: replay cancelled the statement, the server ends, lacks something, or is broken. */
+const ofStandby = /^(08|25|40|53|55|57P|58|XX)/
+
+export interface StandbysOptions {
+  /** The service's own login. */
+  readonly login: Login
+  /** Where the standbys are. */
+  readonly places: ReadonlyArray<Login>
+  /** Roles that callers act as. */
+  readonly roles: ReadonlyArray<string>
+  /** A standby that is further behind gets no reads; in ms. */
+  readonly maxLag: number
+  /** See `Fence`. */
+  readonly pace: number
+}
+
+/**
+ * The standbys of the main database, for clean reads. A read on a standby counts only if
+ *
+ * 1. the standby had replayed the log completely up to a position at which the epoch of the plan and today's rights held,
+ *    before the read was sent: it saw no older definitions and rights;
+ * 2. the epoch read behind it is that of the plan: it saw no newer definitions;
+ * 3. the primary, asked after the request has come, has still that epoch and those rights: what was revoked before the
+ *    request came is not answered, however far behind the standby is.
+ *
+ * Any other read, and one whose standby fails, runs on the primary.
+ */
+export class Standbys {
+  readonly all: ReadonlyArray<Standby>
+  private readonly fence: Fence
+  private readonly written = new Written()
+  private readonly maxLag: number
+  /** Positions of the primary's log by the time at which they were behind everything, oldest first. */
+  private samples: Array<{ readonly at: number; readonly lsn: number }> = []
+  private turn = 0
+
+  constructor({ login, maxLag, pace, places, roles }: StandbysOptions) {
+    this.all = places.map((place) => new Standby(login, place))
+    this.fence = new Fence(login, roles, pace)
+    this.maxLag = maxLag
+  }
+
+  /** A standby that may answer a read of this epoch; undefined: only the primary may. */
+  choose(epoch: number, { after, session }: Freshness, client: string): Standby | undefined {
+    const { state } = this.fence
+    if (state === undefined || state.epoch !== epoch) {
+      this.fence.ask(() => undefined)
+      return undefined
+    }
+    const needed = Math.max(state.lsn, after, session ? this.written.of(client) : 0)
+    let best: Standby | undefined
+    this.turn++
+    for (let at = 0; at < this.all.length; at++) {
+      const standby = this.all[(at + this.turn) % this.all.length]
+      if (standby === undefined || standby.unusable !== undefined) continue
+      if (standby.replayed < needed) void standby.refresh()
+      else if (best === undefined || standby.inFlight < best.inFlight) best = standby
+    }
+    return best
+  }
+
+  /** Runs a read on a standby chosen for it; undefined if it has to run on the primary. */
+  read(standby: Standby, run: Effect.Effect<Proven, unknown>): Effect.Effect<Proven> {
+    return Effect.suspend(() => {
+      const { state } = this.fence
+      let confirmed: Fenced | null | undefined
+      let resume: (() => void) | undefined
+      this.fence.ask((beat) => {
+        confirmed = beat?.state ?? null
+        resume?.()
+      })
+      const confirmation = Effect.callback<void>((done) => {
+        if (confirmed === undefined) resume = () => done(Effect.void)
+        else done(Effect.void)
+      })
+      standby.inFlight++
+      const judged = (outcome: Proven): Effect.Effect<Proven> => {
+        if (outcome === undefined || isOfStandby(outcome)) return Effect.undefined
+        const holds = () => (state !== undefined && confirmed === state ? outcome : undefined)
+        return confirmed === undefined ? Effect.map(confirmation, holds) : Effect.succeed(holds())
+      }
+      return run.pipe(
+        Effect.flatMap(judged),
+        Effect.catch(() => Effect.undefined),
+        Effect.ensuring(Effect.sync(() => standby.inFlight--))
+      )
+    })
+  }
+
+  /** Makes the client's reads see what it has just written. Returns the position of the log; undefined if it is unknown. */
+  wrote(client: string): Effect.Effect<string | undefined> {
+    return Effect.map(this.fence.asked, (beat) => {
+      this.written.record(client, beat?.lsn ?? Number.POSITIVE_INFINITY)
+      return beat && lsnText(beat.lsn)
+    })
+  }
+
+  /** Finds out which standbys can be used, again and again until the scope closes. */
+  readonly follow = Effect.gen({ self: this }, function* () {
+    yield* (yield* MainSessions).add(this.fence.pausable)
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        this.fence.close()
+        for (const standby of this.all) standby.close()
+      })
+    )
+    const known = new Map<Standby, Unusable | undefined>()
+    const round = Effect.gen({ self: this }, function* () {
+      const answers = yield* Effect.promise(() => Promise.all(this.all.map((standby) => standby.refresh())))
+      // What the standbys have replayed so far, the primary has written before it is asked now.
+      const replayed = this.all.map((standby) => standby.replayed)
+      const beat = yield* this.fence.asked
+      if (beat === undefined) return
+      this.written.resolve(beat.lsn)
+      this.sample(beat.lsn)
+      for (const [at, standby] of this.all.entries()) {
+        if (answers[at] === true) standby.unusable = this.fault(standby, (replayed[at] ?? 0) > beat.lsn)
+        const { name, unusable } = standby
+        if (known.has(standby) && known.get(standby) === unusable) continue
+        known.set(standby, unusable)
+        if (unusable === undefined) yield* Effect.logInfo(`The standby ${name} serves reads`)
+        else yield* Effect.logWarning(`The standby ${name} ${unusable}: it serves no reads`)
+      }
+    })
+    yield* round
+    yield* round.pipe(Effect.delay(roundMillis), Effect.forever, Effect.forkScoped)
+  })
+
+  private fault({ replayed }: Standby, isAhead: boolean): Unusable | undefined {
+    if (isAhead) return "has another log than the primary"
+    const missing = this.samples.find(({ lsn }) => lsn > replayed)
+    return missing !== undefined && performance.now() - missing.at > this.maxLag ? "lags" : undefined
+  }
+
+  private sample(lsn: number) {
+    const now = performance.now()
+    this.samples.push({ at: now, lsn })
+    // Of those that are too old to matter, the last one still does.
+    while ((this.samples[1]?.at ?? now) < now - this.maxLag - roundMillis) this.samples.shift()
+  }
+}
+
+const isOfStandby = ({ failure }: NonNullable<Proven>) =>
+  failure !== undefined && (failure.error === undefined || ofStandby.test(failure.error.code))

@@ -1,0 +1,34 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { ChangeStatus } from "../../domain/changes/ChangeStatus.ts"
+import { slotSql } from "../../domain/changes/LogSql.ts"
+import { type Unavailable } from "../../domain/errors.ts"
+import { onOwnTables } from "../OwnTables.ts"
+import { changeSource } from "./Settings.ts"
+
+const statusSql = `select s.slot_name::text as slot, coalesce(s.active, false) as active,
+    pg_wal_lsn_diff(pg_current_wal_lsn(), s.confirmed_flush_lsn)::float8 as lag_bytes,
+    pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn)::float8 as retained_bytes,
+    s.safe_wal_size::float8 as remaining_bytes, s.wal_status,
+    array(select quote_ident(n.nspname) || '.' || quote_ident(c.relname) from svc.change_tables t
+      join pg_class c on c.oid = t.table_oid join pg_namespace n on n.oid = c.relnamespace order by 1) as tables
+  from (select) x left join pg_replication_slots s on s.slot_name = ${slotSql}`
+
+/** The source of row changes for realtime and webhooks. */
+export class Changes extends Context.Service<Changes, { readonly status: Effect.Effect<ChangeStatus, Unavailable> }>()(
+  "svc/services/Changes"
+) {
+  static readonly layer = Layer.effect(
+    Changes,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const source = yield* changeSource
+      const find = SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: ChangeStatus,
+        execute: () => sql.unsafe(`select $1::text as source, x.* from (${statusSql}) x`, [source])
+      })
+      return Changes.of({ status: onOwnTables(Effect.catchTag(find(undefined), "NoSuchElementError", Effect.die)) })
+    })
+  )
+}

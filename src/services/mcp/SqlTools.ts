@@ -1,0 +1,118 @@
+import { Effect, Schema } from "effect"
+import { Forbidden } from "../../domain/errors.ts"
+import { describeChange } from "../audit/Change.ts"
+import { Branches } from "../branches/Branches.ts"
+import { Catalogues } from "../catalogue/Catalogues.ts"
+import { Db } from "../ports/Db.ts"
+import { SqlRunner } from "../sql/SqlRunner.ts"
+import { isOwnBranch } from "./BranchTools.ts"
+import { makeReadGuard } from "./ReadGuard.ts"
+import { McpSettings } from "./Settings.ts"
+import { bounded, branchField, needsServiceRole, placeOf, tool } from "./Tool.ts"
+
+const [defaultRows, defaultTimeout, maxTimeout] = [100, 10_000, 30_000]
+
+const integer = (minimum: number, maximum: number, description: string) =>
+  Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum, maximum })).annotate({ description }))
+
+const timeout = integer(1, maxTimeout, `Time limit in ms; default ${defaultTimeout}`)
+const sql = Schema.NonEmptyString.annotate({ description: "One SQL statement" })
+const param = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])
+
+const Run = Schema.Struct({
+  sql,
+  params: Schema.optionalKey(Schema.Array(param).annotate({ description: "Values of $1, $2, …" })),
+  row_limit: integer(1, 1000, `Rows to read at most; default ${defaultRows}`),
+  timeout,
+  read_only: Schema.optionalKey(
+    Schema.Boolean.annotate({ description: "false: the statement may write; default true" })
+  ),
+  branch: branchField
+})
+const Explain = Schema.Struct({ sql, timeout, branch: branchField })
+
+const readOnlyHere = new Forbidden({
+  error: "This MCP server is read-only: SVC_MCP does not allow writes",
+  code: "MCP_READ_ONLY"
+})
+const mainReadOnly = new Forbidden({
+  error: "The main database is read-only for MCP",
+  code: "MCP_READ_ONLY",
+  hint: "Create a branch with create_branch, and pass its id as branch"
+})
+const foreignBranch = new Forbidden({
+  error: "Only branches that create_branch has made can be written to",
+  code: "MCP_READ_ONLY"
+})
+
+/** Commands that change no table or function. */
+const keepCatalogue = new Set(["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "EXPLAIN", "SHOW"])
+
+/** Tools that run SQL, as `/v1/sql` does: with all rights of the service role, so only for its callers. */
+export const makeSqlTools = Effect.gen(function* () {
+  const runner = yield* SqlRunner
+  const catalogues = yield* Catalogues
+  const branches = yield* Branches
+  const { mode } = yield* McpSettings
+  const database = placeOf(yield* Db, branches)
+  const guard = makeReadGuard()
+
+  const mayWrite = Effect.fnUntraced(function* (branch: (typeof Run.Type)["branch"]) {
+    if (mode === "write") return
+    if (mode === "read") return yield* readOnlyHere
+    if (branch === undefined) return yield* mainReadOnly
+    if (!isOwnBranch(yield* branches.find(branch))) return yield* foreignBranch
+  })
+
+  const run = tool({
+    name: "run_sql",
+    title: "Run SQL",
+    description: `Runs one SQL statement and returns its rows as JSON. Read-only unless read_only is false${
+      mode === "write"
+        ? ""
+        : mode === "branches"
+          ? ", which needs a branch of create_branch"
+          : ", which this server does not allow"
+    }.`,
+    input: Run,
+    reads: mode === "read",
+    serviceRole: true,
+    data: true,
+    writes: ({ read_only }) => read_only === false,
+    run: Effect.fnUntraced(function* (caller, { branch, read_only = true, row_limit, sql, ...rest }) {
+      if (caller.actor.role !== "service_role") return yield* needsServiceRole
+      yield* describeChange({ subject: branch === undefined ? "database" : `branch:${branch}` })
+      const place = yield* database(caller, branch)
+      yield* read_only ? guard.reads(place, sql) : mayWrite(branch)
+      const limits = { row_limit: row_limit ?? defaultRows, timeout: rest.timeout ?? defaultTimeout }
+      const answer = yield* runner.run(place, caller.actor, { sql, params: rest.params, read_only, ...limits })
+      if (answer.commands.some((command) => !keepCatalogue.has(command))) yield* catalogues.changed(place)
+      return yield* bounded(answer.json)
+    })
+  })
+
+  const explain = tool({
+    name: "explain",
+    title: "Explain a statement",
+    description: "Returns PostgreSQL's plan of a SELECT, INSERT, UPDATE, DELETE or MERGE without running it.",
+    input: Explain,
+    reads: true,
+    serviceRole: true,
+    data: true,
+    run: Effect.fnUntraced(function* (caller, { branch, sql, timeout }) {
+      if (caller.actor.role !== "service_role") return yield* needsServiceRole
+      const place = yield* database(caller, branch)
+      yield* guard.explains(sql)
+      // Options in parentheses leave no place for ANALYZE, which would run the statement.
+      const { json } = yield* runner.run(place, caller.actor, {
+        sql: `explain (costs true, verbose false) ${sql}`,
+        read_only: true,
+        row_limit: 1000,
+        timeout: timeout ?? defaultTimeout
+      })
+      return yield* bounded(json)
+    })
+  })
+
+  return [run, explain]
+})

@@ -1,0 +1,277 @@
+import { Client } from "pg"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { ask } from "../../support/client.ts"
+import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+import { endFeeds, openFeed, subscribe } from "../../support/realtime/feed.ts"
+import { until } from "../../support/service.ts"
+import { type Receiver, startReceiver } from "../../support/webhooks/receiver.ts"
+
+const env = { SVC_CHANGES: "wal", WEBHOOK_ALLOW_PRIVATE: "true" }
+
+let service: InProcessService
+let sink: Receiver
+let outside: Client
+
+beforeAll(async () => {
+  service = await serveInProcess(env)
+  sink = await startReceiver()
+  outside = new Client({ connectionString: service.databaseUrl, options: "-c timezone=UTC" })
+  outside.on("error", () => undefined)
+  await outside.connect()
+  await outside.query(
+    "create type mood as enum ('sad', 'good day'); create domain short as text check (length(value) < 100)"
+  )
+  await until(slot, (found) => found !== undefined)
+})
+
+afterAll(async () => {
+  endFeeds()
+  await outside.end()
+  await service[Symbol.asyncDispose]()
+  await sink[Symbol.asyncDispose]()
+})
+
+const rows = async (text: string, params: ReadonlyArray<unknown> = []) =>
+  (await outside.query<Readonly<Record<string, unknown>>>(text, [...params])).rows
+
+const slot = async () =>
+  (
+    await rows(`select slot_name, active_pid from pg_replication_slots where active and database = current_database()`)
+  )[0]
+
+const hook = async (table: string, path: string, on = service) => {
+  const reply = await ask(on, "POST /api/webhooks", {
+    key: on.service_role,
+    body: { table_name: table, events: ["INSERT", "UPDATE", "DELETE"], url: `${sink.url}${path}` }
+  })
+  assert.strictEqual(reply.status, 201, reply.text)
+}
+
+/** Triggers of the service on a table. */
+const triggers = async (table: string) =>
+  (
+    await rows("select tgname from pg_trigger where tgrelid = $1::regclass and tgname like 'svc%' order by 1", [table])
+  ).map(({ tgname }) => String(tgname))
+const published = async (table: string) =>
+  (await rows("select from pg_publication_tables where pubname = 'svc_changes' and tablename = $1", [table])).length ===
+  1
+
+describe("changes from the write-ahead log", () => {
+  it("have the payloads of triggers, whatever the columns' types, without a trigger", async () => {
+    await rows(`create table kinds (id bigint primary key, b boolean, i int, n numeric, f float8, t text, c char(4),
+      j json, jb jsonb, d date, ts timestamp, tz timestamptz, iv interval, by bytea, u uuid, m mood, s short,
+      ti int[], tt text[], tj jsonb[], tm mood[], ss short[], bx box[], r int4range, ip inet, "odd "" name" int,
+      g int generated always as (i + 1) stored)`)
+    await rows("alter table kinds alter t set storage external")
+    await hook("kinds", "/kinds")
+    await subscribe(service, "kinds")
+    assert.deepStrictEqual(await triggers("kinds"), [])
+    assert.isTrue(await published("kinds"))
+    const feed = await openFeed(service, { key: service.service_role })
+    const expected: Array<readonly [string, string]> = []
+    const row = async () =>
+      String((await rows("select row_to_json(k)::text as row from kinds k where id = 9007199254740993"))[0]?.["row"])
+
+    await rows(`insert into kinds values (9007199254740993, true, -5, 'NaN', 1e300, repeat('ä"\\', 20000) || e'\\n\\t', 'ab',
+      '{"a":  1}', '{"a": [1, null]}', '2026-02-03', '2026-02-03 04:05:06.789', '2026-02-03 04:05:06+02', '1 day 2 hours',
+      '\\xdeadbeef', gen_random_uuid(), 'good day', 'short', '[0:1]={1,NULL}', array['a', null, 'NULL', 'x"y\\z,{}', ''],
+      array['{"a": "b,}"}'::jsonb], '{sad,"good day"}', array['one', 'two']::short[],
+      array[box '((1,2),(3,4))', box '((5,6),(7,8))'], '[1,5)', '10.0.0.1/8', 3)`)
+    const inserted = await row()
+    expected.push([inserted, "null"])
+    await rows(
+      "update kinds set i = null, b = false, ti = '{{1,2},{3,4}}', tt = '{}', tz = 'infinity', ts = '0044-03-15 01:02:03 BC', f = '-Infinity'"
+    )
+    const updated = await row()
+    expected.push([updated, inserted])
+    await rows("delete from kinds")
+    expected.push(["null", updated])
+
+    const received = await sink.count("/kinds", 3)
+    for (const [n, operation] of ["INSERT", "UPDATE", "DELETE"].entries()) {
+      const body = received
+        .map((one) => one.body.toString("utf8"))
+        .find((text) => text.startsWith(`{"event":"${operation}"`))
+      const [now, before] = expected[n] ?? []
+      const head = `{"event":"${operation}","schema":"public","table":"kinds","row":${now},"old_row":${before},"timestamp":"`
+      assert.strictEqual(body?.slice(0, head.length), head)
+      assert.match(body.slice(head.length), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"\}$/)
+    }
+    const events = await feed.upTo(({ operation }) => operation === "DELETE")
+    assert.deepStrictEqual(
+      events.map(({ row, old_row }) => [row, old_row]),
+      expected.map(([now, before]) => [JSON.parse(now) as null, JSON.parse(before) as null])
+    )
+    assert.isTrue(events.every((event) => !("truncated" in event)))
+    const answer = await ask(service, "GET /api/realtime/events", { key: service.service_role })
+    assert.include(answer.text, `"row":${inserted},"old_row":null`, "numbers are exact")
+
+    await rows("truncate kinds")
+    const [truncated] = await feed.upTo(({ operation }) => operation === "TRUNCATE")
+    assert.deepInclude(truncated, { schema: "public", table: "kinds", row: null, old_row: null })
+  })
+
+  it("are in the order of commits, and those of a transaction that is rolled back do not exist", async () => {
+    await rows("create table ordered (n int)")
+    await subscribe(service, "ordered")
+    const feed = await openFeed(service, { key: service.service_role })
+    const other = new Client({ connectionString: service.databaseUrl })
+    await other.connect()
+    await other.query("begin")
+    await other.query("insert into ordered values (2)")
+    await rows("insert into ordered values (1)")
+    await other.query("commit")
+    await other.end()
+    await rows("begin")
+    await rows("insert into ordered values (0)")
+    await rows("rollback")
+    await rows("insert into ordered values (3)")
+    const events = await feed.upTo(({ row }) => row?.["n"] === 3)
+    assert.deepStrictEqual(
+      events.map(({ row }) => row?.["n"]),
+      [1, 2, 3]
+    )
+    assert.isTrue(events.every(({ id }, n) => n === 0 || id > (events[n - 1]?.id ?? 0)))
+  })
+
+  it("come from triggers where the log does not have them, also after DDL, and none is missing in between", async () => {
+    await rows(`create table parts (n int) partition by list (n); create table parts_1 partition of parts for values in (1);
+      create unlogged table quick (n int); create type pair as (a int, b int); create table pairs (n int, p pair);
+      create table turning (id int generated always as identity primary key, n int)`)
+    for (const table of ["parts", "quick", "pairs", "turning"]) {
+      await subscribe(service, table)
+      await hook(table, `/${table}`)
+      assert.strictEqual((await triggers(table)).length > 0, table !== "turning", table)
+    }
+    const feed = await openFeed(service, { key: service.service_role })
+    await rows("insert into parts values (1); insert into quick values (1); insert into pairs values (1, '(1,2)')")
+    await rows("insert into turning (n) values (1)")
+    for (const table of ["parts", "quick", "pairs"]) assert.strictEqual((await sink.count(`/${table}`, 1)).length, 1)
+    await feed.upTo(({ table }) => table === "turning")
+    await rows("alter table turning add column p pair")
+    await until(
+      () => triggers("turning"),
+      (found) => found.length > 1
+    )
+    await rows("insert into turning (n, p) values (2, '(3,4)')")
+    const [event] = await feed.upTo(({ row }) => row?.["n"] === 2)
+    assert.deepStrictEqual(event?.row?.["p"], { a: 3, b: 4 })
+    assert.deepStrictEqual(await rows("select relreplident from pg_class where relname = 'turning'"), [
+      { relreplident: "d" }
+    ])
+    await rows("alter table turning drop column p")
+    await until(
+      () => triggers("turning"),
+      (found) => found.length === 0
+    )
+    await rows("alter table turning add column q text default 'new'")
+    await rows("insert into turning (n) values (3)")
+    const [last] = await feed.upTo(({ row }) => row?.["n"] === 3)
+    assert.strictEqual(last?.row?.["q"], "new")
+    assert.deepStrictEqual((await sink.count("/turning", 3)).map(({ json }) => json.row?.["n"]).sort(), [1, 2, 3])
+    await rows("drop table turning; create table turning (n int)")
+    await until(
+      () => published("turning"),
+      (is) => is
+    )
+    await rows("insert into turning values (4)")
+    await feed.upTo(({ row, table }) => table === "turning" && row?.["n"] === 4)
+  })
+
+  it("are queued once each while connections of the log are killed", async () => {
+    await rows("create table killed (n int)")
+    await hook("killed", "/killed")
+    for (let n = 0; n < 30; n++) {
+      await rows("insert into killed select $1::int * 10 + g from generate_series(0, 9) g", [n])
+      if (n % 10 === 5)
+        await rows(
+          "select pg_terminate_backend(active_pid) from pg_replication_slots where active and database = current_database()"
+        )
+    }
+    const queued = () =>
+      rows(
+        "select payload::json->'row'->>'n' as n from svc.webhook_messages where payload like '%\"killed\"%' order by id"
+      )
+    const all = await until(queued, ({ length }) => length >= 300, 20_000)
+    assert.deepStrictEqual(
+      all.map(({ n }) => Number(n)),
+      Array.from({ length: 300 }, (_, n) => n)
+    )
+  })
+
+  it("are reported as missing when PostgreSQL has lost the slot, and continue", async () => {
+    await rows("create table lossy (n int)")
+    await subscribe(service, "lossy")
+    const feed = await openFeed(service, { key: service.service_role, since: 0 })
+    const name = (await until(slot, (found) => found !== undefined))?.["slot_name"]
+    await until(
+      async () => {
+        await rows(
+          "select pg_terminate_backend(active_pid) from pg_replication_slots where active and slot_name = $1",
+          [name]
+        )
+        return outside.query("select pg_drop_replication_slot($1)", [name]).then(
+          () => true,
+          () => false
+        )
+      },
+      (gone) => gone
+    )
+    const said = await until(
+      async () => service.output(),
+      (output) => output.includes("Changes are missing")
+    )
+    assert.match(
+      said,
+      /Changes are missing from webhooks and the realtime feed: the slot svc_changes_\d+ has disappeared/
+    )
+    await until(slot, (found) => found !== undefined)
+    await feed.upTo(({ gap }) => gap === true)
+    await rows("insert into lossy values (1)")
+    await feed.upTo(({ row, table }) => table === "lossy" && row?.["n"] === 1)
+  })
+
+  it("are read by another process within seconds after the end of the first, and by triggers after SVC_CHANGES=trigger", async () => {
+    await rows("create table taken (n int)")
+    await subscribe(service, "taken")
+    await hook("taken", "/taken")
+    const first = (await until(slot, (found) => found !== undefined))?.["active_pid"]
+    const second = await serveInProcess(env, () => service.databaseUrl)
+    try {
+      const feed = await openFeed(second, { key: service.service_role })
+      await rows("insert into taken values (1)")
+      await feed.upTo(({ row }) => row?.["n"] === 1)
+      assert.strictEqual((await slot())?.["active_pid"], first, "one process reads")
+      assert.isTrue(await published("taken"))
+    } finally {
+      await second[Symbol.asyncDispose]()
+    }
+  })
+})
+
+describe("SVC_CHANGES=wal", () => {
+  it("is refused for a login that may not replicate", async () => {
+    await rows(
+      "create role no_replication login createrole password 'x'; grant create on database " +
+        new URL(service.databaseUrl).pathname.slice(1) +
+        " to no_replication"
+    )
+    const failed = await serveInProcess({ ...env, SVC_SERVICE_ROLE: "no_replication" }, (url) => {
+      const address = new URL(url)
+      Object.assign(address, { username: "no_replication", password: "x" })
+      return address.href
+    }).then(
+      async (started) => started[Symbol.asyncDispose]().then(() => "started"),
+      (cause: unknown) => String(cause)
+    )
+    await rows(
+      "revoke all on database " +
+        new URL(service.databaseUrl).pathname.slice(1) +
+        " from no_replication; drop role no_replication"
+    )
+    assert.match(
+      failed,
+      /SVC_CHANGES=wal requires a database login that may replicate. As an administrator: alter role "no_replication" replication/
+    )
+  })
+})

@@ -31,6 +31,21 @@ beforeAll(async () => {
   })
   await sql(service, "create table notes (id int primary key, note text)")
   await sql(service, "create function seen() returns text language sql volatile as 'select current_query()'")
+  await sql(
+    service,
+    `create function caught() returns text language plpgsql as $$
+     declare found text;
+     begin
+       lock table notes;
+       for turn in 1..500 loop
+         perform pg_stat_clear_snapshot();
+         select query into found from pg_stat_activity where query like '%notes%/*traceparent=%' and pid <> pg_backend_pid() and datname = current_database();
+         exit when found is not null;
+         perform pg_sleep(0.01);
+       end loop;
+       return found;
+     end $$`
+  )
 })
 afterAll(async () => {
   await end()
@@ -72,21 +87,15 @@ describe("a trace", () => {
     )
     const [, callTrace, callSpan, callFlags] = inTrace(/\/\*traceparent='([^']+)'\*\//.exec(String(query))?.[1])
     assert.deepStrictEqual([callTrace, callFlags], [call.traceId, "01"], String(query))
-    // PostgreSQL shows the statement for as long as it waits for the lock.
-    const locking = sql(service, "do 'begin lock table notes; perform pg_sleep(0.8); end'")
+    // PostgreSQL shows the statement while it waits for the lock, which is held until then.
+    const catching = sql(service, "select caught() as query")
     const locked = "select 1 as n from pg_locks where relation = 'notes'::regclass and mode = 'AccessExclusiveLock'"
     await until(
       () => sql(service, locked),
       ({ length }) => length > 0
     )
     const reading = ask(service, "GET /v1/db/notes?order=id", { key, headers: read.headers })
-    const activity =
-      "select query from pg_stat_activity where query like '%notes%/*traceparent=%' and pid <> pg_backend_pid()"
-    const [row] = await until(
-      () => sql(service, activity),
-      ({ length }) => length > 0
-    )
-    await locking
+    const [row] = await catching
     assert.strictEqual((await reading).status, 200)
     const [, readTrace, readSpan] = inTrace(/traceparent='([^']+)'/.exec(String(row?.["query"]))?.[1])
     assert.strictEqual(readTrace, read.traceId)

@@ -108,8 +108,15 @@ export const startPostgresCluster = async (count: number): Promise<PostgresClust
     if (user !== undefined) await run("chown", ["--recursive", `${user.uid}:${user.gid}`, directory])
     const server = await Effect.runPromise(
       Effect.gen(function* () {
-        const server = { binaries, user, cluster: directory, log: `${directory}.log`, connections: undefined }
-        const at = { ...server, port: yield* freePort }
+        const server = {
+          binaries,
+          user,
+          cluster: directory,
+          log: `${directory}.log`,
+          connections: undefined,
+          settings: {}
+        }
+        const at = { ...server, port: yield* freePort(0) }
         const process = yield* launch(at)
         started.defer(() => Effect.runPromise(Effect.ignore(stop(process, binaries))))
         yield* whenReady(at, process, 0)

@@ -17,6 +17,19 @@ export interface Preferences {
   readonly consistency: "strong" | "session" | "eventual" | undefined
 }
 
+export const noPreferences: Preferences = {
+  resolution: undefined,
+  missing: undefined,
+  return: undefined,
+  count: undefined,
+  tx: undefined,
+  handling: undefined,
+  timezone: undefined,
+  maxAffected: undefined,
+  maxCell: undefined,
+  consistency: undefined
+}
+
 /** The form of the response body that the client accepts (Accept). */
 export interface AnswerForm {
   /** `object`: a single row, not in an array; `plan-…`: PostgreSQL's plan of the statement for the form `of`. */

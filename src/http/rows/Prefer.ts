@@ -1,20 +1,7 @@
 import { Result } from "effect"
 import { listed } from "../../domain/text/Shorten.ts"
 import { InvalidRequest } from "../../domain/errors.ts"
-import { type Preferences } from "../../domain/rows/Preferences.ts"
-
-export const noPreferences: Preferences = {
-  resolution: undefined,
-  missing: undefined,
-  return: undefined,
-  count: undefined,
-  tx: undefined,
-  handling: undefined,
-  timezone: undefined,
-  maxAffected: undefined,
-  maxCell: undefined,
-  consistency: undefined
-}
+import { noPreferences, type Preferences } from "../../domain/rows/Preferences.ts"
 
 type Known = Pick<Preferences, "resolution" | "missing" | "return" | "count" | "tx" | "handling" | "consistency">
 

@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { type DatabaseSchema } from "../../domain/schema/DatabaseSchema.ts"
 import { type OutlinedRelation } from "../../domain/schema/Outline.ts"
 import { InvalidRequest, NotFound } from "../../domain/errors.ts"
-import { type Preferences } from "../../domain/rows/Preferences.ts"
+import { noPreferences } from "../../domain/rows/Preferences.ts"
 import { queryPairs } from "../../domain/rows/parse/Parser.ts"
 import { shorten } from "../../domain/text/Shorten.ts"
 import { Branches } from "../branches/Branches.ts"
@@ -28,17 +28,6 @@ const Read = Schema.Struct({
   schema: schemaField,
   branch: branchField
 })
-
-const noPreferences: Preferences = {
-  resolution: undefined,
-  missing: undefined,
-  return: undefined,
-  count: undefined,
-  tx: undefined,
-  handling: undefined,
-  timezone: undefined,
-  maxAffected: undefined
-}
 
 /** A relation as an anon key or a user sees it: the columns that they may select, and what they may write. */
 const forClient = ({ columns, comment, delete: deletes, kind, name, schema }: OutlinedRelation) => ({

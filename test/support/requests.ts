@@ -1,7 +1,6 @@
 import { Effect } from "effect"
 import { type ClientError } from "../../src/domain/errors.ts"
-import { type AnswerForm, type Preferences } from "../../src/domain/rows/Preferences.ts"
-import { noPreferences } from "../../src/http/rows/Prefer.ts"
+import { noPreferences, type AnswerForm, type Preferences } from "../../src/domain/rows/Preferences.ts"
 import { type CallBody } from "../../src/domain/rows/functions/Call.ts"
 import { type RowRange } from "../../src/domain/rows/plan/Page.ts"
 import { queryPairs } from "../../src/domain/rows/parse/Parser.ts"

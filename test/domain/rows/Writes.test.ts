@@ -1,10 +1,9 @@
 import { Result } from "effect"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { type Preferences } from "../../../src/domain/rows/Preferences.ts"
+import { noPreferences, type Preferences } from "../../../src/domain/rows/Preferences.ts"
 import { type Operation, type RowWrite, RowWrites } from "../../../src/domain/rows/Writes.ts"
 import { JsonOutline } from "../../../src/domain/text/JsonOutline.ts"
-import { noPreferences } from "../../../src/http/rows/Prefer.ts"
 import { catalogueOf } from "../../support/rows/catalogue.ts"
 
 const catalogue = catalogueOf({ t: ["a", "b"], u: ["a", "b"] })

@@ -1,8 +1,8 @@
 import { Result } from "effect"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { type Preferences } from "../../../src/domain/rows/Preferences.ts"
-import { type Operation, noPreferences, parsePreferences, preferenceApplied } from "../../../src/http/rows/Prefer.ts"
+import { noPreferences, type Preferences } from "../../../src/domain/rows/Preferences.ts"
+import { type Operation, parsePreferences, preferenceApplied } from "../../../src/http/rows/Prefer.ts"
 
 const parsed = (header: string): Preferences => Result.getOrThrow(parsePreferences(header))
 const only = (header: string) =>

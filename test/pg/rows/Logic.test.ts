@@ -4,7 +4,7 @@ import * as fc from "fast-check"
 import { Db } from "../../../src/services/ports/Db.ts"
 import { Rows } from "../../../src/services/rows/Rows.ts"
 import { layerDatabase, live } from "../../support/database.ts"
-import { noPreferences } from "../../../src/http/rows/Prefer.ts"
+import { noPreferences } from "../../../src/domain/rows/Preferences.ts"
 import { asJson, service } from "../../support/requests.ts"
 
 const suite = layer(

@@ -62,16 +62,24 @@ export const startPostgresCluster = async (count: number): Promise<PostgresClust
     })
   )
 
-  const serverAt = async (port: number, directory: string): Promise<ClusterServer> => {
+  /** A session that stayed would keep the database from being copied. */
+  const connected = async <A>(port: number, use: (client: Client) => Promise<A>) => {
     const client = new Client({ host: "127.0.0.1", port, user: "postgres", password, database: "postgres" })
-    client.on("error", () => undefined)
     await client.connect()
-    started.defer(() => client.end().catch(() => undefined))
+    try {
+      return await use(client)
+    } finally {
+      await client.end()
+    }
+  }
+
+  const serverAt = (port: number, directory: string): ClusterServer => {
     const pid = async () => (await Effect.runPromise(readPidFile(directory)))?.pid ?? 0
     return {
       port,
       pid,
-      sql: async (text, params = []) => (await client.query<Record<string, unknown>>(text, [...params])).rows,
+      sql: async (text, params = []) =>
+        (await connected(port, (client) => client.query<Record<string, unknown>>(text, [...params]))).rows,
       signal: async (name) => {
         const main = await pid()
         const children = await run("ps", ["-o", "pid=", "--ppid", String(main)]).catch(() => ({ stdout: "" }))
@@ -82,7 +90,7 @@ export const startPostgresCluster = async (count: number): Promise<PostgresClust
     }
   }
 
-  const primary = await serverAt(address.port, cluster)
+  const primary = serverAt(address.port, cluster)
   // Test data need not survive a crash of the machine.
   for (const setting of ["fsync = off", "full_page_writes = off", "max_wal_senders = 10"])
     await primary.sql(`alter system set ${setting}`)
@@ -92,13 +100,17 @@ export const startPostgresCluster = async (count: number): Promise<PostgresClust
   for (let number = 1; number <= count; number++) {
     const directory = `${cluster}-${number}`
     started.defer(() => rm(directory, { recursive: true, force: true }))
-    await primary.sql("select pg_backup_start('standby', fast => true)")
-    await run("cp", ["--archive", "--reflink=auto", cluster, directory])
-    const [backup] = await primary.sql("select labelfile from pg_backup_stop(wait_for_archive => false)")
+    const backup = await connected(primary.port, async (client) => {
+      await client.query("select pg_backup_start('standby', fast => true)")
+      await run("cp", ["--archive", "--reflink=auto", cluster, directory])
+      return await client.query<{ readonly labelfile: string }>(
+        "select labelfile from pg_backup_stop(wait_for_archive => false)"
+      )
+    })
     await rm(join(directory, "postmaster.pid"), { force: true })
     for (const file of await readdir(join(directory, "pg_wal")))
       if (/^[0-9A-F]{24}/.test(file)) await rm(join(directory, "pg_wal", file))
-    await writeFile(join(directory, "backup_label"), String(backup?.["labelfile"]))
+    await writeFile(join(directory, "backup_label"), backup.rows[0]?.labelfile ?? "")
     await writeFile(join(directory, "standby.signal"), "")
     const source = `host=127.0.0.1 port=${address.port} user=postgres password=${password} application_name=standby${number}`
     await appendFile(
@@ -124,7 +136,7 @@ export const startPostgresCluster = async (count: number): Promise<PostgresClust
       })
     )
     started.defer(() => rm(server.log, { force: true }))
-    standbys.push(await serverAt(server.port, directory))
+    standbys.push(serverAt(server.port, directory))
   }
 
   const caughtUp = async (standby: ClusterServer) => {

@@ -44,7 +44,10 @@ beforeAll(async () => {
   cluster = started.use(await startPostgresCluster(2))
   const { primary, standbys, url } = cluster
   service = started.use(
-    await serveInProcess({ DATABASE_URL: url(primary), DATABASE_READ_URLS: standbys.map((one) => url(one)).join(" ") })
+    await serveInProcess({
+      DATABASE_URL: url(primary, ...standbys),
+      DATABASE_READ_URLS: standbys.map((one) => url(one)).join(" ")
+    })
   )
   await primary.sql(setup)
 })
@@ -190,6 +193,16 @@ describe("DATABASE_READ_URLS", () => {
     assert.deepStrictEqual(wrong, [])
     assert.isAbove(answers, 30)
     assert.isAbove(answered.length, 30, "answers of standbys")
+  })
+
+  it("makes branches, for which this process gives up its sessions", async () => {
+    const response = await fetch(`${service.url}/api/branches`, {
+      method: "POST",
+      headers: { apikey: service.service_role, "content-type": "application/json" },
+      body: JSON.stringify({ label: "copy" })
+    })
+    assert.strictEqual(response.status, 201, await response.text())
+    await fromStandby("u1")
   })
 
   it("goes on without an error when a standby hangs, and when all have ended", { timeout: 90_000 }, async () => {

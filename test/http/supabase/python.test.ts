@@ -48,7 +48,7 @@ it.skipIf(packages === undefined && process.env["CI"] === undefined)(
     const script = join(import.meta.dirname, "../../support/supabase/client.py")
     const { stdout } = await promisify(execFile)("python3", [script], {
       env: { PATH: process.env["PATH"], PYTHONPATH: packages, SVC_TEST_CLIENT: JSON.stringify(given) },
-      timeout: 50_000
+      timeout: 100_000
     })
     const row = (id: number, title: string) => ({ id, owner: ann, title })
     assert.deepStrictEqual(JSON.parse(stdout), {
@@ -72,5 +72,6 @@ it.skipIf(packages === undefined && process.env["CI"] === undefined)(
       present: ["Ann"]
     })
     assert.strictEqual((await ask(service, "GET /rest/v1/py_todos", { key: service.anon })).status, 200)
-  }
+  },
+  120_000
 )

@@ -44,7 +44,7 @@ describe("a table", () => {
   it("with a value of a megabyte reads its beginning, and all of it for the panel of the row and for an edit", async () => {
     const table = await makeTable(
       "id int primary key, doc jsonb, note text",
-      `insert into TABLE values (1, jsonb_build_object('text', repeat('x', 1000000)), repeat('y', 300000))`
+      `insert into TABLE values (1, jsonb_build_object('text', repeat('x', 1000000)), repeat('y', 50000))`
     )
     const page = await openPage({ permissions: ["clipboard-read", "clipboard-write"] })
     const first = page.waitForResponse((response) => response.url().includes(`/v1/db/${table}?`))
@@ -59,7 +59,7 @@ describe("a table", () => {
     await page.keyboard.press(" ")
     const panel = page.getByRole("complementary", { name: "Row 1" })
     await panel.getByText(/y{500}/).waitFor()
-    assert.isAbove((await panel.textContent())?.length ?? 0, 1_300_000)
+    assert.isAbove((await panel.textContent())?.length ?? 0, 1_050_000)
 
     // Once it has been read anew, only its beginning is there again: an edit must not save that.
     await page.getByRole("button", { name: "Close" }).click()
@@ -69,7 +69,7 @@ describe("a table", () => {
     await page.keyboard.press("End")
     await page.keyboard.press("Control+c")
     await page.getByText("Cell copied").waitFor()
-    assert.strictEqual(await page.evaluate(async () => (await navigator.clipboard.readText()).length), 300_000)
+    assert.strictEqual(await page.evaluate(async () => (await navigator.clipboard.readText()).length), 50_000)
     await page.keyboard.press("Enter")
     const editor = page.getByRole("textbox", { name: "note, text" })
     await editor.waitFor()
@@ -80,7 +80,7 @@ describe("a table", () => {
     await page.getByRole("dialog", { name: "Review changes" }).getByRole("button", { name: "Save" }).click()
     await page.getByText("1 row saved").waitFor()
     const [row] = await sql(service, `select right(note, 2) as end, length(note) as length from ${table}`)
-    assert.deepStrictEqual(row, { end: "y!", length: 300_001 })
+    assert.deepStrictEqual(row, { end: "y!", length: 50_001 })
   })
 
   it("without a primary key is read page by page, changed and emptied, unless a row has changed meanwhile", async () => {

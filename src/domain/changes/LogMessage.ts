@@ -9,7 +9,7 @@ export interface LogRelation {
   readonly columns: ReadonlyArray<{ readonly name: string; readonly type: number }>
 }
 
-export type LogOperation = "INSERT" | "UPDATE" | "DELETE"
+type LogOperation = "INSERT" | "UPDATE" | "DELETE"
 
 /** A message of the write-ahead log (pgoutput, version 1 of its protocol). `bytes` is its size. */
 export type LogMessage =

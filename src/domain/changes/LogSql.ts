@@ -20,7 +20,7 @@ export const createPublicationSql = `do $$
   end $$`
 
 /** Whether tables can be published: there is a slot that has kept everything since it was made. */
-export const readySql = `exists (select from pg_publication where pubname = '${logPublication}')
+const readySql = `exists (select from pg_publication where pubname = '${logPublication}')
   and exists (select from pg_replication_slots where slot_name = ${slotSql}
     and confirmed_flush_lsn is not null and wal_status <> 'lost')`
 

@@ -44,6 +44,11 @@ export class ChangeTables extends Context.Service<
       const wal = (yield* changeSource) === "wal"
       const { messages } = yield* (yield* Listener).listen("svc_ddl", "svc_realtime", "svc_change_tables")
 
+      /** Whether a table has, or should have, its changes from the log. */
+      const concerned = wal
+        ? Effect.succeed(true)
+        : Effect.map(sql.unsafe("select from svc.change_tables limit 1"), ({ length }) => length > 0)
+
       const publish = (table: ChangeTable, name: string) =>
         Effect.gen(function* () {
           if (!table.noted) {
@@ -82,6 +87,7 @@ export class ChangeTables extends Context.Service<
 
       const settle = (oid: number) =>
         Effect.gen(function* () {
+          if (!(yield* concerned)) return false
           yield* sql.unsafe(lockSourceSql, [String(oid)])
           const [table] = yield* sql.unsafe<ChangeTable>(changeTableSql, [wal, String(oid)])
           if (table === undefined) return false
@@ -92,6 +98,7 @@ export class ChangeTables extends Context.Service<
         })
 
       const round = Effect.gen(function* () {
+        if (!(yield* concerned)) return
         yield* sql.unsafe(
           `delete from svc.change_tables t where not exists (select from pg_class where oid = t.table_oid)`
         )

@@ -28,14 +28,9 @@ const read = (messages: ReadonlyArray<LogMessage>, handled?: LogPosition) => {
 
 describe("a batch of changes", () => {
   it("has none that were handled before, also of a transaction of which a part was", () => {
-    const messages = [
-      relation,
-      ...[5n, 0x1_0000_0007n, 0x1_0000_0009n].flatMap((lsn) => [
-        begin(lsn),
-        ...["1", "2", "3"].map((id) => update([id, String(lsn % 16n)])),
-        commit(lsn + 1n)
-      ])
-    ]
+    const updates = (lsn: bigint) => ["1", "2", "3"].map((id) => update([id, String(lsn % 16n)]))
+    const transaction = (lsn: bigint) => [begin(lsn), ...updates(lsn), commit(lsn + 1n)]
+    const messages = [relation, ...[5n, 0x1_0000_0007n, 0x1_0000_0009n].flatMap(transaction)]
     const all = read(messages)
     assert.strictEqual(all.rows?.length, 9)
     assert.strictEqual(all.position, "1/9 3")

@@ -13,8 +13,12 @@ import { makeMcpServer } from "../mcp/Server.ts"
 import { addRoutes } from "../wire/ContractRoutes.ts"
 import { bodyLimit, jsonBody } from "../wire/Body.ts"
 
-const off = new NotFound({ error: "This service has no MCP server", hint: "Set SVC_MCP=read to start it" })
-const noOAuth2 = new NotFound({ error: "This service has no OAuth 2.0 server of its own" })
+const off = new NotFound({
+  error: "This service has no MCP server",
+  code: "MCP_OFF",
+  hint: "Set SVC_MCP=read to start it"
+})
+const noOAuth2 = new NotFound({ error: "This service has no OAuth 2.0 server of its own", code: "MCP_NO_OAUTH2" })
 const batch = new InvalidRequest({ error: "The body must be one JSON-RPC message, not an array", code: "MCP_BATCH" })
 
 /** The headers that the protocol reads. */

@@ -55,6 +55,12 @@ import { ClientGate } from "./access/ClientGate.ts"
 import { KeyLimits } from "./access/KeyLimits.ts"
 import { BroadcastRoutes } from "./supabase/Broadcasts.ts"
 import { FunctionsProxyRoutes } from "./supabase/Functions.ts"
+import { AuthAdminRoutes } from "./supabase/auth/Admin.ts"
+import { AuthFactorRoutes } from "./supabase/auth/Factors.ts"
+import { AuthProviderRoutes } from "./supabase/auth/Providers.ts"
+import { AuthSignInRoutes } from "./supabase/auth/SignIn.ts"
+import { AuthUserRoutes } from "./supabase/auth/User.ts"
+import { AuthVerifyRoutes } from "./supabase/auth/Verify.ts"
 import { SupabaseGate } from "./supabase/Gate.ts"
 import { ChannelSocket } from "./supabase/Realtime.ts"
 import { FileBucketsRoutes } from "./supabase/storage/Buckets.ts"
@@ -136,6 +142,12 @@ export const Routes = Layer.mergeAll(
   DashboardFilesRoutes,
   FunctionsProxyRoutes,
   BroadcastRoutes,
+  AuthSignInRoutes,
+  AuthVerifyRoutes,
+  AuthUserRoutes,
+  AuthProviderRoutes,
+  AuthFactorRoutes,
+  AuthAdminRoutes,
   ChannelSocket,
   FileBucketsRoutes,
   FilesRoutes,

@@ -314,6 +314,21 @@ export const English = {
       subject: "Complete your registration",
       intro: "Confirm your e-mail address to create your account.",
       outro: "If you did not register, ignore this message: no account will be created."
+    },
+    signIn: {
+      subject: "Sign in",
+      intro: "Someone, probably you, asked to sign in with this address.",
+      outro: "If it was not you, ignore this message: no session has begun."
+    },
+    invite: {
+      subject: "You are invited",
+      intro: "You are invited to create an account.",
+      outro: "If you do not know why you got this message, ignore it."
+    },
+    again: {
+      subject: "Confirm that it is you",
+      intro: "A change of your account needs a confirmation.",
+      outro: "If it was not you, set a new password."
     }
   },
   notices: {

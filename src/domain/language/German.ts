@@ -324,6 +324,21 @@ export const German: Words = {
       intro: "Bestätigen Sie Ihre E-Mail-Adresse, um Ihr Konto anzulegen.",
       outro:
         "Wenn Sie sich nicht registriert haben, können Sie diese Nachricht ignorieren: Es wird kein Konto angelegt."
+    },
+    signIn: {
+      subject: "Anmelden",
+      intro: "Jemand, vermutlich Sie, möchte sich mit dieser Adresse anmelden.",
+      outro: "Wenn Sie es nicht waren, können Sie diese Nachricht ignorieren: Niemand ist angemeldet."
+    },
+    invite: {
+      subject: "Sie sind eingeladen",
+      intro: "Sie sind eingeladen, ein Konto anzulegen.",
+      outro: "Wenn Sie nicht wissen, warum Sie diese Nachricht erhalten haben, können Sie sie ignorieren."
+    },
+    again: {
+      subject: "Bestätigen Sie, dass Sie es sind",
+      intro: "Eine Änderung Ihres Kontos muss bestätigt werden.",
+      outro: "Wenn Sie es nicht waren, setzen Sie ein neues Passwort."
     }
   },
   notices: {

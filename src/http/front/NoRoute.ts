@@ -8,7 +8,10 @@ const elsewhere = [
     "/rest/v1",
     "Set SVC_SUPABASE=true (docs/supabase.md). Tables are at /v1/db/<table> too, functions at /v1/db/rpc/<function> (docs/rows.md)"
   ],
-  ["/auth/v1", "Sessions are at /api/auth (docs/identity.md); JWTs of your own server are accepted too (docs/tour.md)"],
+  [
+    "/auth/v1",
+    "Set SVC_SUPABASE=true (docs/supabase.md). Sessions are at /api/auth too (docs/identity.md); JWTs of your own server are accepted (docs/tour.md)"
+  ],
   [
     "/storage/v1",
     "Set SVC_SUPABASE=true (docs/supabase.md). Files are in an S3-compatible store, with presigned URLs from /api/storage (docs/storage.md)"

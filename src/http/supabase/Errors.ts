@@ -63,11 +63,40 @@ const storage = ({ code: given, error: message, request_id }: Fields, status: nu
   }
 }
 
-const auth = ({ code, error, request_id }: Fields): Shape => ({
-  body: { code: code.toLowerCase(), error_code: code.toLowerCase(), message: error, msg: error, request_id },
-  // With this version clients read the code as a text.
-  headers: { "x-supabase-api-version": "2024-01-01" }
-})
+/** Codes of the service as the sign-in API names them. */
+const authCodes: Readonly<Record<string, string>> = {
+  ADDRESS_TAKEN: "email_exists",
+  FLOW_EXPIRED: "flow_state_expired",
+  FLOW_NOT_FOUND: "flow_state_not_found",
+  IDENTITY_NOT_FOUND: "user_not_found",
+  INVALID_REQUEST: "validation_failed",
+  LINK_TAKEN: "identity_already_exists",
+  LINK_EXISTS: "identity_already_exists",
+  RATE_LIMITED: "over_request_rate_limit",
+  REGISTRATION_CLOSED: "signup_disabled",
+  SIGN_IN_BUSY: "over_request_rate_limit",
+  TOO_MANY_GUESSES: "over_request_rate_limit"
+}
+
+/** A code of the service, as the sign-in API names it. */
+export const authCodeOf = (code: string) =>
+  code.startsWith("JWT_") ? "bad_jwt" : (authCodes[code] ?? code.toLowerCase())
+
+const weakReason = (error: string) =>
+  /at least|at most/.test(error) ? "length" : /attackers|address/.test(error) ? "pwned" : "characters"
+
+const auth = ({ code: given, error, request_id }: Fields, status: number): Shape => {
+  const ofToken = given.startsWith("JWT_")
+  const code = authCodeOf(given)
+  const body = { code, error_code: code, message: error, msg: error, request_id }
+  return {
+    // Clients take 403 for a token that a new one replaces.
+    status: ofToken ? 403 : given === "SIGN_IN_BUSY" ? 429 : status,
+    body: code === "weak_password" ? { ...body, weak_password: { reasons: [weakReason(error)] } } : body,
+    // With this version clients read the code as a text.
+    headers: { "x-supabase-api-version": "2024-01-01" }
+  }
+}
 
 const plain = ({ code, error, request_id }: Fields): Shape => ({
   body: { code, message: error, msg: error, error, request_id }
@@ -103,11 +132,7 @@ export const shaped = (api: SupabaseApi, response: Response, method: string): Re
 }
 
 const unserved: Readonly<Record<Exclude<SupabaseApi, "rest">, readonly [code: string, error: string, hint: string]>> = {
-  auth: [
-    "NOT_FOUND",
-    "This server does not serve the sign-in API of Supabase",
-    "Sign in at /api/auth (docs/identity.md), or give createClient an accessToken"
-  ],
+  auth: ["NOT_FOUND", "This server does not serve this part of the sign-in API", "See docs/supabase.md"],
   storage: ["FeatureNotEnabled", "This server does not serve this part of the storage API", "See docs/supabase.md"],
   realtime: [
     "NOT_FOUND",

@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import { NotImplemented } from "../../domain/errors.ts"
 import { Accounts } from "../../services/ports/identity/Accounts.ts"
 import { IdP, notConfigured } from "../../services/ports/IdP.ts"
+import { SupabaseAuth } from "../../services/ports/supabase/AuthCalls.ts"
 
 const refuse = () => Effect.fail(notConfigured("IDP_PUBLIC_URL"))
 
@@ -33,10 +34,10 @@ export const layerIdPNone = Layer.succeed(IdP, {
 })
 
 /** With SVC_IDENTITY=off there are no accounts: 503. */
-export const layerAccountsNone = Layer.succeed(Accounts, {
-  calls: Effect.suspend(refuse),
-  admin: Effect.suspend(refuse)
-})
+export const layerAccountsNone = Layer.mergeAll(
+  Layer.succeed(Accounts, { calls: Effect.suspend(refuse), admin: Effect.suspend(refuse) }),
+  Layer.succeed(SupabaseAuth, { calls: Effect.suspend(refuse) })
+)
 
 /** With another identity provider, accounts are managed there: 501 with its address. */
 export const layerAccountsElsewhere = (publicUrl: string) => {
@@ -47,5 +48,8 @@ export const layerAccountsElsewhere = (publicUrl: string) => {
       hint: `Use the API and the pages of ${publicUrl}`
     })
   )
-  return Layer.succeed(Accounts, { calls: elsewhere, admin: elsewhere })
+  return Layer.mergeAll(
+    Layer.succeed(Accounts, { calls: elsewhere, admin: elsewhere }),
+    Layer.succeed(SupabaseAuth, { calls: elsewhere })
+  )
 }

@@ -34,6 +34,8 @@ const unreachable = new Unavailable({
   retry_after: 5
 })
 
+export const jwtAudiences = list("SVC_JWT_AUDIENCE", [])
+
 /** The settings of tokens, read before the service starts anything. */
 export class TokenSettings extends Context.Service<
   TokenSettings,
@@ -52,7 +54,7 @@ export class TokenSettings extends Context.Service<
     Effect.gen(function* () {
       return TokenSettings.of({
         insecure: yield* flag("SVC_JWT_INSECURE_DECODE", false),
-        audiences: yield* list("SVC_JWT_AUDIENCE", []),
+        audiences: yield* jwtAudiences,
         scopes: yield* list("SVC_JWT_SCOPE", []),
         secrets: yield* importSecrets((yield* JwtSecret).secret),
         address: yield* keysAddress,

@@ -1,8 +1,13 @@
 import { Context, Effect, Layer } from "effect"
-import { baseUrl, duration, flag, SettingError } from "../../domain/Settings.ts"
+import { baseUrl, duration, flag, list, SettingError } from "../../domain/Settings.ts"
+import { redirectPattern } from "../../domain/supabase/Redirects.ts"
+import { ownUrl } from "../identity/Settings.ts"
 
 /** SVC_SUPABASE, for what is built without the other settings. */
 export const supabaseEnabled = flag("SVC_SUPABASE", false)
+
+/** Whether a new password needs a code by mail a day after the sign-in. */
+export const reauthentication = flag("SVC_SUPABASE_REAUTHENTICATION", false)
 
 /** SVC_SUPABASE and what depends on it, read before anything is started (docs/configuration.md). */
 export class SupabaseSettings extends Context.Service<
@@ -12,6 +17,12 @@ export class SupabaseSettings extends Context.Service<
     readonly enabled: boolean
     /** Whether JWTs with a role and without a subject, signed by SVC_JWT_SECRET, are API keys. */
     readonly jwtKeys: boolean
+    readonly auth: {
+      /** Where browsers are sent after they have been signed in, unless the client asks for one of the others. */
+      readonly site: string
+      readonly redirects: ReadonlyArray<RegExp>
+      readonly anonymous: boolean
+    }
     readonly functions: {
       /** The server that `/functions/v1` is passed on to, without a trailing slash. */
       readonly url: string | undefined
@@ -38,9 +49,22 @@ export class SupabaseSettings extends Context.Service<
           message: "SVC_SUPABASE_JWT_KEYS and SVC_JWT_INSECURE_DECODE must not both be true"
         })
       }
+      yield* reauthentication
+      const redirects = (yield* list("SVC_SUPABASE_REDIRECT_URLS", [])).map(redirectPattern)
+      if (redirects.includes(undefined)) {
+        return yield* new SettingError({
+          message:
+            "SVC_SUPABASE_REDIRECT_URLS must be URLs separated by commas, such as https://*.example.com/** or myapp://callback, with at most four stars each"
+        })
+      }
       return SupabaseSettings.of({
         enabled,
         jwtKeys,
+        auth: {
+          site: (yield* baseUrl("SVC_SUPABASE_SITE_URL")) ?? (yield* ownUrl),
+          redirects: redirects.filter((pattern) => pattern !== undefined),
+          anonymous: yield* flag("SVC_SUPABASE_ANONYMOUS", false)
+        },
         functions: {
           url,
           timeout: yield* duration("SVC_FUNCTIONS_TIMEOUT", 150_000),

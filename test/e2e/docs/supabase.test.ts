@@ -10,7 +10,8 @@ const ann = "22222222-2222-4222-8222-222222222222"
 const dump = [
   "create table public.profiles (id uuid not null primary key, name text)",
   "create table public.todos (id bigint generated always as identity primary key, user_id uuid default auth.uid() not null, title text not null)",
-  `insert into auth.users (id, email) values ('${ann}', 'ann@example.com')`,
+  // bcrypt, as Supabase hashes passwords.
+  `insert into auth.users (id, email, encrypted_password) values ('${ann}', 'ann@example.com', extensions.crypt('correct horse battery', extensions.gen_salt('bf', 4)))`,
   `insert into public.profiles values ('${ann}', 'Ann')`,
   `insert into public.todos (user_id, title) values ('${ann}', 'old')`,
   "alter table only public.profiles add constraint profiles_id_fkey foreign key (id) references auth.users(id) on delete cascade",
@@ -50,5 +51,13 @@ it("the dump of a project, its tokens and its client work as they are", async ()
     { title: "old", profiles: { name: "Ann" } },
     { title: "new", profiles: { name: "Ann" } }
   ])
+  const app = createClient(service.url, service.anon, { auth: { autoRefreshToken: false } })
+  const { data: signedIn, error } = await app.auth.signInWithPassword({
+    email: "ann@example.com",
+    password: "correct horse battery"
+  })
+  assert.isNull(error)
+  assert.strictEqual(signedIn.user?.id, ann)
+  assert.strictEqual((await app.from("todos").select()).data?.length, 2)
   assert.deepStrictEqual((await createClient(service.url, service.anon).from("todos").select()).data, [])
 })

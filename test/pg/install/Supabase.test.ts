@@ -52,3 +52,39 @@ suite("a database restored from Supabase", (it) => {
     })
   )
 })
+
+layer(layerDatabase({ name: "supabase_users", settings: { SVC_SUPABASE: "true" } }), live)(
+  "accounts from before, and of a dump",
+  (it) => {
+    it.effect("are in both places after a start, but for those that can't be", () =>
+      Effect.gen(function* () {
+        yield* Db
+        const { sql } = yield* Outside
+        const [old, copied, bad, invalid] = [1, 2, 3, 4].map((n) => `${n}1111111-1111-4111-8111-111111111111`)
+        yield* sql(`do $$ begin
+          set local session_replication_role = replica;
+          insert into svc.identities (id, traits) values ('${old}', '{"email":"old@x.example","name":"Old"}');
+          insert into svc.identity_addresses (lookup, identity_id, value) values ('old@x.example', '${old}', 'old@x.example');
+          insert into auth.users (id, email, encrypted_password, raw_app_meta_data) values
+            ('${copied}', 'Copied@x.example', '$2a$04$x', '{"provider":"google","providers":["google"]}'),
+            ('${bad}', 'OLD@x.example', null, null), ('${invalid}', 'no address', null, null);
+          insert into auth.identities (provider_id, user_id, provider, identity_data) values ('77', '${copied}', 'google', '{}');
+        end $$`)
+        yield* install({ serviceRole: "postgres", schemas: ["public"], supabase: true })
+        const users = yield* sql("select id::text, email, raw_user_meta_data as about from auth.users order by id")
+        assert.deepStrictEqual(users[0], { id: old, email: "old@x.example", about: { name: "Old" } })
+        const accounts = yield* sql(`select i.id::text, i.password_hash as hash, a.lookup, u.raw_app_meta_data as app
+          from svc.identities i join svc.identity_addresses a on a.identity_id = i.id join auth.users u on u.id = i.id order by i.id`)
+        assert.deepStrictEqual(accounts, [
+          { id: old, hash: null, lookup: "old@x.example", app: { provider: "email", providers: ["email"] } },
+          {
+            id: copied,
+            hash: "imported:$2a$04$x",
+            lookup: "copied@x.example",
+            app: { provider: "google", providers: ["email", "google"] }
+          }
+        ])
+      })
+    )
+  }
+)

@@ -117,7 +117,7 @@ export const makeAdmin = (
 
     remove: Effect.fn("AccountAdmin.remove")(function* (id) {
       const { id: found } = yield* existing(id)
-      yield* store.count("delete from svc.identities where id = $1::text::uuid returning 1", [found])
+      yield* store.atomically(store.count("delete from svc.identities where id = $1::text::uuid returning 1", [found]))
     }),
     sessions: Effect.fn("AccountAdmin.sessions")(function* (id) {
       const { id: found } = yield* existing(id)

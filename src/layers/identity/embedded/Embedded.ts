@@ -1,15 +1,19 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { InvalidRequest } from "../../../domain/errors.ts"
+import { InvalidRequest, NotImplemented } from "../../../domain/errors.ts"
 import { readAddress } from "../../../domain/identity/Address.ts"
 import { isStorableText } from "../../../domain/text/StorableText.ts"
+import { jwtAudiences } from "../../../services/access/Tokens.ts"
 import { AccountSettings } from "../../../services/identity/AccountSettings.ts"
 import { Mails } from "../../../services/identity/Mails.ts"
+import { OwnSigningKeys } from "../../../services/identity/OwnSigningKeys.ts"
 import { IdentitySeals } from "../../../services/identity/Seals.ts"
 import { IdentitySignatures } from "../../../services/identity/Signatures.ts"
 import { type AccountCalls, Accounts } from "../../../services/ports/identity/Accounts.ts"
 import { type ProviderProtocol } from "../../../services/ports/identity/Providers.ts"
 import { Db } from "../../../services/ports/Db.ts"
 import { IdP } from "../../../services/ports/IdP.ts"
+import { SupabaseAuth } from "../../../services/ports/supabase/AuthCalls.ts"
+import { reauthentication } from "../../../services/supabase/Settings.ts"
 import { makeAdmin } from "./Admin.ts"
 import { makeFirstAdministrator } from "./FirstAdministrator.ts"
 import { makeFlows } from "./Flows.ts"
@@ -28,7 +32,15 @@ import { invalidPageToken } from "./Refusals.ts"
 import { makeSessions } from "./Sessions.ts"
 import { makeSignIn } from "./SignIn.ts"
 import { iso, isUuid, makeStore, pageOf } from "./Store.ts"
+import { makeSupabaseAuth } from "./supabase/Auth.ts"
 import { makeTotp } from "./factors/Totp.ts"
+
+const noTables = Effect.fail(
+  new NotImplemented({
+    error: "The tables of schema auth are not as at Supabase: this server does not sign in by /auth/v1",
+    code: "auth_tables_unknown"
+  })
+)
 
 const KeyRow = Schema.Struct({ id: Schema.String, display_name: Schema.String, added_at: Schema.String })
 const FactorsRow = Schema.Struct({ totp: Schema.Boolean, count: Schema.Int, used: Schema.Int })
@@ -48,7 +60,8 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
       const sessions = makeSessions(settings, store)
       const flows = makeFlows(settings.flowSeconds, store)
       const limits = makeLimits(store)
-      const messages = makeMessages(settings.ownUrl, yield* Mails, signatures, limits)
+      const mails = yield* Mails
+      const messages = makeMessages(settings.ownUrl, mails, signatures, limits)
       const passwords = yield* makePasswords
       const records = makeRecords(store)
       const checks = makeKeyChecks(settings)
@@ -165,7 +178,7 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
           registration: settings.registration,
           mail: settings.smtpUrl !== undefined,
           verification: settings.verifyFirst,
-          providers: links.list
+          providers: links.calls.list
         },
         register: profile.register,
         signIn: signIn.signIn,
@@ -185,11 +198,34 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
         confirmPasskey: passkeys.confirmPasskey,
         renamePasskey: passkeys.renamePasskey,
         removePasskey: passkeys.removePasskey,
-        providers: links
+        providers: links.calls
       }
       const first = makeFirstAdministrator(store, records, sessions, flows, passwords)
       const admin = makeAdmin(store, records, sessions, passwords, recovery, first)
       const accounts = Accounts.of({ calls: Effect.succeed(calls), admin: Effect.succeed(admin) })
-      return Context.make(IdP, idp).pipe(Context.add(Accounts, accounts))
+      const installed = yield* store
+        .count("select 1 where to_regprocedure('svc.supabase_fill(int)') is not null")
+        .pipe(Effect.catchTag("Unavailable", () => Effect.succeed(1)))
+      const supabase = makeSupabaseAuth({
+        settings,
+        reauthentication: yield* Effect.orDie(reauthentication),
+        audiences: yield* Effect.orDie(jwtAudiences),
+        keys: yield* OwnSigningKeys,
+        mails,
+        seals,
+        store,
+        records,
+        sessions,
+        flows,
+        limits,
+        messages,
+        passwords,
+        totp,
+        links
+      })
+      return Context.make(IdP, idp).pipe(
+        Context.add(Accounts, accounts),
+        Context.add(SupabaseAuth, SupabaseAuth.of({ calls: installed > 0 ? Effect.succeed(supabase) : noTables }))
+      )
     })
   )

@@ -6,14 +6,15 @@ import { flowExpired, flowForbidden, flowNotFound, wrongCode } from "./Refusals.
 import { hashOf, iso, isUuid, type Store } from "./Store.ts"
 
 /**
- * settings: a factor that is being added. passkey, factor: a challenge to sign in, or to complete a session. provider: a
- * sign-in at another service. administrator: the link that makes the first one. The others wait for a mailed code or link.
+ * settings: a factor that is being added. passkey, factor: a challenge to sign in, or to complete a session. provider, supabase_provider: a
+ * sign-in at another service, of the service's own pages and of Supabase's clients. administrator: the link that makes the first one. The others wait for a mailed code or link.
  */
 export type FlowKind =
   | "settings"
   | "passkey"
   | "factor"
   | "provider"
+  | "supabase_provider"
   | "administrator"
   | "recovery"
   | "verification"

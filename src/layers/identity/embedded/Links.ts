@@ -59,7 +59,7 @@ export const makeLinks = (
   limits: Limits,
   /** Sends the message that confirms an address. */
   verify: (email: string) => Effect.Effect<unknown, AccountError>
-): ProviderCalls => {
+) => {
   const linked = store.rows(LinkedRow)
   const owners = store.rows(OwnerRow)
   const listed = store.rows(ListedRow)
@@ -147,12 +147,8 @@ export const makeLinks = (
     return id
   })
 
-  /** Signs in. Sessions of the same person that the browser had (`before`) end. */
-  const enter = Effect.fnUntraced(function* (
-    provider: ProviderProtocol,
-    person: ProvidedPerson,
-    before: ReadonlyArray<Credential>
-  ) {
+  /** The account of a person: the one that is linked, one with the same address, or a new one. */
+  const identify = Effect.fnUntraced(function* (provider: ProviderProtocol, person: ProvidedPerson) {
     const known = yield* ownerOfLink(person)
     const made = adopt(provider, person).pipe(
       Effect.catchIf(
@@ -169,12 +165,37 @@ export const makeLinks = (
         [person.issuer, person.subject, person.account]
       )
     }
+    return id
+  })
+
+  /** Signs in. Sessions of the same person that the browser had (`before`) end. */
+  const enter = Effect.fnUntraced(function* (
+    provider: ProviderProtocol,
+    person: ProvidedPerson,
+    before: ReadonlyArray<Credential>
+  ) {
+    const id = yield* identify(provider, person)
     const signedIn = yield* Effect.catchTag(sessions.open(id, "Cookie", "oidc"), "Unauthorized", () =>
       Effect.fail(accountDisabled)
     )
     yield* Effect.forEach(before, (credential) => sessions.replace(credential, id))
     return signedIn
   })
+
+  const linkTo = (provider: ProviderProtocol, person: ProvidedPerson, identityId: string) =>
+    store
+      .exclusively(
+        identityId,
+        Effect.fnUntraced(function* ({ id }) {
+          const owner = yield* ownerOfLink(person)
+          if (owner === id) return
+          if (owner !== undefined) return yield* linkTaken
+          if ((yield* add(id, provider.id, person, false)) === 0) return yield* linkExists
+          const { addresses } = yield* store.identity(id)
+          yield* notify(addresses[0]?.value, provider.label)
+        })
+      )
+      .pipe(Effect.catchTag("NotFound", () => Effect.fail(flowForbidden)))
 
   const link = Effect.fnUntraced(function* (
     provider: ProviderProtocol,
@@ -190,22 +211,10 @@ export const makeLinks = (
       })
     )
     if (own._tag === "None") return yield* flowForbidden
-    yield* store
-      .exclusively(
-        identityId,
-        Effect.fnUntraced(function* ({ id }) {
-          const owner = yield* ownerOfLink(person)
-          if (owner === id) return
-          if (owner !== undefined) return yield* linkTaken
-          if ((yield* add(id, provider.id, person, false)) === 0) return yield* linkExists
-          const { addresses } = yield* store.identity(id)
-          yield* notify(addresses[0]?.value, provider.label)
-        })
-      )
-      .pipe(Effect.catchTag("NotFound", () => Effect.fail(flowForbidden)))
+    yield* linkTo(provider, person, identityId)
   })
 
-  return {
+  const calls: ProviderCalls = {
     list: providers.map(({ id, label }) => ({ id, label })),
 
     begin: Effect.fnUntraced(function* ({ again = false, browser, callback, credential, provider: name, returnTo }) {
@@ -273,4 +282,7 @@ export const makeLinks = (
         )
     })
   }
+
+  return { calls, providers, attemptOf, ownerOfLink, add, identify, linkTo }
 }
+export type EmbeddedLinks = ReturnType<typeof makeLinks>

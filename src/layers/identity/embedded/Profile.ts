@@ -182,7 +182,7 @@ export const makeProfile = (
       const before = yield* Effect.orDie(store.identity(identity_id))
       const { email } = before.traits
       if (traits["email"] !== undefined && traits["email"] !== email) return yield* emailFixed
-      yield* records.setTraits(identity_id, { ...traits, ...(email === undefined ? {} : { email }) })
+      yield* store.atomically(records.setTraits(identity_id, { ...traits, ...(email === undefined ? {} : { email }) }))
       return yield* store.identity(identity_id)
     }),
 
@@ -205,9 +205,9 @@ export const makeProfile = (
 
     remove: Effect.fnUntraced(function* (credential: Credential) {
       const { identity_id } = yield* sessions.privileged(credential)
-      const removed = yield* store.count("delete from svc.identities where id = $1::text::uuid returning 1", [
-        identity_id
-      ])
+      const removed = yield* store.atomically(
+        store.count("delete from svc.identities where id = $1::text::uuid returning 1", [identity_id])
+      )
       if (removed === 0) return yield* new NotFound({ error: "The account was deleted already" })
     })
   }

@@ -26,6 +26,26 @@ export const addressOf = (text: string) => {
   return address === undefined ? Effect.fail(invalidAddress) : Effect.succeed(address)
 }
 
+/**
+ * Gives an account to the person who has proven an address that was never proven before: another may have registered it, so
+ * everything that they could sign in with is removed. In a transaction.
+ */
+export const claimAddress = Effect.fnUntraced(function* (store: Store, identityId: string, lookup: string) {
+  for (const statement of [
+    "update svc.identities set password_hash = null, totp_secret = null, updated_at = now() where id = $1::text::uuid returning 1",
+    "delete from svc.identity_keys where identity_id = $1::text::uuid returning 1",
+    "delete from svc.identity_recovery_codes where identity_id = $1::text::uuid returning 1",
+    "delete from svc.identity_links where identity_id = $1::text::uuid returning 1",
+    "delete from svc.identity_sessions where identity_id = $1::text::uuid returning 1"
+  ]) {
+    yield* store.count(statement, [identityId])
+  }
+  yield* store.count(
+    "update svc.identity_addresses set verified_at = now() where lookup = $1 and identity_id = $2::text::uuid returning 1",
+    [lookup, identityId]
+  )
+})
+
 interface NewRecord {
   readonly id?: string
   readonly address: Address
@@ -56,6 +76,8 @@ export const makeRecords = (store: Store) => {
   })
 
   return {
+    /** The JSON text of an object that fits. */
+    checked,
     setTraits,
     setMetadata: Effect.fnUntraced(function* (id: string, metadata: JsonObject) {
       yield* store.count(

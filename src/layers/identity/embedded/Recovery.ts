@@ -5,6 +5,7 @@ import { type MailProof } from "../../../services/ports/identity/Accounts.ts"
 import { type Flows, waysOf } from "./Flows.ts"
 import { type Limits } from "./Limits.ts"
 import { type Messages } from "./Messages.ts"
+import { claimAddress } from "./Records.ts"
 import { flowExpired, invalidAddress, noIdentity } from "./Refusals.ts"
 import { type EmbeddedSessions } from "./Sessions.ts"
 import { type Store } from "./Store.ts"
@@ -74,10 +75,7 @@ export const makeRecovery = (
       return { link, expiresAt: expires_at }
     }),
 
-    /**
-     * Signs in by a message, which proves the address. If it was never proven before, another person may have registered
-     * it: everything that they could sign in with is removed.
-     */
+    /** Signs in by a message, which proves the address. */
     confirm: Effect.fnUntraced(function* (flowId: string, proof: MailProof, kind: Credential["_tag"]) {
       const { way } = yield* flows.prove(flowId, ["recovery"], proof, (code) => messages.codeOf(flowId, code))
       const identityId = way.identity
@@ -100,19 +98,7 @@ export const makeRecovery = (
             // Someone may have changed it because another person reads their messages.
             if (since > 0) return yield* flowExpired
             if (address.verified || !way.mailed) return
-            for (const statement of [
-              "update svc.identities set password_hash = null, totp_secret = null, updated_at = now() where id = $1::text::uuid returning 1",
-              "delete from svc.identity_keys where identity_id = $1::text::uuid returning 1",
-              "delete from svc.identity_recovery_codes where identity_id = $1::text::uuid returning 1",
-              "delete from svc.identity_links where identity_id = $1::text::uuid returning 1",
-              "delete from svc.identity_sessions where identity_id = $1::text::uuid returning 1"
-            ]) {
-              yield* store.count(statement, [identityId])
-            }
-            yield* store.count(
-              "update svc.identity_addresses set verified_at = now() where lookup = $1 and identity_id = $2::text::uuid returning 1",
-              [way.lookup, identityId]
-            )
+            yield* claimAddress(store, identityId, way.lookup)
           })
         )
         .pipe(Effect.catchTag("NotFound", () => Effect.fail(flowExpired)))

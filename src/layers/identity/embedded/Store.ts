@@ -1,8 +1,9 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
-import { type Unavailable } from "../../../domain/errors.ts"
+import { type Conflict, type Unavailable } from "../../../domain/errors.ts"
 import { type Identity } from "../../../domain/identity/Identity.ts"
+import { accountRefused, refusedByApp } from "../../../domain/supabase/AuthErrors.ts"
 import { JsonObject } from "../../../domain/text/JsonObjectSchema.ts"
 import { onOwnTables, type OwnTablesFailure, queryRows } from "../../../services/OwnTables.ts"
 import { noIdentity } from "./Refusals.ts"
@@ -62,9 +63,11 @@ export const makeStore = Effect.gen(function* () {
   /** The number of rows that a statement with `returning 1` has changed. */
   const count = (text: string, params: ReadonlyArray<unknown> = []) =>
     Effect.map(onOwnTables(sql.unsafe(text, [...params])), ({ length }) => length)
+  /** 409 for an account that triggers or foreign keys of the app refuse, on tables of schema auth (docs/supabase.md). */
   const atomically = <A, E, R>(
     effect: Effect.Effect<A, E, R>
-  ): Effect.Effect<A, Exclude<E, OwnTablesFailure> | Unavailable, R> => onOwnTables(sql.withTransaction(effect))
+  ): Effect.Effect<A, Exclude<E, OwnTablesFailure> | Unavailable | Conflict, R> =>
+    onOwnTables(sql.withTransaction(effect), { [refusedByApp]: accountRefused })
 
   const identity = Effect.fnUntraced(function* (id: string) {
     const found = isUuid(id)

@@ -10,6 +10,8 @@ import { extensions } from "./0001_extensions.ts"
 import { files } from "./0003_files.ts"
 import { laterFunctions } from "./0009_functions.ts"
 import { resumableUploads } from "./0005_resumable_uploads.ts"
+import { sessions } from "./0008_sessions.ts"
+import { users } from "./0007_users.ts"
 import { supabaseRoles } from "./Roles.ts"
 
 /**
@@ -23,6 +25,8 @@ const steps = {
   "0004_broadcasts": broadcasts,
   "0005_resumable_uploads": resumableUploads,
   "0006_channels": channels,
+  "0007_users": users,
+  "0008_sessions": sessions,
   "0009_functions": laterFunctions
 }
 
@@ -44,6 +48,7 @@ export const installSupabase = (sql: SqlClient.SqlClient, serviceRole: string, a
     yield* addAuthHelpers(sql)
     const ran = yield* runSteps({ loader: PgMigrator.fromRecord(steps), table: "svc.supabase_migrations" })
     if (ran.length > 0) yield* give(sql, serviceRole)
+    yield* fillUsers(sql)
     const there =
       yield* sql`select to_regprocedure('realtime.svc_channel_rights(text, text, text, text)') is not null as there`
     if (there[0]?.["there"] === true) {
@@ -51,6 +56,18 @@ export const installSupabase = (sql: SqlClient.SqlClient, serviceRole: string, a
       yield* sql.unsafe(`grant usage on schema realtime to ${login}`)
       yield* sql.unsafe(`grant execute on function ${evaluation} to ${login}`)
     }
+  })
+
+/** People of a restored dump, or of before the tables were filled, that are taken over at a start; the others when they sign in. */
+const mostFilled = 20_000
+
+/** Lets the service's login call the functions that write schema auth, and takes over the accounts that one side lacks. */
+const fillUsers = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
+    const there = yield* sql`select to_regprocedure('svc.supabase_fill(int)') is not null as there`
+    if (there[0]?.["there"] !== true) return
+    const [row] = yield* sql<{ done: number }>`select svc.supabase_fill(${mostFilled}::int4) as done`
+    if ((row?.done ?? 0) > 0) yield* Effect.logInfo(`${row?.done} accounts were taken over between svc and auth.users`)
   })
 
 /** Gives the tables to the role of service keys: only the owner of a table may add policies to it. */
@@ -63,11 +80,19 @@ const give = (sql: SqlClient.SqlClient, serviceRole: string) =>
       union all
       select 'table', c.oid::regclass::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
       where n.nspname = any(${schemas}::text[]) and c.relkind = 'r' and c.relowner = current_user::regrole
+        and current_user <> ${serviceRole}
+      union all
+      select 'function', p.oid::regprocedure::text from pg_proc p
+      where p.pronamespace = 'auth'::regnamespace and p.proname like 'svc\\_%' and p.proowner = current_user::regrole
         and current_user <> ${serviceRole}`
     for (const { kind, name } of own.filter((one) => one.kind === "schema")) {
       yield* sql.unsafe(`grant all on ${kind} ${name} to ${owner}`)
     }
     for (const { kind, name } of own.filter((one) => one.kind === "table")) {
       yield* sql.unsafe(`alter ${kind} ${name} owner to ${owner}`)
+    }
+    for (const { kind, name } of own.filter((one) => one.kind === "function")) {
+      yield* sql.unsafe(`alter ${kind} ${name} owner to ${owner}`)
+      yield* sql.unsafe(`grant execute on ${kind} ${name} to current_user`)
     }
   })

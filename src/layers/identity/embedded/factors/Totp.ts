@@ -11,7 +11,7 @@ import { type Store } from "../Store.ts"
 const exists = new Conflict({ error: "There is an authenticator app already", code: "TOTP_EXISTS" })
 const SecretRow = Schema.Struct({ totp_secret: Schema.NullOr(Schema.String) })
 
-const placeOf = (identityId: string) => `authenticator app of ${identityId}`
+export const placeOf = (identityId: string) => `authenticator app of ${identityId}`
 
 /** Authenticator apps. Their secrets are sealed. */
 export const makeTotp = (

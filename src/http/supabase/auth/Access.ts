@@ -1,0 +1,165 @@
+import { Effect, Schema } from "effect"
+import { HttpEffect, type HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { looksLikeKey } from "../../../domain/access/ApiKey.ts"
+import { type ClientError, InvalidRequest } from "../../../domain/errors.ts"
+import { badJwt, invalid, noBearer, notAdmin } from "../../../domain/supabase/AuthErrors.ts"
+import { redirectOf } from "../../../domain/supabase/Redirects.ts"
+import { type JsonObject } from "../../../domain/text/JsonObject.ts"
+import { JsonObject as JsonObjectSchema } from "../../../domain/text/JsonObjectSchema.ts"
+import { CurrentLanguage } from "../../../services/identity/CurrentLanguage.ts"
+import { IdentitySettings } from "../../../services/identity/Settings.ts"
+import { CurrentDevice } from "../../../services/ports/identity/Accounts.ts"
+import {
+  type AuthCalls,
+  type Challenge,
+  type CurrentSession,
+  SupabaseAuth
+} from "../../../services/ports/supabase/AuthCalls.ts"
+import { SupabaseSettings } from "../../../services/supabase/Settings.ts"
+import { remember } from "../../access/Admitted.ts"
+import { deviceOf } from "../../access/BrowserRequests.ts"
+import { noGate } from "../../access/Caller.ts"
+import { clientAddress } from "../../access/ClientAddress.ts"
+import { apiKeyOf, bearerOf, headersOf } from "../../access/Credentials.ts"
+import { type Quota } from "../../access/KeyLimits.ts"
+import { languageOfRequest } from "../../access/PageLanguage.ts"
+import { issueLines } from "../../front/RequestErrors.ts"
+import { bodyBytes, bodyLimit, utf8 } from "../../wire/Body.ts"
+import { queryOf } from "../../wire/Paths.ts"
+import { SupabaseGate } from "../Gate.ts"
+
+export type Response = HttpServerResponse.HttpServerResponse
+
+/** A call of the sign-in API. */
+export interface Call {
+  readonly request: HttpServerRequest.HttpServerRequest
+  readonly calls: AuthCalls
+  readonly query: URLSearchParams
+  /** Where the client asks to be sent to, if that is allowed; else the site. */
+  readonly redirectTo: string
+  /** The session of the bearer token. */
+  readonly session: Effect.Effect<CurrentSession, ClientError>
+}
+
+/** Who may make a call: every browser, every client with a key, or service_role keys alone. */
+type Admits = "everybody" | "key" | "admin"
+
+const noStore = HttpEffect.appendPreResponseHandler((_request, response) =>
+  Effect.succeed(HttpServerResponse.setHeader(response, "cache-control", "no-store"))
+)
+
+/** Adds routes of `/auth/v1`, if it is served. */
+export const makeAuthRoutes = Effect.fnUntraced(function* (router: HttpRouter.HttpRouter) {
+  const { auth, enabled } = yield* SupabaseSettings
+  const port = yield* SupabaseAuth
+  const gate = yield* SupabaseGate
+  const identity = yield* IdentitySettings
+
+  /** Admits by the key; whose bearer token it is, the call asks for itself. */
+  const admit = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, admits: Admits) {
+    if (admits === "everybody") return
+    const headers = headersOf(request)
+    const quota: Quota = { limit: -1, remaining: -1, reset: 0, key: undefined }
+    const key = yield* apiKeyOf(headers)
+    const bearer = bearerOf(headers)
+    const shown =
+      admits === "admin"
+        ? headers
+        : key !== ""
+          ? { apikey: key }
+          : bearer !== undefined && looksLikeKey(bearer)
+            ? { authorization: `Bearer ${bearer}` }
+            : {}
+    const { actor } = yield* gate.enter(shown, clientAddress(request, identity), quota)
+    if (quota.key !== undefined) remember(request, { _tag: "Key", key: quota.key })
+    return actor.role
+  })
+
+  const on = <E extends ClientError, R>(
+    method: "GET" | "POST" | "PUT" | "DELETE",
+    path: `/${string}`,
+    admits: Admits,
+    use: (call: Call) => Effect.Effect<Response, E, R>
+  ) =>
+    enabled
+      ? router.add(
+          method,
+          `/auth/v1${path}`,
+          Effect.gen(function* () {
+            const request = yield* HttpServerRequest.HttpServerRequest
+            if (!request.url.startsWith("/auth/v1/")) return yield* noGate
+            yield* noStore
+            const role = yield* admit(request, admits)
+            const query = new URLSearchParams(queryOf(request.url))
+            const calls = yield* port.calls
+            const session = Effect.suspend(() => {
+              const bearer = bearerOf(headersOf(request))
+              if (bearer === undefined) return Effect.fail(noBearer)
+              return looksLikeKey(bearer) ? Effect.fail(badJwt) : calls.authenticate(bearer)
+            })
+            if (admits === "admin" && role !== "service_role") return yield* notAdminOf(request)
+            const redirectTo = redirectOf(query.get("redirect_to"), auth.site, auth.redirects)
+            return yield* use({ request, calls, query, redirectTo, session }).pipe(
+              Effect.provideService(CurrentLanguage, languageOfRequest(request)),
+              admits === "admin"
+                ? (effect) => effect
+                : Effect.provideService(CurrentDevice, deviceOf(request, identity))
+            )
+          })
+        )
+      : Effect.void
+
+  return { on, settings: auth, identity, enabled }
+})
+
+const notAdminOf = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.fail(bearerOf(headersOf(request)) === undefined ? noBearer : notAdmin)
+
+const broken = new InvalidRequest({ error: "Could not read request body", code: "bad_json" })
+
+/** The JSON body; fields that are not known are ignored. */
+export const bodyOf = <S extends Schema.Decoder<unknown>>(schema: S) => {
+  const decode = Schema.decodeUnknownEffect(schema)
+  return Effect.fnUntraced(function* ({ request }: Call): Effect.fn.Return<S["Type"], ClientError> {
+    const bytes = yield* Effect.flatMap(bodyBytes(request, bodyLimit), utf8).pipe(
+      Effect.catchTag("HttpServerError", () => Effect.fail(broken))
+    )
+    const value = yield* Effect.try({
+      try: (): unknown => (bytes.length === 0 ? {} : JSON.parse(bytes.toString("utf8"))),
+      catch: () => broken
+    })
+    return yield* Effect.mapError(decode(value, { onExcessProperty: "ignore" }), (error) =>
+      invalid(issueLines(error.issue).join("; "))
+    )
+  })
+}
+
+const maybe = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+/** Fields of bodies. Clients send null for what they leave out. */
+export const text = maybe(Schema.String.check(Schema.isMaxLength(4096)))
+export const bool = maybe(Schema.Boolean)
+export const object = maybe(JsonObjectSchema)
+export const pkce = { code_challenge: text, code_challenge_method: text }
+
+/** The challenge of a client that uses PKCE. */
+export const challengeOf = (given: {
+  readonly code_challenge?: string | null
+  readonly code_challenge_method?: string | null
+}): Effect.Effect<Challenge | undefined, InvalidRequest> => {
+  const { code_challenge: value, code_challenge_method: name } = given
+  if (value == null || value === "") return Effect.undefined
+  const method = (name ?? "plain").toLowerCase()
+  if (!/^[\w.~-]{43,128}$/.test(value) || (method !== "s256" && method !== "plain")) {
+    return Effect.fail(
+      invalid("code_challenge must have 43 to 128 characters, and code_challenge_method be s256 or plain")
+    )
+  }
+  return Effect.succeed({ value, method })
+}
+
+export const json = (value: object, headers?: Record<string, string>): Response =>
+  HttpServerResponse.jsonUnsafe(value, headers === undefined ? {} : { headers })
+export const empty: Response = json({})
+
+export const objectOr = (value: JsonObject | null | undefined): JsonObject => value ?? {}

@@ -1,0 +1,149 @@
+import { Effect, Schema } from "effect"
+import { HttpRouter } from "effect/http"
+import { invalid } from "../../../domain/supabase/AuthErrors.ts"
+import { redirectOf } from "../../../domain/supabase/Redirects.ts"
+import { type UserChange } from "../../../services/ports/supabase/AuthCalls.ts"
+import { bodyOf, bool, type Call, empty, json, makeAuthRoutes, object, objectOr, text } from "./Access.ts"
+
+const UserBody = Schema.Struct({
+  id: text,
+  email: text,
+  password: text,
+  password_hash: text,
+  email_confirm: bool,
+  user_metadata: object,
+  app_metadata: object,
+  role: text,
+  ban_duration: text
+})
+const userOf = bodyOf(UserBody)
+const inviteOf = bodyOf(Schema.Struct({ email: text, data: object }))
+const linkOf = bodyOf(
+  Schema.Struct({ type: text, email: text, password: text, new_email: text, data: object, redirect_to: text })
+)
+const removalOf = bodyOf(Schema.Struct({ should_soft_delete: bool }))
+
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, ms: 0.001, us: 0, ns: 0 }
+const maxBan = 100 * 365 * 24 * 3600
+
+/** Seconds of a duration as Go writes it, such as `24h` or `1h30m`, or `none`. */
+const secondsOf = (text: string): number | undefined => {
+  if (text === "none") return 0
+  if (text.length > 50 || !/^(?:\d+(?:\.\d+)?(?:ns|us|ms|s|m|h))+$/.test(text)) return undefined
+  const seconds = [...text.matchAll(/([\d.]+)(ns|us|ms|s|m|h)/g)].reduce(
+    (sum, [, count, unit]) => sum + Number(count) * (unitSeconds[unit ?? ""] ?? 0),
+    0
+  )
+  return Math.min(seconds, maxBan)
+}
+
+const present = (value: string | null | undefined) => (value == null || value === "" ? undefined : value)
+
+const changeOf = Effect.fnUntraced(function* (given: typeof UserBody.Type) {
+  const ban = present(given.ban_duration)
+  const banSeconds = ban === undefined ? undefined : secondsOf(ban)
+  if (ban !== undefined && banSeconds === undefined) {
+    return yield* invalid("ban_duration must be none or a duration such as 24h")
+  }
+  const role = present(given.role)
+  if (role !== undefined && !/^[\w-]{1,63}$/.test(role))
+    return yield* invalid("role must be a name of letters, digits, _ and -")
+  const values = {
+    email: present(given.email),
+    password: present(given.password),
+    passwordHash: present(given.password_hash),
+    confirmed: given.email_confirm ?? undefined,
+    userMetadata: given.user_metadata ?? undefined,
+    appMetadata: given.app_metadata ?? undefined,
+    role,
+    banSeconds
+  }
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as UserChange
+})
+
+const numberOf = (query: URLSearchParams, name: string, otherwise: number, most: number) => {
+  const value = query.get(name) ?? ""
+  return /^[1-9]\d{0,6}$/.test(value) ? Math.min(Number(value), most) : otherwise
+}
+
+const kinds = ["signup", "invite", "magiclink", "recovery", "email_change_current", "email_change_new"] as const
+
+/** `/auth/v1/admin`, `/auth/v1/invite`: users, for service_role keys. */
+export const AuthAdminRoutes = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const { on, settings } = yield* makeAuthRoutes(router)
+    const idOf = Effect.map(HttpRouter.params, ({ id = "" }) => id)
+
+    yield* on("GET", "/admin/users", "admin", ({ calls, query }) =>
+      Effect.gen(function* () {
+        const [page, perPage] = [numberOf(query, "page", 1, 1_000_000), numberOf(query, "per_page", 50, 1000)]
+        const { total, users } = yield* calls.admin.list(page, perPage)
+        const last = Math.max(1, Math.ceil(total / perPage))
+        // Clients read the number of a page behind the first "=".
+        const link = (to: number, rel: string) => `</admin/users?page=${to}&per_page=${perPage}>; rel="${rel}"`
+        const links = [...(page < last ? [link(page + 1, "next")] : []), link(last, "last")]
+        return json({ users, aud: "authenticated" }, { "x-total-count": String(total), link: links.join(", ") })
+      })
+    )
+    yield* on("POST", "/admin/users", "admin", (call) =>
+      Effect.gen(function* () {
+        const given = yield* userOf(call)
+        return json(yield* call.calls.admin.create(present(given.id), yield* changeOf(given)))
+      })
+    )
+    yield* on("GET", "/admin/users/:id", "admin", ({ calls }) =>
+      Effect.map(Effect.flatMap(idOf, calls.admin.get), (user) => json(user))
+    )
+    yield* on("PUT", "/admin/users/:id", "admin", (call) =>
+      Effect.gen(function* () {
+        return json(yield* call.calls.admin.update(yield* idOf, yield* changeOf(yield* userOf(call))))
+      })
+    )
+    yield* on("DELETE", "/admin/users/:id", "admin", (call) =>
+      Effect.gen(function* () {
+        const { should_soft_delete: soft } = yield* removalOf(call)
+        yield* call.calls.admin.remove(yield* idOf, soft === true)
+        return empty
+      })
+    )
+    yield* on("GET", "/admin/users/:id/factors", "admin", ({ calls }) =>
+      Effect.map(Effect.flatMap(idOf, calls.admin.factors), (factors) => json(factors))
+    )
+    yield* on("DELETE", "/admin/users/:id/factors/:factor", "admin", ({ calls }) =>
+      Effect.gen(function* () {
+        const { factor = "", id = "" } = yield* HttpRouter.params
+        yield* calls.admin.removeFactor(id, factor)
+        return json({ id: factor })
+      })
+    )
+
+    yield* on("POST", "/invite", "admin", (call) =>
+      Effect.gen(function* () {
+        const { data, email } = yield* inviteOf(call)
+        const { calls, redirectTo } = call
+        return json(
+          yield* calls.admin.invite({ email: email ?? "", challenge: undefined, redirectTo, data: objectOr(data) })
+        )
+      })
+    )
+    const generate = (call: Call) =>
+      Effect.gen(function* () {
+        const { data, email, new_email, password, redirect_to, type } = yield* linkOf(call)
+        const kind = kinds.find((one) => one === type)
+        if (kind === undefined) return yield* invalid(`type must be one of ${kinds.join(", ")}`)
+        const redirectTo =
+          redirect_to == null ? call.redirectTo : redirectOf(redirect_to, settings.site, settings.redirects)
+        const { properties, user } = yield* call.calls.admin.generateLink({
+          kind,
+          email: email ?? "",
+          password: present(password),
+          newEmail: present(new_email),
+          data: objectOr(data),
+          challenge: undefined,
+          redirectTo
+        })
+        return json({ ...user, ...properties })
+      })
+    yield* on("POST", "/admin/generate_link", "admin", generate)
+  })
+)

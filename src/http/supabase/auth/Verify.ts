@@ -1,0 +1,120 @@
+import { Effect, Schema } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { type ClientError } from "../../../domain/errors.ts"
+import { wordsOf } from "../../../domain/language/Words.ts"
+import { invalid, otpExpired } from "../../../domain/supabase/AuthErrors.ts"
+import { redirectOf, withFragment, withQuery } from "../../../domain/supabase/Redirects.ts"
+import { BrandSettings } from "../../../services/identity/Brand.ts"
+import { CurrentLanguage } from "../../../services/identity/CurrentLanguage.ts"
+import { type Proven } from "../../../services/ports/supabase/AuthCalls.ts"
+import { headersOf } from "../../access/Credentials.ts"
+import { formOf } from "../../pages/Forms.ts"
+import { html, page } from "../../pages/Html.ts"
+import { redirectPage } from "../../pages/Pages.ts"
+import { authCodeOf } from "../Errors.ts"
+import { bodyOf, type Call, json, makeAuthRoutes, type Response, text } from "./Access.ts"
+
+const Body = Schema.Struct({ type: text, token: text, token_hash: text, email: text, phone: text })
+const verifyOf = bodyOf(Body)
+
+/** Where a browser goes with what was proven: with a code in the query, or with tokens in the fragment, which no server sees. */
+export const provenUrl = (to: string, proven: Proven) => {
+  if ("code" in proven) return withQuery(to, { code: proven.code })
+  const { access_token, expires_at, expires_in, refresh_token } = proven.session
+  return withFragment(to, {
+    access_token,
+    expires_at: String(expires_at),
+    expires_in: String(expires_in),
+    refresh_token,
+    token_type: "bearer",
+    ...(proven.type === "" ? {} : { type: proven.type })
+  })
+}
+
+/** The same for a failure; clients look in both places. */
+export const failedUrl = (to: string, { code, error, status }: ClientError) => {
+  const values = {
+    error: status >= 500 ? "server_error" : "access_denied",
+    error_code: authCodeOf(code),
+    error_description: error
+  }
+  return withFragment(withQuery(to, values), values)
+}
+
+/** A redirect whose URL may contain secrets: not cached, and sent to no other site as a referrer. */
+export const leaveTo = (location: string): Response =>
+  HttpServerResponse.empty({
+    status: 303,
+    headers: { location, "cache-control": "no-store", "referrer-policy": "no-referrer" }
+  })
+
+/** `/auth/v1/verify`: what mails contain, as clients send it, and as browsers open it. */
+export const AuthVerifyRoutes = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const { enabled, on, settings } = yield* makeAuthRoutes(router)
+    if (!enabled) return
+    const { brand } = yield* BrandSettings
+
+    const followed = (call: Call, token: string, type: string) =>
+      Effect.gen(function* () {
+        const known = yield* call.calls.redirectOf(token)
+        const to = known === undefined ? call.redirectTo : redirectOf(known, settings.site, settings.redirects)
+        return yield* call.calls
+          .verify({ type, tokenHash: token }, true)
+          .pipe(
+            Effect.match({ onSuccess: (proven) => provenUrl(to, proven), onFailure: (error) => failedUrl(to, error) })
+          )
+      })
+
+    /** Programs that look into mails open their links: one that would use a token up is confirmed by its reader. */
+    const confirmPage = (token: string, type: string) =>
+      Effect.map(CurrentLanguage, (language) => {
+        const { common, mails } = wordsOf(language)
+        return page(
+          mails.signIn.subject,
+          html`<h1>${mails.signIn.subject}</h1>
+            <form method="post" action="verify">
+              <input type="hidden" name="token" value="${token}" />
+              <input type="hidden" name="type" value="${type}" />
+              <button class="main">${common.continue}</button>
+            </form>`,
+          { brand, language }
+        )
+      })
+
+    yield* on("GET", "/verify", "everybody", (call) =>
+      Effect.gen(function* () {
+        const { query, request } = call
+        const [token, type] = [query.get("token") ?? query.get("token_hash") ?? "", query.get("type") ?? ""]
+        if (token === "" || token.length > 200) return leaveTo(failedUrl(call.redirectTo, otpExpired))
+        const byPerson = headersOf(request)["sec-fetch-user"] === "?1"
+        if (request.method !== "GET" || (!byPerson && (yield* call.calls.needsConfirming(token)))) {
+          return yield* confirmPage(token, type.slice(0, 30))
+        }
+        return leaveTo(yield* followed(call, token, type))
+      })
+    )
+
+    yield* on("POST", "/verify", "everybody", (call) =>
+      Effect.gen(function* () {
+        const { request } = call
+        if (/^application\/x-www-form-urlencoded/i.test(headersOf(request)["content-type"] ?? "")) {
+          const fields = yield* formOf(request)
+          const token = (fields.get("token") ?? "").slice(0, 200)
+          // Not a redirect: the policy of the page's form applies to where it would lead.
+          return redirectPage(yield* followed(call, token, fields.get("type") ?? ""), yield* CurrentLanguage)
+        }
+        const { email, token, token_hash: tokenHash, type } = yield* verifyOf(call)
+        if (type == null || type === "") return yield* invalid("Verify requires a verification type")
+        const proof =
+          tokenHash != null && tokenHash !== ""
+            ? { type, tokenHash }
+            : email != null && token != null && /^\d{6}$/.test(token)
+              ? { type, email, code: token }
+              : yield* otpExpired
+        const proven = yield* call.calls.verify(proof, false)
+        return json("session" in proven ? proven.session : proven)
+      })
+    )
+  })
+)

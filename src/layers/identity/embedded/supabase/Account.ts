@@ -1,0 +1,135 @@
+import { Effect } from "effect"
+import { passwordFault } from "../../../../domain/identity/Password.ts"
+import {
+  invalidCredentials,
+  reauthenticationInvalid,
+  reauthenticationNeeded,
+  samePassword,
+  weakPassword
+} from "../../../../domain/supabase/AuthErrors.ts"
+import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
+import { paced } from "../../../../services/identity/Pace.ts"
+import { type AuthCalls, type CurrentSession, type OwnChange } from "../../../../services/ports/supabase/AuthCalls.ts"
+import { type Limits } from "../Limits.ts"
+import { type Messages } from "../Messages.ts"
+import { type Passwords } from "../Passwords.ts"
+import { type Records } from "../Records.ts"
+import { type EmbeddedSessions } from "../Sessions.ts"
+import { type Store } from "../Store.ts"
+import { addressOf, type Entering } from "./Entering.ts"
+import { type OneTimes } from "./OneTime.ts"
+import { type Users } from "./Users.ts"
+
+/** A change of the password needs a code by mail once the sign-in is older, in s, if SVC_SUPABASE_REAUTHENTICATION is true. */
+const recentSeconds = 24 * 3600
+
+/** What users do with their own account. */
+export const makeAccount = (
+  reauthentication: boolean,
+  store: Store,
+  records: Records,
+  sessions: EmbeddedSessions,
+  passwords: Passwords,
+  limits: Limits,
+  messages: Messages,
+  users: Users,
+  mails: OneTimes,
+  { mail }: Entering
+) => {
+  const setPassword = Effect.fnUntraced(function* (session: CurrentSession, password: string, change: OwnChange) {
+    const { addresses } = yield* store.identity(session.userId)
+    const email = addresses[0]?.value
+    const fault = passwordFault(password, email)
+    if (fault !== undefined) return yield* weakPassword(fault)
+    if (change.nonce !== undefined && email !== undefined) {
+      const { lookup } = yield* addressOf(email)
+      const proof = { type: "reauthentication", email, code: change.nonce, lookup }
+      yield* mails.find(proof).pipe(
+        Effect.flatMap(mails.use),
+        Effect.catchTag("Forbidden", () => Effect.fail(reauthenticationInvalid))
+      )
+    } else if (reauthentication && session.age > recentSeconds && email !== undefined) {
+      return yield* reauthenticationNeeded
+    }
+    const known = yield* store.exclusively(session.userId, (row) => Effect.succeed(row.password_hash))
+    const isKnown = (given: string) => limits.guess(session.userId, right(known, given))
+    if (change.currentPassword !== undefined) yield* isKnown(change.currentPassword)
+    if (known !== null && (yield* passwords.matches(known, password))) return yield* samePassword
+    const hash = yield* passwords.hash(password)
+    yield* store.exclusively(
+      session.userId,
+      Effect.fnUntraced(function* ({ id }) {
+        yield* store.count(
+          `update svc.identities set password_hash = $2, password_changed_at = now(), updated_at = now()
+           where id = $1::text::uuid returning 1`,
+          [id, hash]
+        )
+        yield* sessions.endAll(id, session.id)
+        if (email !== undefined) yield* messages.notice("password", email)
+      })
+    )
+  })
+
+  const right = (stored: string | null, password: string) =>
+    Effect.flatMap(passwords.matches(stored, password), (matching) =>
+      matching ? Effect.void : Effect.fail(invalidCredentials)
+    )
+
+  /** The new address counts once it is confirmed; the answer is the same if it has an account. */
+  const changeEmail = Effect.fnUntraced(function* (session: CurrentSession, email: string, change: OwnChange) {
+    const address = yield* addressOf(email)
+    yield* limits.take("addresses of", session.userId, 5, 3600)
+    yield* mails.mayMail(address.lookup)
+    yield* paced(
+      Effect.gen(function* () {
+        const owner = yield* users.ownerOf(address.lookup)
+        const { addresses } = yield* store.identity(session.userId)
+        const before = addresses[0]?.value
+        if (before !== undefined) yield* messages.notice("address", before, address.value)
+        yield* store.atomically(
+          Effect.gen(function* () {
+            yield* users.set(
+              session.userId,
+              "jsonb_build_object('email_change', $2::text, 'email_change_sent_at', now())",
+              [address.value]
+            )
+            if (owner !== undefined && owner.id !== session.userId) return
+            yield* mail("email_change_new", change, address, session.userId, { email: address.value })
+          })
+        )
+      })
+    )
+  })
+
+  const update: AuthCalls["update"] = Effect.fnUntraced(function* (session, change) {
+    const { data, email, password } = change
+    if (password !== undefined) yield* setPassword(session, password, change)
+    if (data !== undefined) {
+      yield* store.exclusively(
+        session.userId,
+        Effect.fnUntraced(function* ({ id }) {
+          const { user_metadata: before } = yield* users.byId(id)
+          const { traits } = yield* store.identity(id)
+          const merged = Object.entries({ ...(isJsonObject(before) ? before : {}), ...data })
+          // Null removes a field, and the address is no field of theirs.
+          const about = Object.fromEntries(merged.filter(([name, value]) => value !== null && name !== "email"))
+          yield* records.setTraits(id, { ...about, ...("email" in traits ? { email: traits["email"] } : {}) })
+        })
+      )
+    }
+    if (email !== undefined && email !== "") {
+      const { email: before } = yield* users.byId(session.userId)
+      if (String(before).toLowerCase() !== email.toLowerCase()) yield* changeEmail(session, email, change)
+    }
+    return yield* users.byId(session.userId)
+  })
+
+  const reauthenticate: AuthCalls["reauthenticate"] = Effect.fnUntraced(function* (session) {
+    const { addresses } = yield* store.identity(session.userId)
+    const to = yield* addressOf(addresses[0]?.value ?? "")
+    yield* mails.mayMail(to.lookup)
+    yield* store.atomically(mail("reauthentication", { challenge: undefined, redirectTo: "" }, to, session.userId))
+  })
+
+  return { update, reauthenticate }
+}

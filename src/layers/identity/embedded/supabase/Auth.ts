@@ -1,0 +1,71 @@
+import { type AccountSettings } from "../../../../services/identity/AccountSettings.ts"
+import { type Mails } from "../../../../services/identity/Mails.ts"
+import { type OwnSigningKeys } from "../../../../services/identity/OwnSigningKeys.ts"
+import { type IdentitySeals } from "../../../../services/identity/Seals.ts"
+import { type AuthCalls } from "../../../../services/ports/supabase/AuthCalls.ts"
+import { type EmbeddedTotp } from "../factors/Totp.ts"
+import { type Flows } from "../Flows.ts"
+import { type Limits } from "../Limits.ts"
+import { type EmbeddedLinks } from "../Links.ts"
+import { type Messages } from "../Messages.ts"
+import { type Passwords } from "../Passwords.ts"
+import { type Records } from "../Records.ts"
+import { type EmbeddedSessions } from "../Sessions.ts"
+import { type Store } from "../Store.ts"
+import { makeAccount } from "./Account.ts"
+import { makeAdmin } from "./Admin.ts"
+import { makeEntering } from "./Entering.ts"
+import { makeFactors } from "./Factors.ts"
+import { makeOneTime } from "./OneTime.ts"
+import { makeProviders } from "./Providers.ts"
+import { makeTokens } from "./Tokens.ts"
+import { makeUsers } from "./Users.ts"
+import { makeVerifying } from "./Verifying.ts"
+
+/** The sign-in API of Supabase's clients, on the accounts of the embedded identity provider. */
+export const makeSupabaseAuth = (given: {
+  readonly settings: AccountSettings["Service"]
+  readonly reauthentication: boolean
+  readonly audiences: ReadonlyArray<string>
+  readonly keys: OwnSigningKeys["Service"]
+  readonly mails: Mails["Service"]
+  readonly seals: IdentitySeals["Service"]
+  readonly store: Store
+  readonly records: Records
+  readonly sessions: EmbeddedSessions
+  readonly flows: Flows
+  readonly limits: Limits
+  readonly messages: Messages
+  readonly passwords: Passwords
+  readonly totp: EmbeddedTotp
+  readonly links: EmbeddedLinks
+}): AuthCalls => {
+  const { flows, limits, links, messages, passwords, records, sessions, settings, store } = given
+  const users = makeUsers(store)
+  const tokens = makeTokens(settings, given.audiences, store, users, given.keys)
+  const mails = makeOneTime(settings.ownUrl, settings.flowSeconds, given.mails, store, messages, limits)
+  const entering = makeEntering(settings, store, records, passwords, limits, messages, users, tokens, mails)
+  const factors = makeFactors(
+    new URL(settings.ownUrl).hostname,
+    store,
+    sessions,
+    flows,
+    given.totp,
+    limits,
+    given.seals,
+    users,
+    tokens
+  )
+  const { reauthentication } = given
+  return {
+    ...tokens,
+    ...entering,
+    ...makeVerifying(store, records, users, tokens, mails),
+    ...makeAccount(reauthentication, store, records, sessions, passwords, limits, messages, users, mails, entering),
+    ...makeProviders(store, flows, limits, links, users, tokens),
+    ...factors,
+    user: ({ userId }) => users.byId(userId),
+    providers: links.providers.map(({ id }) => id),
+    admin: makeAdmin(store, records, sessions, passwords, users, mails, entering, factors)
+  }
+}

@@ -1,0 +1,109 @@
+import { Effect, Schema } from "effect"
+import { noIdentityOfUser, noProvider, singleIdentity } from "../../../../domain/supabase/AuthErrors.ts"
+import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
+import { type ProvidedPerson, type ProviderProtocol } from "../../../../services/ports/identity/Providers.ts"
+import { type Attempt, type AuthCalls, type Challenge } from "../../../../services/ports/supabase/AuthCalls.ts"
+import { type Flows } from "../Flows.ts"
+import { type Limits } from "../Limits.ts"
+import { type EmbeddedLinks } from "../Links.ts"
+import { providerDenied } from "../Refusals.ts"
+import { hashOf, isUuid, type Store } from "../Store.ts"
+import { type Tokens } from "./Tokens.ts"
+import { type Users } from "./Users.ts"
+
+const OwnerRow = Schema.Struct({ user_id: Schema.String })
+const IdentityRow = Schema.Struct({ provider: Schema.String, provider_id: Schema.String, others: Schema.Int })
+
+/** Signing in at other services, and linking accounts there to one's own. */
+export const makeProviders = (
+  store: Store,
+  flows: Flows,
+  limits: Limits,
+  links: EmbeddedLinks,
+  users: Users,
+  tokens: Tokens
+) => {
+  const owners = store.rows(OwnerRow)
+  const identities = store.rows(IdentityRow)
+
+  /** Links an account that was copied into auth.identities from Supabase, which names no issuer. */
+  const takeOver = Effect.fnUntraced(function* (provider: ProviderProtocol, person: ProvidedPerson) {
+    if ((yield* links.ownerOfLink(person)) !== undefined) return
+    const [copied] = yield* owners(
+      `select x.user_id::text from auth.identities x join svc.identities i on i.id = x.user_id
+       where x.provider = $1 and x.provider_id = $2`,
+      [provider.id, person.subject]
+    )
+    if (copied !== undefined) yield* store.atomically(links.add(copied.user_id, provider.id, person, true))
+  })
+
+  const known = (id: unknown) =>
+    Effect.suspend(() => {
+      const provider = links.providers.find((one) => one.id === id)
+      return provider === undefined ? Effect.fail(noProvider) : Effect.succeed(provider)
+    })
+
+  const linkTicket: AuthCalls["linkTicket"] = Effect.fnUntraced(function* ({ userId }, attempt) {
+    yield* known(attempt.provider)
+    const { id } = yield* flows.begin("supabase_provider", userId, { ...attempt, ticket: true })
+    return id
+  })
+
+  const authorize: AuthCalls["authorize"] = Effect.fnUntraced(function* ({ attempt, browser, callback }) {
+    yield* limits.takeOfClient("flows of", 60, 60)
+    const begun =
+      "ticket" in attempt ? yield* flows.take(attempt.ticket, "supabase_provider", { ticket: true }) : undefined
+    const { challenge, provider: name, redirectTo } = begun?.data ?? (attempt as Attempt)
+    const provider = yield* known(name)
+    const data = { provider: provider.id, browser: hashOf(browser), callback, redirectTo, challenge }
+    const { id } = yield* flows.begin("supabase_provider", begun?.identity_id ?? null, data)
+    // What is linked must not be whichever account the browser happens to be signed in to.
+    return yield* provider.start({ ...(yield* links.attemptOf(id, browser, callback)), again: begun !== undefined })
+  })
+
+  const callback: AuthCalls["callback"] = Effect.fnUntraced(function* ({ browser, query }) {
+    const state = query.get("state") ?? ""
+    const { data, identity_id } = yield* flows.take(state, "supabase_provider", { browser: hashOf(browser) })
+    const provider = yield* known(data["provider"])
+    const outcome = Effect.gen(function* () {
+      if (query.get("error") === "access_denied") return yield* providerDenied
+      const attempt = yield* links.attemptOf(state, browser, String(data["callback"]))
+      const person = yield* provider.finish(attempt, query)
+      if (identity_id === null) yield* takeOver(provider, person)
+      else yield* links.linkTo(provider, person, identity_id)
+      const id = identity_id ?? (yield* links.identify(provider, person))
+      const { challenge } = data
+      if (!isJsonObject(challenge)) return { session: yield* tokens.open(id, "oauth"), type: "" }
+      return { code: yield* tokens.codeFor(id, "oauth", challenge as object as Challenge), type: "" }
+    })
+    return { redirectTo: String(data["redirectTo"]), outcome }
+  })
+
+  const unlink: AuthCalls["unlink"] = Effect.fnUntraced(function* ({ userId }, identityId) {
+    if (!isUuid(identityId)) return yield* noIdentityOfUser
+    yield* store.exclusively(
+      userId,
+      Effect.fnUntraced(function* ({ id }) {
+        const [row] = yield* identities(
+          `select provider, provider_id, (select count(*)::int4 - 1 from auth.identities o where o.user_id = x.user_id) as others
+           from auth.identities x where x.id = $1::text::uuid and x.user_id = $2::text::uuid`,
+          [identityId, id]
+        )
+        if (row === undefined) return yield* noIdentityOfUser
+        if (row.others < 1) return yield* singleIdentity
+        yield* users.dropIdentity(id, row.provider, row.provider_id)
+        yield* row.provider === "email"
+          ? store.count(
+              "update svc.identities set password_hash = null, updated_at = now() where id = $1::text::uuid returning 1",
+              [id]
+            )
+          : store.count(
+              "delete from svc.identity_links where identity_id = $1::text::uuid and provider = $2 and subject = $3 returning 1",
+              [id, row.provider, row.provider_id]
+            )
+      })
+    )
+  })
+
+  return { linkTicket, authorize, callback, unlink }
+}

@@ -1,0 +1,191 @@
+import { Context, type Effect } from "effect"
+import { type ClientError, type NotImplemented, type Unavailable } from "../../../domain/errors.ts"
+import { type JsonObject } from "../../../domain/text/JsonObject.ts"
+
+type Call<A> = Effect.Effect<A, ClientError>
+
+/** A user as Supabase's clients read it. */
+export type User = JsonObject & { readonly id: string }
+
+/** What a client needs to act as a user. */
+export interface AuthSession {
+  readonly access_token: string
+  readonly token_type: "bearer"
+  readonly expires_in: number
+  readonly expires_at: number
+  readonly refresh_token: string
+  readonly user: User
+}
+
+/** The session that a verified access token is of. */
+export interface CurrentSession {
+  readonly id: string
+  readonly userId: string
+  readonly aal: string
+  /** Seconds since its sign-in. */
+  readonly age: number
+}
+
+/** PKCE (RFC 7636) of a client that is to exchange a code, rather than find tokens in the URL. */
+export interface Challenge {
+  readonly value: string
+  readonly method: "s256" | "plain"
+}
+
+/** How a mail's recipient comes back to the app. */
+export interface MailRequest {
+  readonly email: string
+  readonly challenge: Challenge | undefined
+  readonly redirectTo: string
+}
+
+export type MailKind =
+  | "signup"
+  | "magiclink"
+  | "recovery"
+  | "invite"
+  | "email_change_new"
+  | "email_change_current"
+  | "reauthentication"
+
+/** The token of a mail's link, or the code in it with the address that it was sent to. */
+export type OneTimeProof =
+  | { readonly type: string; readonly tokenHash: string }
+  | { readonly type: string; readonly email: string; readonly code: string }
+
+/** How a link or provider has ended: signed in, or a step of several done. */
+export type Proven =
+  | { readonly session: AuthSession; readonly type: string }
+  | { readonly code: string; readonly type: string }
+
+/** What admins set of a user. */
+export interface UserChange {
+  readonly email?: string
+  readonly password?: string
+  readonly passwordHash?: string
+  readonly confirmed?: boolean
+  readonly userMetadata?: JsonObject
+  readonly appMetadata?: JsonObject
+  readonly role?: string
+  /** Seconds; 0 ends a ban. */
+  readonly banSeconds?: number
+}
+
+/** A sign-in at another service. */
+export interface Attempt {
+  readonly provider: string
+  readonly redirectTo: string
+  readonly challenge: Challenge | undefined
+}
+
+/** What users change of themselves. */
+export interface OwnChange {
+  readonly email: string | undefined
+  readonly password: string | undefined
+  readonly currentPassword: string | undefined
+  readonly nonce: string | undefined
+  readonly data: JsonObject | undefined
+  readonly challenge: Challenge | undefined
+  readonly redirectTo: string
+}
+
+export interface GeneratedLink {
+  readonly user: User
+  readonly properties: {
+    readonly action_link: string
+    readonly email_otp: string
+    readonly hashed_token: string
+    readonly redirect_to: string
+    readonly verification_type: string
+  }
+}
+
+/** The sign-in API of Supabase's clients, on accounts that this service keeps. */
+export interface AuthCalls {
+  readonly providers: ReadonlyArray<string>
+  readonly authenticate: (token: string) => Call<CurrentSession>
+
+  /** A user without a session must confirm the address first. */
+  readonly signUp: (
+    given: MailRequest & { readonly password: string; readonly data: JsonObject }
+  ) => Call<AuthSession | { readonly user: User }>
+  readonly signInAnonymously: (data: JsonObject) => Call<AuthSession>
+  readonly signIn: (email: string, password: string) => Call<AuthSession>
+  readonly refresh: (token: string) => Call<AuthSession>
+  readonly exchange: (code: string, verifier: string) => Call<AuthSession>
+  readonly sendOtp: (given: MailRequest & { readonly createUser: boolean; readonly data: JsonObject }) => Call<void>
+  readonly sendRecovery: (given: MailRequest) => Call<void>
+  readonly resend: (given: MailRequest & { readonly kind: "signup" | "email_change" }) => Call<void>
+  /** `byLink`: a browser has opened the link of a mail, rather than the client sent its token. */
+  readonly verify: (proof: OneTimeProof, byLink: boolean) => Call<Proven>
+  /** Whether a link that was mailed is valid and of a client without PKCE: opening it must not suffice to use it up. */
+  readonly needsConfirming: (tokenHash: string) => Call<boolean>
+  /** Where a link leads: as it was requested, not as its URL says. */
+  readonly redirectOf: (tokenHash: string) => Call<string | undefined>
+
+  readonly user: (session: CurrentSession) => Call<User>
+  readonly update: (session: CurrentSession, change: OwnChange) => Call<User>
+  readonly reauthenticate: (session: CurrentSession) => Call<void>
+  readonly logout: (session: CurrentSession, scope: "global" | "local" | "others") => Call<void>
+
+  /** Where the browser continues. `browser`: a secret of its cookie. */
+  readonly authorize: (given: {
+    readonly callback: string
+    readonly browser: string
+    readonly attempt: Attempt | { readonly ticket: string }
+  }) => Call<string>
+  /** Of an attempt to link an account to a session's, which the browser begins: its request to this has no cookies. */
+  readonly linkTicket: (session: CurrentSession, attempt: Attempt) => Call<string>
+  /** `redirectTo` is known as soon as the attempt is. */
+  readonly callback: (given: {
+    readonly query: URLSearchParams
+    readonly browser: string
+  }) => Call<{ readonly redirectTo: string; readonly outcome: Call<Proven> }>
+  readonly unlink: (session: CurrentSession, identityId: string) => Call<void>
+
+  readonly enroll: (
+    session: CurrentSession,
+    given: { readonly name: string; readonly issuer: string | undefined }
+  ) => Call<{ readonly id: string; readonly secret: string; readonly uri: string }>
+  readonly challenge: (
+    session: CurrentSession,
+    factorId: string
+  ) => Call<{ readonly id: string; readonly expires_at: number }>
+  readonly verifyFactor: (
+    session: CurrentSession,
+    given: { readonly factorId: string; readonly challengeId: string; readonly code: string }
+  ) => Call<AuthSession>
+  readonly unenroll: (session: CurrentSession, factorId: string) => Call<void>
+
+  readonly admin: {
+    readonly list: (
+      page: number,
+      perPage: number
+    ) => Call<{ readonly users: ReadonlyArray<User>; readonly total: number }>
+    readonly get: (id: string) => Call<User>
+    readonly create: (id: string | undefined, change: UserChange) => Call<User>
+    readonly update: (id: string, change: UserChange) => Call<User>
+    /** `soft`: its row in auth.users stays, without what identifies the person. */
+    readonly remove: (id: string, soft: boolean) => Call<void>
+    readonly invite: (given: MailRequest & { readonly data: JsonObject }) => Call<User>
+    readonly generateLink: (
+      given: MailRequest & {
+        readonly kind: MailKind
+        readonly password: string | undefined
+        readonly newEmail: string | undefined
+        readonly data: JsonObject
+      }
+    ) => Call<GeneratedLink>
+    readonly factors: (id: string) => Call<ReadonlyArray<JsonObject>>
+    readonly removeFactor: (id: string, factorId: string) => Call<void>
+  }
+}
+
+/**
+ * Port: the calls of `/auth/v1`. Implemented by layers/identity/embedded; with another identity provider, which has neither
+ * refresh tokens nor codes for PKCE, it is 501 `USE_IDP`, without one 503.
+ */
+export class SupabaseAuth extends Context.Service<
+  SupabaseAuth,
+  { readonly calls: Effect.Effect<AuthCalls, NotImplemented | Unavailable> }
+>()("svc/services/SupabaseAuth") {}

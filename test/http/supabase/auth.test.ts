@@ -1,0 +1,404 @@
+import { createClient, type SupabaseClient } from "@supabase/supabase-js"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { ask, sql } from "../../support/client.ts"
+import { freshEmail } from "../../support/identity/idp.ts"
+import { elsewhere, logIn, register } from "../../support/identity/people.ts"
+import { ok } from "../../support/identity/supabase.ts"
+import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+
+let service: InProcessService
+let admin: SupabaseClient
+
+/** A client of a browser of its own: limits count by address. */
+const client = (key = service.anon, options: object = {}) =>
+  createClient(service.url, key, {
+    auth: { persistSession: false, autoRefreshToken: false, ...options },
+    global: { headers: elsewhere() }
+  })
+const password = "correct horse battery"
+
+/** What an answer says of its failure. */
+const failure = ({ error }: { readonly error: unknown }) => {
+  const { code, message, status } = (error ?? {}) as Record<string, unknown>
+  return `${String(status)} ${String(code)} ${String(message)}`
+}
+
+const signedUp = async (data: object = {}) => {
+  const supabase = client()
+  const email = freshEmail()
+  const { session, user } = ok(await supabase.auth.signUp({ email, password, options: { data } }))
+  assert.isNotNull(session)
+  return { supabase, email, session: session!, user: user! }
+}
+
+beforeAll(async () => {
+  service = await serveInProcess({ SVC_SUPABASE: "true", SVC_SUPABASE_ANONYMOUS: "true" })
+  admin = client(service.service_role)
+  for (const text of [
+    "create table profiles (id uuid primary key references auth.users on delete cascade, name text, provider text)",
+    "alter table profiles enable row level security",
+    "create policy own on profiles to authenticated using (id = auth.uid())",
+    "grant select on profiles to authenticated",
+    `create function public.handle_new_user() returns trigger language plpgsql security definer set search_path = '' as $$
+     begin
+       if new.email like 'refused%' then raise exception 'not this one'; end if;
+       insert into public.profiles (id, name, provider)
+         values (new.id, new.raw_user_meta_data ->> 'full_name', new.raw_app_meta_data ->> 'provider');
+       return new;
+     end $$`,
+    "create trigger on_auth_user_created after insert on auth.users for each row execute function public.handle_new_user()"
+  ]) {
+    await sql(service, text)
+  }
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+describe("signing up and in", () => {
+  it("makes a user and a session with which the other APIs know it", async () => {
+    const { email, session, supabase, user } = await signedUp({ full_name: "Ann" })
+    assert.deepInclude(user, { email, aud: "authenticated", role: "authenticated", phone: "", is_anonymous: false })
+    assert.deepStrictEqual(user.user_metadata, { full_name: "Ann" })
+    assert.deepStrictEqual(user.app_metadata, { provider: "email", providers: ["email"] })
+    assert.deepInclude(user.identities?.[0], { provider: "email", id: user.id, user_id: user.id })
+    const { claims } = ok(await supabase.auth.getClaims())!
+    assert.deepInclude(claims, {
+      sub: user.id,
+      role: "authenticated",
+      aud: "authenticated",
+      email,
+      aal: "aal1",
+      is_anonymous: false,
+      user_metadata: { full_name: "Ann" }
+    })
+    assert.strictEqual((claims.amr as Array<{ method: string }>)[0]?.method, "password")
+    // What the app's trigger has made, under its policies.
+    assert.deepStrictEqual(ok(await supabase.from("profiles").select()), [
+      { id: user.id, name: "Ann", provider: "email" }
+    ])
+    assert.deepStrictEqual(ok(await client().from("profiles").select()), [])
+    assert.strictEqual(ok(await supabase.auth.getUser()).user.id, user.id)
+    assert.strictEqual(session.expires_in, 3600)
+  })
+
+  it("refuses wrong passwords, weak ones, taken addresses and those of nobody alike", async () => {
+    const { email } = await signedUp()
+    const { auth } = client()
+    const wrong = "400 invalid_credentials Invalid login credentials"
+    assert.strictEqual(failure(await auth.signInWithPassword({ email, password: "wrong wrong" })), wrong)
+    assert.strictEqual(failure(await auth.signInWithPassword({ email: freshEmail(), password })), wrong)
+    assert.strictEqual(
+      failure(await auth.signUp({ email, password })),
+      "422 user_already_exists User already registered"
+    )
+    const weak = await auth.signUp({ email: freshEmail(), password: "short" })
+    assert.match(failure(weak), /^422 weak_password /)
+    assert.deepStrictEqual((weak.error as unknown as { reasons: unknown }).reasons, ["length"])
+    assert.strictEqual(ok(await auth.signInWithPassword({ email: email.toUpperCase(), password })).user.email, email)
+  })
+
+  it("fails without a trace when a trigger of the app does", async () => {
+    const email = `refused-${freshEmail()}`
+    assert.strictEqual(
+      failure(await client().auth.signUp({ email, password })),
+      "409 unexpected_failure Database error saving new user"
+    )
+    const rows = await sql(service, "select from svc.identity_addresses where value = $1", [email])
+    assert.deepStrictEqual(rows, [])
+    const reply = await ask(service, "POST /api/auth/register", { body: { email, password }, headers: elsewhere() })
+    assert.strictEqual(reply.status, 409, reply.text)
+  })
+
+  it("rotates refresh tokens, and ends the session when one is used again later", async () => {
+    const { session, supabase } = await signedUp()
+    const first = session.refresh_token
+    const next = ok(await supabase.auth.refreshSession({ refresh_token: first })).session!
+    assert.notStrictEqual(next.refresh_token, first)
+    // Tabs of one browser refresh at once.
+    const tabs = await Promise.all([1, 2, 3].map(() => client().auth.refreshSession({ refresh_token: first })))
+    assert.deepStrictEqual(
+      tabs.map(({ error }) => error),
+      [null, null, null]
+    )
+    await sql(
+      service,
+      "update svc.supabase_refresh_tokens set used_at = used_at - interval '11 s' where used_at is not null"
+    )
+    assert.strictEqual(
+      failure(await client().auth.refreshSession({ refresh_token: first })),
+      "400 refresh_token_already_used Invalid Refresh Token: Already Used"
+    )
+    assert.match(
+      failure(await client().auth.refreshSession({ refresh_token: next.refresh_token })),
+      /^400 refresh_token_not_found /
+    )
+    assert.match(failure(await supabase.auth.getUser(next.access_token)), /session|403/i)
+  })
+
+  it("signs out here, elsewhere and everywhere", async () => {
+    const { email, supabase } = await signedUp()
+    const [two, three] = [client(), client()]
+    for (const one of [two, three]) ok(await one.auth.signInWithPassword({ email, password }))
+    const alive = async (one: SupabaseClient) => (await one.auth.refreshSession()).error === null
+    assert.isNull((await two.auth.signOut({ scope: "others" })).error)
+    assert.deepStrictEqual([await alive(supabase), await alive(two), await alive(three)], [false, true, false])
+    const four = client()
+    ok(await four.auth.signInWithPassword({ email, password }))
+    const before = (await four.auth.getSession()).data.session!
+    assert.isNull((await four.auth.signOut({ scope: "local" })).error)
+    assert.match(failure(await client().auth.refreshSession(before)), /^400 /)
+    assert.isTrue(await alive(two))
+    assert.isNull((await two.auth.signOut()).error)
+    assert.deepStrictEqual(
+      await sql(
+        service,
+        "select from svc.identity_sessions s join svc.identity_addresses a using (identity_id) where a.value = $1",
+        [email]
+      ),
+      []
+    )
+  })
+
+  it("lets users change themselves, but not their role", async () => {
+    const { email, supabase, user } = await signedUp({ a: 1, b: 2 })
+    const changed = ok(await supabase.auth.updateUser({ data: { b: null, c: { d: [null] }, email: "x@y.z" } })).user
+    assert.deepStrictEqual(changed.user_metadata, { a: 1, c: { d: [null] } })
+    const headers = {
+      apikey: service.anon,
+      authorization: `Bearer ${(await supabase.auth.getSession()).data.session!.access_token}`
+    }
+    const body = {
+      app_metadata: { role: "admin" },
+      role: "service_role",
+      is_anonymous: true,
+      is_super_admin: true,
+      aud: "x"
+    }
+    const reply = await ask(service, "PUT /auth/v1/user", { headers, body })
+    assert.deepInclude(reply.json as object, {
+      role: "authenticated",
+      app_metadata: user.app_metadata,
+      is_anonymous: false
+    })
+    assert.match(failure(await supabase.auth.updateUser({ password })), /^422 same_password /)
+    const [other] = [client()]
+    ok(await other.auth.signInWithPassword({ email, password }))
+    ok(await supabase.auth.updateUser({ password: "another good one" }))
+    assert.match(failure(await other.auth.refreshSession()), /^400 /)
+    assert.strictEqual((await logIn(service, email, "another good one")).status, 200)
+    assert.match(
+      failure(await supabase.auth.updateUser({ data: { big: "x".repeat(9000) } })),
+      /^400 validation_failed /
+    )
+  })
+
+  it("has anonymous users, who become others by an address", async () => {
+    const supabase = client()
+    const { user } = ok(await supabase.auth.signInAnonymously({ options: { data: { theme: "dark" } } }))
+    assert.deepInclude(user, { is_anonymous: true, email: "", identities: [] })
+    assert.isTrue(ok(await supabase.auth.getClaims())!.claims.is_anonymous)
+    const email = freshEmail()
+    assert.deepInclude(ok(await supabase.auth.updateUser({ email })).user, { is_anonymous: true, new_email: email })
+    ok(await client().auth.verifyOtp({ email, token: await codeTo(email), type: "email_change" }))
+    const after = ok(await supabase.auth.refreshSession()).user!
+    assert.deepInclude(after, { id: user!.id, is_anonymous: false, email })
+  })
+})
+
+/** The code of the newest mail to an address. */
+const codeTo = async (recipient: string) => (await mailTo(recipient)).code
+const mailTo = async (recipient: string) => {
+  const [mail] = await sql(service, "select body from svc.mails where recipient = $1 order by id desc limit 1", [
+    recipient
+  ])
+  const text = String(mail?.["body"] ?? "")
+  const link = /https?:\S+/.exec(text)?.[0] ?? ""
+  return { text, link, code: /: (\d{6})$/m.exec(text)?.[1] ?? "" }
+}
+
+describe("people of the service's own API", () => {
+  it("are in auth.users, and go from there", async () => {
+    const member = await register(service)
+    const { user } = ok(await client().auth.signInWithPassword(member))
+    assert.strictEqual(user.id, member.id)
+    assert.deepStrictEqual(await sql(service, "select name, provider from profiles where id = $1", [member.id]), [
+      { name: null, provider: "email" }
+    ])
+    await sql(service, "delete from auth.users where id = $1", [member.id])
+    assert.strictEqual((await logIn(service, member.email, member.password)).status, 401)
+    assert.deepStrictEqual(await sql(service, "select from profiles where id = $1", [member.id]), [])
+  })
+
+  it("who were copied from Supabase sign in with their passwords", async () => {
+    const email = freshEmail()
+    const id = crypto.randomUUID()
+    const { hash } = await import("@node-rs/bcrypt")
+    const columns =
+      "id, aud, role, email, encrypted_password, email_confirmed_at, raw_app_meta_data, raw_user_meta_data, created_at, updated_at"
+    const insert = `insert into auth.users (${columns}) values ($1, 'authenticated', 'authenticated', $2, $3, now(), '{"provider":"email","providers":["email"],"plan":"pro","svc_role":"admin"}', '{"email":"x","name":"Old"}', '2020-01-01', now())`
+    await sql(service, insert, [id, email, await hash(password, 4)])
+    const supabase = client()
+    const { user } = ok(await supabase.auth.signInWithPassword({ email, password }))
+    assert.strictEqual(user.id, id)
+    assert.deepInclude(user.app_metadata, { plan: "pro", provider: "email" })
+    assert.strictEqual(user.created_at, "2020-01-01T00:00:00.000Z")
+    // With an account of another service, in one transaction, as the guide copies them.
+    const [octo, octoEmail] = [crypto.randomUUID(), freshEmail()]
+    await sql(
+      service,
+      `with u as (insert into auth.users (id, email, raw_app_meta_data) values ('${octo}', '${octoEmail}', '{"provider":"github","providers":["github"]}') returning id)
+       select * from u`
+    )
+    const copies = await sql(
+      service,
+      "select raw_app_meta_data as app, (select count(*)::int from auth.identities where user_id = u.id) as ids from auth.users u where id = $1",
+      [octo]
+    )
+    assert.deepStrictEqual(copies, [{ app: { provider: "github", providers: ["github"] }, ids: 0 }])
+    // A dump's restore runs no triggers.
+    const [late, lateId] = [freshEmail(), crypto.randomUUID()]
+    const restore = await sql(
+      service,
+      `do $$ begin set local session_replication_role = replica; ${insert
+        .replace("$1", `'${lateId}'`)
+        .replace("$2", `'${late}'`)
+        .replace("$3", `'${await hash(password, 4)}'`)}; end $$`
+    )
+    assert.isDefined(restore)
+    assert.strictEqual(ok(await client().auth.signInWithPassword({ email: late, password })).user.id, lateId)
+    // And of many accounts from before, a start takes over a part.
+    const [before, beforeId] = [freshEmail(), crypto.randomUUID()]
+    await sql(
+      service,
+      `do $$ begin set local session_replication_role = replica;
+         insert into svc.identities (id, traits, password_hash) values ('${beforeId}', '{"email":"${before}"}', 'imported:${await hash(password, 4)}');
+         insert into svc.identity_addresses (lookup, identity_id, value) values ('${before}', '${beforeId}', '${before}'); end $$`
+    )
+    assert.strictEqual(ok(await client().auth.signInWithPassword({ email: before, password })).user.id, beforeId)
+    const [role] = await sql(service, "select metadata_public from svc.identities where id = $1", [id])
+    assert.deepStrictEqual(role, { metadata_public: { plan: "pro" } })
+  })
+})
+
+describe("tokens", () => {
+  it("of other issuers and API keys are no sessions", async () => {
+    const { session, user } = await signedUp()
+    const { hs256 } = await import("../../support/access/jwts.ts")
+    const exp = Math.floor(Date.now() / 1000) + 300
+    const { session_id } = JSON.parse(
+      Buffer.from(session.access_token.split(".")[1]!, "base64url").toString()
+    ) as Record<string, unknown>
+    const forged = await hs256(
+      JSON.stringify({ sub: user.id, session_id, exp, iss: `${service.url}/auth/v1` }),
+      undefined,
+      service.jwtSecret
+    )
+    const headers = (token: string) => ({ apikey: service.anon, authorization: `Bearer ${token}` })
+    for (const token of [forged, service.anon, "x", `${session.access_token}x`]) {
+      const reply = await ask(service, "GET /auth/v1/user", { headers: headers(token) })
+      assert.deepInclude(reply.json as object, { code: "bad_jwt", error_code: "bad_jwt" })
+      assert.strictEqual(reply.status, 403)
+      assert.strictEqual(reply.headers.get("x-supabase-api-version"), "2024-01-01")
+    }
+    const none = await ask(service, "GET /auth/v1/user", { headers: { apikey: service.anon } })
+    assert.deepInclude(none.json as object, { code: "no_authorization" })
+    assert.strictEqual(
+      (await ask(service, "GET /auth/v1/user", { headers: { authorization: `Bearer ${session.access_token}` } }))
+        .status,
+      401
+    )
+    assert.strictEqual(
+      (await ask(service, "GET /auth/v1/admin/users", { headers: headers(session.access_token) })).status,
+      403
+    )
+    assert.strictEqual((await ask(service, "GET /auth/v1/admin/users", { headers: headers(service.anon) })).status, 403)
+  })
+
+  it("and hashes are in tables that clients can't read", async () => {
+    const { session } = await signedUp()
+    for (const token of [service.anon, session.access_token]) {
+      for (const table of ["users", "identities"]) {
+        const reply = await ask(service, `GET /rest/v1/${table}?select=*`, {
+          headers: { apikey: service.anon, authorization: `Bearer ${token}`, "accept-profile": "auth" }
+        })
+        assert.strictEqual(reply.status, 406, reply.text)
+      }
+    }
+    const rights = await sql(
+      service,
+      `select r.rolname, t.relname from pg_roles r, pg_class t join pg_namespace n on n.oid = t.relnamespace
+      where r.rolname in ('anon', 'authenticated') and n.nspname in ('auth', 'svc') and t.relkind = 'r' and has_table_privilege(r.oid, t.oid, 'select')`
+    )
+    assert.deepStrictEqual(rights, [])
+  })
+})
+
+describe("admin", () => {
+  it("creates, lists, changes, bans and deletes users", async () => {
+    const email = freshEmail()
+    const made = ok(
+      await admin.auth.admin.createUser({
+        email,
+        password,
+        email_confirm: true,
+        user_metadata: { a: 1 },
+        app_metadata: { plan: "x", svc_role: "admin" }
+      })
+    ).user
+    assert.deepInclude(made, {
+      email,
+      user_metadata: { a: 1 },
+      app_metadata: { plan: "x", provider: "email", providers: ["email"] }
+    })
+    assert.isString(made.email_confirmed_at)
+    assert.strictEqual(
+      failure(await admin.auth.admin.createUser({ email })),
+      "422 email_exists A user with this email address has already been registered"
+    )
+    const page = ok(await admin.auth.admin.listUsers({ page: 1, perPage: 1 }))
+    assert.strictEqual(page.users.length, 1)
+    assert.strictEqual((page as { nextPage: number }).nextPage, 2)
+    const supabase = client()
+    ok(await supabase.auth.signInWithPassword({ email, password }))
+    ok(await admin.auth.admin.updateUserById(made.id, { ban_duration: "1h" }))
+    assert.match(failure(await supabase.auth.refreshSession()), /^400 /)
+    assert.strictEqual(
+      failure(await client().auth.signInWithPassword({ email, password })),
+      "400 user_banned User is banned"
+    )
+    assert.strictEqual((await logIn(service, email, password)).status, 401)
+    await sql(service, "update auth.users set banned_until = now() - interval '1 s' where id = $1", [made.id])
+    ok(await client().auth.signInWithPassword({ email, password }))
+    const changed = ok(
+      await admin.auth.admin.updateUserById(made.id, { app_metadata: { plan: "y" }, role: "editor" })
+    ).user
+    assert.deepInclude(changed, { role: "editor" })
+    assert.strictEqual(changed.app_metadata["plan"], "y")
+    await sql(service, "create table orders (id int, by uuid references auth.users)")
+    await sql(service, "insert into orders values (1, $1)", [made.id])
+    assert.strictEqual(
+      failure(await admin.auth.admin.deleteUser(made.id)),
+      "409 unexpected_failure Database error deleting user"
+    )
+    await sql(service, "drop table orders")
+    const soft = ok(await admin.auth.admin.createUser({ email: freshEmail(), password })).user
+    assert.isNull((await admin.auth.admin.deleteUser(soft.id, true)).error)
+    assert.deepStrictEqual(
+      await sql(service, "select email, deleted_at is not null as gone from auth.users where id = $1", [soft.id]),
+      [{ email: null, gone: true }]
+    )
+    assert.deepStrictEqual(await sql(service, "select from svc.identities where id = $1", [soft.id]), [])
+    assert.isNull((await admin.auth.admin.deleteUser(made.id)).error)
+    assert.strictEqual(failure(await admin.auth.admin.getUserById(made.id)), "404 user_not_found User not found")
+    assert.deepStrictEqual(await sql(service, "select from profiles where id = $1", [made.id]), [])
+    assert.strictEqual(failure(await client().auth.admin.listUsers()), "403 not_admin User not allowed")
+  })
+})
+
+it("is 501 with another identity provider, which has no such sessions", async () => {
+  await using other = await serveInProcess({ SVC_SUPABASE: "true", IDP_PUBLIC_URL: "http://127.0.0.1:1" })
+  const { auth } = createClient(other.url, other.anon, { auth: { persistSession: false } })
+  const refused = await auth.signInWithPassword({ email: freshEmail(), password })
+  assert.match(failure(refused), /^501 undefined Accounts are kept by the identity provider/)
+  const reply = await ask(other, "GET /auth/v1/.well-known/jwks.json")
+  assert.strictEqual(reply.status, 200)
+})

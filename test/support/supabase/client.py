@@ -4,17 +4,17 @@ import asyncio
 import json
 import os
 
+from httpx import AsyncClient
 from supabase import AsyncClientOptions, acreate_client
 
 given = json.loads(os.environ["SVC_TEST_CLIENT"])
 got = {}
 
 
-async def client(token=None):
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+async def client():
     # Shared machines stall for longer than the client's defaults.
-    options = AsyncClientOptions(headers=headers, storage_client_timeout=40, function_client_timeout=40)
-    return await acreate_client(given["url"], given["anon"], options)
+    patient = {"storage_client_timeout": 40, "function_client_timeout": 40, "httpx_client": AsyncClient(timeout=40)}
+    return await acreate_client(given["url"], given["anon"], AsyncClientOptions(auto_refresh_token=False, **patient))
 
 
 async def until(ready, what):
@@ -29,6 +29,24 @@ async def joined(channel):
     states = []
     await channel.subscribe(lambda state, error: states.append(state.value))
     await until(lambda: "SUBSCRIBED" in states, "SUBSCRIBED")
+
+
+async def auth(mine):
+    credentials = {"email": "ann@example.com", "password": "correct horse battery"}
+    made = await mine.auth.sign_up({**credentials, "options": {"data": {"name": "Ann"}}})
+    got["user"] = made.user.id
+    await mine.auth.sign_out()
+    try:
+        await mine.auth.sign_in_with_password({**credentials, "password": "wrong"})
+    except Exception as error:
+        got["wrong"] = error.code
+    session = (await mine.auth.sign_in_with_password(credentials)).session
+    renewed = (await mine.auth.refresh_session(session.refresh_token)).session
+    got["renewed"] = renewed.refresh_token != session.refresh_token
+    changed = await mine.auth.update_user({"data": {"name": "Anna"}})
+    got["name"] = changed.user.user_metadata["name"]
+    got["known"] = (await mine.auth.get_user()).user.email
+    return made.user.id, renewed.access_token
 
 
 async def rest(mine, nobody):
@@ -46,12 +64,12 @@ async def rest(mine, nobody):
         got["refused"] = error.code
 
 
-async def storage(mine, nobody):
+async def storage(mine, nobody, user):
     files = mine.storage.from_("py")
-    path = f"{given['user']}/notes/a.txt"
+    path = f"{user}/notes/a.txt"
     await files.upload(path, b"hello", {"content-type": "text/plain"})
     got["downloaded"] = (await files.download(path)).decode()
-    got["listed"] = [one["name"] for one in await files.list(f"{given['user']}/notes")]
+    got["listed"] = [one["name"] for one in await files.list(f"{user}/notes")]
     got["signed"] = "token=" in (await files.create_signed_url(path, 60))["signedURL"]
     try:
         await nobody.storage.from_("py").download(path)
@@ -60,9 +78,9 @@ async def storage(mine, nobody):
     got["removed"] = [one["name"] for one in await files.remove([path])]
 
 
-async def realtime(mine, nobody):
+async def realtime(mine, nobody, token):
     changes, messages, system = [], [], []
-    await mine.realtime.set_auth(given["token"])
+    await mine.realtime.set_auth(token)
     list_ = mine.channel("list")
     list_.on_postgres_changes("*", lambda change: changes.append(change["data"]), schema="public", table="py_todos")
     list_.on_system(system.append)
@@ -92,12 +110,13 @@ async def realtime(mine, nobody):
 
 
 async def main():
-    mine, nobody = await client(given["token"]), await client()
+    mine, nobody = await client(), await client()
+    user, token = await auth(mine)
     await rest(mine, nobody)
-    await storage(mine, nobody)
+    await storage(mine, nobody, user)
     answer = await mine.functions.invoke("echo", {"body": {"name": "Ann"}})
     got["function"] = json.loads(answer)
-    await realtime(mine, nobody)
+    await realtime(mine, nobody, token)
     print(json.dumps(got))
 
 

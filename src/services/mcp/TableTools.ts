@@ -29,7 +29,7 @@ const Read = Schema.Struct({
   branch: branchField
 })
 
-const noPreferences: Preferences = {
+const preferences: Preferences = {
   resolution: undefined,
   missing: undefined,
   return: undefined,
@@ -37,7 +37,10 @@ const noPreferences: Preferences = {
   tx: undefined,
   handling: undefined,
   timezone: undefined,
-  maxAffected: undefined
+  maxAffected: undefined,
+  maxCell: undefined,
+  // A model that has written reads what it wrote, which it cannot prove to a standby.
+  consistency: "strong"
 }
 
 /** A relation as an anon key or a user sees it: the columns that they may select, and what they may write. */
@@ -157,7 +160,7 @@ export const makeTableTools = Effect.gen(function* () {
         searchPath: settings.searchPath(wanted),
         table,
         query: [...others, ["limit", Number.isNaN(limit) ? (limits.at(-1)?.[1] ?? "") : String(limit)]],
-        preferences: noPreferences,
+        preferences,
         range: undefined,
         form: { media: "json", stripNulls: false, options: [], of: "json" },
         context: { method: "GET", path: `/${table}`, headers: "{}", cookies: "{}" }

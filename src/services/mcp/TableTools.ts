@@ -29,6 +29,9 @@ const Read = Schema.Struct({
   branch: branchField
 })
 
+/** A model that has written reads what it wrote, which it cannot prove to a standby. */
+const preferences = { ...noPreferences, consistency: "strong" } as const
+
 /** A relation as an anon key or a user sees it: the columns that they may select, and what they may write. */
 const forClient = ({ columns, comment, delete: deletes, kind, name, schema }: OutlinedRelation) => ({
   schema,
@@ -146,7 +149,7 @@ export const makeTableTools = Effect.gen(function* () {
         searchPath: settings.searchPath(wanted),
         table,
         query: [...others, ["limit", Number.isNaN(limit) ? (limits.at(-1)?.[1] ?? "") : String(limit)]],
-        preferences: noPreferences,
+        preferences,
         range: undefined,
         form: { media: "json", stripNulls: false, options: [], of: "json" },
         context: { method: "GET", path: `/${table}`, headers: "{}", cookies: "{}" }

@@ -85,6 +85,7 @@ describe("/openapi.json", () => {
       "GET /api/backups/{id}/globals",
       "GET /api/branches",
       "GET /api/branches/{id}",
+      "GET /api/changes",
       "GET /api/connections",
       "GET /api/connections/{id}",
       "GET /api/dashboard/config",

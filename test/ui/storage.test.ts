@@ -104,7 +104,7 @@ it("folders are opened, listed page by page, and deleted with everything in them
   assert.deepStrictEqual(await keysOf(bucket), ["keep.txt"])
 })
 
-it("a large file goes up in parts, and nothing of a cancelled one is left", async () => {
+it("a large file goes up in parts, is resumed where it was cancelled, and leaves nothing when it is given up", async () => {
   const bucket = await makeBucket()
   const page = await openPage({ store: true })
   // Twice 100 MB take their time beside another browser.
@@ -132,16 +132,40 @@ it("a large file goes up in parts, and nothing of a cancelled one is left", asyn
     .waitFor()
   // A part that never ends.
   await page.route(/partNumber=3/, () => {})
-  const aborted = page.waitForResponse((response) => response.url().endsWith("/multipart/abort"))
+  const sentParts: Array<string> = []
+  page.on("request", (request) => {
+    const part = /partNumber=(\d+)/.exec(request.url())?.[1]
+    if (request.method() === "PUT" && part !== undefined) sentParts.push(part)
+  })
   // From before the upload: several parts go at once.
   const third = page.waitForRequest(/partNumber=3/)
   await give("cancelled.bin")
   await page.getByRole("progressbar", { name: "Progress of cancelled.bin" }).waitFor()
   await third
+  await page.waitForFunction(() => (document.querySelector("progress")?.value ?? 0) > 80 * 1024 * 1024)
   await page.getByRole("button", { name: "Cancel cancelled.bin" }).click()
-  assert.strictEqual((await aborted).status(), 200)
   await page.getByText("cancelled", { exact: true }).waitFor()
-  assert.deepStrictEqual(await keysOf(bucket), ["large.bin"])
+  await page.unroute(/partNumber=3/)
+  const before = sentParts.length
+  await page.getByRole("button", { name: "Resume" }).click()
+  await page
+    .getByRole("row", { name: /cancelled\.bin/ })
+    .getByText("101 MB")
+    .waitFor()
+  const resumed = sentParts.slice(before)
+  assert.include(resumed, "3")
+  assert.isBelow(resumed.length, 7, resumed.join())
+  assert.deepStrictEqual(await keysOf(bucket), ["cancelled.bin", "large.bin"])
+
+  await page.route(/partNumber=3/, () => {})
+  const again = page.waitForRequest(/partNumber=3/)
+  await give("given up.bin")
+  await again
+  await page.getByRole("button", { name: "Cancel given up.bin" }).click()
+  const aborted = page.waitForResponse((response) => response.url().endsWith("/multipart/abort"))
+  await page.getByRole("button", { name: "Clear finished" }).click()
+  assert.strictEqual((await aborted).status(), 200)
+  assert.deepStrictEqual(await keysOf(bucket), ["cancelled.bin", "large.bin"])
 })
 
 const store = async (bucket: string, name: string, contentType: string, body: Uint8Array<ArrayBuffer> | string) => {

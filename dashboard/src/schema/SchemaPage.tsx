@@ -14,8 +14,8 @@ const Diagram = lazy(async () => ({ default: (await import("./Diagram.tsx")).Dia
 
 /** Tables that are listed at most; the others are found by typing. */
 const most = 100
-/** Tables that are drawn at most: their arrangement must not hold the page up. */
-const mostDrawn = 150
+/** Tables that are drawn at most: to arrange so many takes a fifth of a second. */
+const mostDrawn = 300
 
 interface View {
   readonly view: "list" | "diagram"

@@ -56,7 +56,7 @@ export const UploadList = () => {
               />
             ) : upload.state === "failed" || upload.state === "cancelled" ? (
               <Button kind="quiet" icon="refresh" onClick={() => uploadStore.retry(upload.id)}>
-                Try again
+                {upload.kept === undefined ? "Try again" : "Resume"}
               </Button>
             ) : null}
           </li>

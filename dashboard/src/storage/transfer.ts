@@ -1,4 +1,5 @@
 import { call } from "../wire/call.ts"
+import { ApiError } from "../wire/ApiError.ts"
 
 /** From this size on a file is sent in parts, of which each can be sent again by itself. */
 const multipartFrom = 100 * 1024 * 1024
@@ -7,11 +8,21 @@ const mostParts = 10_000
 const atOnce = 4
 const tries = 3
 
+/** What the store has of a file that is sent in parts: the upload's id, and the ETags of parts by their numbers. */
+export interface Kept {
+  readonly uploadId: string
+  readonly parts: Map<number, string>
+}
+
 interface Transfer {
   readonly bucket: string
   readonly key: string
   readonly file: File
   readonly signal: AbortSignal
+  /** From an attempt that was cancelled or failed. */
+  readonly kept: Kept | undefined
+  /** Called when there is something to keep, and with undefined when there is not any more. */
+  readonly keep: (kept: Kept | undefined) => void
   /** Bytes that have arrived. */
   readonly onProgress: (sent: number) => void
 }
@@ -60,24 +71,34 @@ const whole = async ({ bucket, file, key, onProgress, signal }: Transfer) => {
   await put({ url, body: file, headers, signal, onProgress })
 }
 
-const inParts = async (transfer: Transfer) => {
-  const { bucket, file, key, onProgress } = transfer
-  const params = { bucket }
+/** Begins an upload in parts, or goes on with one. */
+const begin = async ({ bucket, file, keep, kept, key, signal }: Transfer): Promise<Kept> => {
+  if (kept !== undefined) return kept
+  const payload = { key, contentType: typeOf(file) }
   const { uploadId } = await call("POST /api/storage/buckets/:bucket/objects/multipart/init", {
-    params,
-    payload: { key, contentType: typeOf(file) },
-    signal: transfer.signal
+    params: { bucket },
+    payload,
+    signal
   })
+  const begun = { uploadId, parts: new Map<number, string>() }
+  keep(begun)
+  return begun
+}
+
+const inParts = async (transfer: Transfer) => {
+  const { bucket, file, keep, key, onProgress } = transfer
+  const params = { bucket }
+  const { parts, uploadId } = await begin(transfer)
   // One part that fails for good stops the others.
   const failed = new AbortController()
   const signal = AbortSignal.any([transfer.signal, failed.signal])
   const size = Math.max(smallestPart, Math.ceil(file.size / mostParts))
   const count = Math.ceil(file.size / size)
-  const sent = new Map<number, number>()
-  const parts: Array<{ readonly partNumber: number; readonly etag: string }> = []
+  const partOf = (partNumber: number) => file.slice((partNumber - 1) * size, partNumber * size)
+  const sent = new Map(Array.from(parts.keys(), (partNumber) => [partNumber, partOf(partNumber).size]))
+  const progressed = () => onProgress(Array.from(sent.values()).reduce((sum, one) => sum + one, 0))
   let next = 1
   const send = async (partNumber: number) => {
-    const body = file.slice((partNumber - 1) * size, partNumber * size)
     for (let attempt = 1; ; attempt++) {
       try {
         const { url } = await call("POST /api/storage/buckets/:bucket/objects/multipart/presign-part", {
@@ -85,11 +106,12 @@ const inParts = async (transfer: Transfer) => {
           payload: { key, uploadId, partNumber },
           signal
         })
-        const progressed = (bytes: number) => {
+        const partProgressed = (bytes: number) => {
           sent.set(partNumber, bytes)
-          onProgress(Array.from(sent.values()).reduce((sum, one) => sum + one, 0))
+          progressed()
         }
-        parts.push({ partNumber, etag: await put({ url, body, headers: {}, signal, onProgress: progressed }) })
+        const body = partOf(partNumber)
+        parts.set(partNumber, await put({ url, body, headers: {}, signal, onProgress: partProgressed }))
         return
       } catch (error) {
         if (signal.aborted || attempt === tries) throw error
@@ -97,24 +119,37 @@ const inParts = async (transfer: Transfer) => {
     }
   }
   const work = async () => {
-    while (next <= count) await send(next++)
+    while (next <= count) {
+      const partNumber = next++
+      if (!parts.has(partNumber)) await send(partNumber)
+    }
   }
+  progressed()
   try {
     await Promise.all(Array.from({ length: atOnce }, work))
-    await call("POST /api/storage/buckets/:bucket/objects/multipart/complete", {
-      params,
-      payload: { key, uploadId, parts: parts.toSorted((a, b) => a.partNumber - b.partNumber) },
-      signal
-    })
+    const payload = {
+      key,
+      uploadId,
+      parts: Array.from(parts, ([partNumber, etag]) => ({ partNumber, etag })).toSorted(
+        (a, b) => a.partNumber - b.partNumber
+      )
+    }
+    await call("POST /api/storage/buckets/:bucket/objects/multipart/complete", { params, payload, signal })
+    keep(undefined)
   } catch (error) {
     failed.abort(error)
-    // Without this the store would keep the parts, which no listing shows.
-    await call("POST /api/storage/buckets/:bucket/objects/multipart/abort", {
-      params,
-      payload: { key, uploadId }
-    }).catch(() => undefined)
+    // Completed or aborted by others: the next attempt begins a new one.
+    if (error instanceof ApiError && error.body.code === "UPLOAD_NOT_FOUND") keep(undefined)
     throw error
   }
 }
+
+/** Has the store delete the parts of an upload, which no listing shows. Also while the page is being left. */
+export const discard = ({ bucket, key }: Pick<Transfer, "bucket" | "key">, { uploadId }: Kept): Promise<unknown> =>
+  call("POST /api/storage/buckets/:bucket/objects/multipart/abort", {
+    params: { bucket },
+    payload: { key, uploadId },
+    keepalive: true
+  }).catch(() => undefined)
 
 export const transfer = (given: Transfer) => (given.file.size < multipartFrom ? whole(given) : inParts(given))

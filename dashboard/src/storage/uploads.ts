@@ -1,4 +1,4 @@
-import { transfer } from "./transfer.ts"
+import { discard, type Kept, transfer } from "./transfer.ts"
 
 export interface Upload {
   readonly id: number
@@ -8,6 +8,8 @@ export interface Upload {
   readonly sent: number
   readonly state: "waiting" | "sending" | "done" | "failed" | "cancelled"
   readonly problem?: string
+  /** What the store has of it, if it did not end. */
+  readonly kept?: Kept | undefined
 }
 
 /** A file with its path in the dropped folder. */
@@ -34,11 +36,13 @@ const change = (id: number, part: Partial<Upload>) =>
 const pump = () => {
   const waiting = uploads.find(({ state }) => state === "waiting")
   if (waiting === undefined || running.size >= atOnce) return
-  const { bucket, file, id, key } = waiting
+  const { bucket, file, id, kept, key } = waiting
   const controller = new AbortController()
   running.set(id, controller)
   change(id, { state: "sending" })
-  transfer({ bucket, key, file, signal: controller.signal, onProgress: (sent) => change(id, { sent }) })
+  const onProgress = (sent: number) => change(id, { sent })
+  const keep = (next: Kept | undefined) => change(id, { kept: next })
+  transfer({ bucket, key, file, kept, keep, signal: controller.signal, onProgress })
     .then(
       () => change(id, { state: "done", sent: file.size }),
       (error: unknown) =>
@@ -58,10 +62,15 @@ const pump = () => {
   pump()
 }
 
-// Leaving the page would end what is being sent.
+// Leaving the page ends what is being sent, and it can't be continued: the page forgets the file.
 addEventListener("beforeunload", (event) => {
   if (running.size > 0) event.preventDefault()
 })
+addEventListener("pagehide", () => discardKept(uploads))
+
+const discardKept = (some: ReadonlyArray<Upload>) => {
+  for (const upload of some) if (upload.kept !== undefined) void discard(upload, upload.kept)
+}
 
 /** Uploads go on while other pages of the dashboard are open. */
 export const uploadStore = {
@@ -97,11 +106,16 @@ export const uploadStore = {
     if (controller === undefined) change(id, { state: "cancelled" })
     else controller.abort(new Error("The upload was cancelled"))
   },
+  /** Goes on after the parts that the store has. */
   retry: (id: number) => {
-    change(id, { state: "waiting", sent: 0 })
+    change(id, { state: "waiting" })
     pump()
   },
-  clear: () => become(uploads.filter(({ state }) => state === "waiting" || state === "sending"))
+  clear: () => {
+    const isOpen = ({ state }: Upload) => state === "waiting" || state === "sending"
+    discardKept(uploads.filter((upload) => !isOpen(upload)))
+    become(uploads.filter(isOpen))
+  }
 }
 
 const filesOf = async (entry: FileSystemEntry): Promise<ReadonlyArray<Given>> => {

@@ -10,6 +10,7 @@ type Optional<T> = { [K in keyof T as {} extends T[K] ? never : K]: T[K] } & {
 }
 type Given<O extends Op> = Optional<Present<O>> & {
   readonly signal?: AbortSignal
+  readonly keepalive?: boolean
   readonly headers?: Readonly<Record<string, string>>
   readonly parse?: (text: string) => unknown
 }
@@ -20,6 +21,7 @@ interface Parts {
   readonly query?: Readonly<Record<string, unknown>>
   readonly payload?: unknown
   readonly signal?: AbortSignal
+  readonly keepalive?: boolean
   readonly headers?: Readonly<Record<string, string>>
   readonly parse?: (text: string) => unknown
 }
@@ -27,8 +29,8 @@ interface Parts {
 /** Calls an endpoint, typed by the server's contract: `call("GET /api/keys/")`. */
 export const answerOf = <O extends Op>(op: O, ...[given]: Arguments<O>): Promise<Answer<Wire[O]["success"]>> => {
   const [method, template = ""] = op.split(" ")
-  const { headers, parse, payload, signal, ...parts } = (given ?? {}) as Parts
-  return request<Wire[O]["success"]>(pathOf(template, parts), { method, payload, headers, signal, parse })
+  const { headers, keepalive, parse, payload, signal, ...parts } = (given ?? {}) as Parts
+  return request<Wire[O]["success"]>(pathOf(template, parts), { method, payload, headers, signal, keepalive, parse })
 }
 
 /** The same, of which only the body matters. */

@@ -16,6 +16,8 @@ export interface RequestOptions {
   readonly payload?: unknown
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly signal?: AbortSignal | undefined
+  /** Sent although the page is being left. */
+  readonly keepalive?: boolean | undefined
   /** Default: `parseExact`. */
   readonly parse?: ((text: string) => unknown) | undefined
 }
@@ -58,13 +60,14 @@ export const bySession = async <A>(send: () => Promise<A>, signal?: AbortSignal)
 /** A response whose body is still to be read. */
 export const open = (path: string, options: Omit<RequestOptions, "parse"> = {}): Promise<Response> =>
   bySession(async () => {
-    const { headers, method = "GET", payload, signal } = options
+    const { headers, keepalive = false, method = "GET", payload, signal } = options
     const sent = pageHeaders(path)
     const response = await fetch(path, {
       method,
       headers: { ...sent, ...(payload === undefined ? {} : { "content-type": "application/json" }), ...headers },
       body: payload === undefined ? null : JSON.stringify(payload),
-      signal: signal ?? null
+      signal: signal ?? null,
+      keepalive
     })
     if (response.ok) return response
     throw failureOf(response, await response.text(), sent)

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type Peers, type PeerTopic } from "../../services/ports/Peers.ts"
+import { type Peers, type PeerTopic } from "../../services/ports/workers/Peers.ts"
 import { type LogPosition } from "./CountLogFile.ts"
 
 /** What a worker sends to the process that started it. `svc` distinguishes these from messages of Node's own. */

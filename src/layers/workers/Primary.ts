@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { type Worker } from "node:cluster"
 import { closeSync } from "node:fs"
-import { Peers, type PeerTopic } from "../../services/ports/Peers.ts"
+import { Peers, type PeerTopic } from "../../services/ports/workers/Peers.ts"
 import { CountLogFile, type LogFiles, openLogFiles } from "./CountLogFile.ts"
 import { type FromWorker, notifyTimeout, PeerHandlers, type ToWorker } from "./Messages.ts"
 

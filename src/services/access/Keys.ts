@@ -16,7 +16,7 @@ import { duration } from "../../domain/Settings.ts"
 import { audited, recordChange } from "../audit/Change.ts"
 import { makeNotifiedCache } from "../NotifiedCache.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
-import { Peers } from "../ports/Peers.ts"
+import { Peers } from "../ports/workers/Peers.ts"
 
 export interface KeyChange {
   readonly label?: string | undefined

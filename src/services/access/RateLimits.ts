@@ -1,7 +1,7 @@
 import { type Clock, Context, Effect, Layer } from "effect"
 import { type WindowResult } from "../../domain/access/SlidingWindow.ts"
 import { oneOf } from "../../domain/Settings.ts"
-import { Counts } from "../ports/Counts.ts"
+import { Counts } from "../ports/workers/Counts.ts"
 import { makeReplicaLimits } from "./ReplicaLimits.ts"
 
 /**

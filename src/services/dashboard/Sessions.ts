@@ -7,7 +7,7 @@ import { Keys, type LiveKey } from "../access/Keys.ts"
 import { audited, CurrentChange } from "../audit/Change.ts"
 import { makeFailureLimit } from "../identity/AttemptLimits.ts"
 import { logFailure, onOwnTables, queryRows } from "../OwnTables.ts"
-import { Counts } from "../ports/Counts.ts"
+import { Counts } from "../ports/workers/Counts.ts"
 import { DashboardSettings } from "./Settings.ts"
 
 /** A browser that is signed in by a service_role key, and acts as this key. */

@@ -8,7 +8,7 @@ import { Unavailable } from "../../domain/errors.ts"
 import { yieldEvery } from "../YieldEvery.ts"
 import { CurrentMeters } from "../metrics/Meters.ts"
 import { FlagSettings } from "./Settings.ts"
-import { Peers } from "../ports/Peers.ts"
+import { Peers } from "../ports/workers/Peers.ts"
 import { Listener } from "../ports/Listener.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 

@@ -1,7 +1,7 @@
 import { Clock, Effect } from "effect"
 import { TooManyRequests } from "../../domain/errors.ts"
 import { monotonicMillis } from "../access/RateLimits.ts"
-import { type Windows } from "../ports/Counts.ts"
+import { type Windows } from "../ports/workers/Counts.ts"
 
 /** Attempts in any 60 seconds. */
 const attempts = 10

@@ -6,7 +6,7 @@ import { isoTime } from "../../domain/text/IsoTime.ts"
 import { isJsonObject } from "../../domain/text/JsonObject.ts"
 import { type FlowError, IdP, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
 import { makeAttemptLimit } from "./AttemptLimits.ts"
-import { Counts } from "../ports/Counts.ts"
+import { Counts } from "../ports/workers/Counts.ts"
 import { type Session, Sessions } from "./Sessions.ts"
 
 /** The result of a call made with a credential, and the cookies that the identity provider set. */

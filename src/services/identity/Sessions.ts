@@ -5,7 +5,7 @@ import { StepUpRequired, Unauthorized } from "../../domain/errors.ts"
 import { adminVerdict, type Browser, type Credential, type IdentitySession } from "../../domain/identity/Identity.ts"
 import { IdP, type IdPError, notConfigured, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
 import { IdentitySettings } from "./Settings.ts"
-import { Peers } from "../ports/Peers.ts"
+import { Peers } from "../ports/workers/Peers.ts"
 
 /** A signed-in user. */
 export interface Session extends IdentitySession {

@@ -15,7 +15,7 @@ import {
 import { type AccountError, Accounts, type SignedIn } from "../ports/identity/Accounts.ts"
 import { type FlowError, IdP, type IdPError, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
 import { makeAttemptLimit, makeFailureLimit } from "./AttemptLimits.ts"
-import { Counts } from "../ports/Counts.ts"
+import { Counts } from "../ports/workers/Counts.ts"
 import { paced } from "./Pace.ts"
 import { Sessions } from "./Sessions.ts"
 

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { exposition, type MetricFormat } from "../../domain/metrics/Exposition.ts"
 import { isCumulative, type Sample, summed } from "../../domain/metrics/Sample.ts"
-import { Peers } from "../ports/Peers.ts"
+import { Peers } from "../ports/workers/Peers.ts"
 import { CurrentMeters } from "./Meters.ts"
 
 /** What a process answers. */

@@ -14,7 +14,7 @@ import { type Kept, Ring } from "../../domain/requests/Ring.ts"
 import { selects, shown } from "../../domain/requests/Selection.ts"
 import { samplesOfRequests } from "../../domain/metrics/Requests.ts"
 import { CurrentMeters } from "../metrics/Meters.ts"
-import { Peers } from "../ports/Peers.ts"
+import { Peers } from "../ports/workers/Peers.ts"
 
 /** The latest requests that are kept, and beside them the latest notable ones, which a busy service would soon lose. */
 const latestSize = 1000

@@ -33,6 +33,12 @@ const temporary = (error: unknown): Unavailable | undefined => {
       hint: "Look for locks on tables of schema svc, and at the database's disk",
       retry_after: 10
     })
+  if (state === "40P01" || state === "40001")
+    return new Unavailable({
+      error: "The change collided with another one and was not made; retry",
+      code: "DATABASE_BUSY",
+      retry_after: 1
+    })
   if (state === "53100")
     return new Unavailable({
       error: "The database's disk is full",

@@ -83,7 +83,7 @@ describe("parseNotification", () => {
     payload().replace(/"id":\d+/, '"id":"1"'),
     payload().replace(/"id":\d+/, '"id":12345678901234567'),
     payload().replace(/"id":\d+/, '"id":9999999999999999'),
-    payload({ operation: "TRUNCATE" }),
+    payload({ operation: "MERGE" }),
     payload({ schema: null }),
     payload({ table: 1 }),
     payload({ gap: "yes" }),

@@ -99,6 +99,7 @@ describe("a change by the management API", () => {
       name: "",
       table: "public.notes",
       events: ["INSERT"],
+      format: "svc",
       origin: "http://127.0.0.1:1",
       headers: ["authorization"],
       has_secret: true,

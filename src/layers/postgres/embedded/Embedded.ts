@@ -78,7 +78,16 @@ const endLast = Effect.fnUntraced(function* (cluster: string, binaries: Postgres
   // shared memory is not affected.
   if (kind === "other") yield* Effect.promise(() => rm(join(cluster, "postmaster.pid"), { force: true }))
   yield* endBackends(cluster, binaries)
+  yield* removeSockets(cluster)
 })
+
+/** A killed server leaves its socket's lock, which holds for the next one if another process has the pid in it by then. */
+const removeSockets = (cluster: string) =>
+  Effect.promise(async () => {
+    for (const name of await readdir(cluster)) {
+      if (name.startsWith(".s.PGSQL.")) await rm(join(cluster, name), { force: true })
+    }
+  })
 
 /** With several workers, more connections than configured if their pools could open more; else undefined. */
 const neededConnections = Effect.fnUntraced(

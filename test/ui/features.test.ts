@@ -116,7 +116,6 @@ const states: States = {
   bucket: async (page) => {
     await page.goto(at(`/storage/${bucket}`))
     await page.getByRole("button", { name: "notes.txt" }).waitFor()
-    await page.getByRole("button", { name: "Allow this page" }).waitFor()
   },
   "file preview": async (page) => {
     await states["bucket"]?.(page)

@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import { AuditEntry, type AuditList, type AuditQuery } from "../../domain/audit/Entry.ts"
 import { type Unavailable } from "../../domain/errors.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
-import { onOwnTables, queryRows } from "../OwnTables.ts"
+import { isOutage, onOwnTables, queryRows } from "../OwnTables.ts"
 import { type AuditRow, insertAudit } from "./Change.ts"
 
 const defaultLimit = 100
@@ -67,9 +67,13 @@ export class Audit extends Context.Service<
       const write = (row: AuditRow) =>
         insertAudit(sql, row).pipe(
           Effect.timeout(writeMillis),
-          Effect.catchCause((cause) =>
-            Effect.logError("Failed to write an entry of the audit", cause).pipe(Effect.annotateLogs({ entry: row }))
+          // What failed because the database is unreachable has changed nothing.
+          Effect.catchIf(
+            (error) => row.outcome !== "done" && isOutage(error),
+            () => Effect.logWarning("Failed to write an entry of the audit: the database is unreachable")
           ),
+          Effect.catchCause((cause) => Effect.logError("Failed to write an entry of the audit", cause)),
+          Effect.annotateLogs({ entry: row }),
           // Detached, so that a client that has disconnected does not stop it.
           Effect.forkDetach,
           Effect.flatMap(Fiber.await),

@@ -224,8 +224,11 @@ describe("DATABASE_READ_URLS", () => {
     await first.signal("SIGSTOP")
     try {
       for (const until = Date.now() + 2_500; Date.now() < until;) await reads(20)
-      assert.isBelow(slowest, 4_000)
-      assert.strictEqual(await reader("u1"), second.port)
+      assert.isBelow(slowest, 10_000)
+      await until(
+        () => reader("u1"),
+        (port) => port === second.port
+      )
     } finally {
       await first.signal("SIGCONT")
     }

@@ -41,6 +41,8 @@ export const layerHttpListener = Layer.unwrap(
     return NodeHttpServer.layer(() => makeServer(shutdown, unread), {
       port,
       host,
+      // Of a crowd of new connections; those beyond it would try again after a second.
+      backlog: 4096,
       reusePort: workerNumber !== undefined && sharesPort,
       gracefulShutdownTimeout: "10 seconds",
       websocket: webSocketOptions

@@ -1,10 +1,10 @@
 import { type IncomingMessage, type Server, type ServerResponse } from "node:http"
 
 /** ms of one turn of the event loop after which no more requests are started, and how many are started between two looks. */
-const [turnMillis, together] = [10, 8]
+const [turnMillis, together] = [3, 8]
 
 /**
- * Starts requests for 10 ms in each turn of the event loop; what arrives beyond them waits for the next one, in order. Node
+ * Starts requests for 3 ms in each turn of the event loop; what arrives beyond them waits for the next one, in order. Node
  * would start all that have arrived: those of a thousand new connections take a third of a second, in which no probe, no
  * timer and no answer of the database is seen.
  */

@@ -61,7 +61,7 @@ describe("a table", () => {
     await panel.getByText(/y{500}/).waitFor()
     assert.isAbove((await panel.textContent())?.length ?? 0, 1_050_000)
 
-    // Once it has been read anew, only its beginning is there again: an edit must not save that.
+    // Once it has been read again, only its beginning is there again: an edit must not save that.
     await page.getByRole("button", { name: "Close" }).click()
     await page.getByRole("button", { name: "Read again" }).click()
     await page.getByRole("gridcell", { name: /^yyy/ }).waitFor()

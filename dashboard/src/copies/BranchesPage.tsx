@@ -35,7 +35,7 @@ const Filling = ({ branch: { label, progress, source_backup_id } }: { branch: Br
   </span>
 )
 
-/** Says when a branch that was being filled can be used, or why there is none. */
+/** Says when a branch that was being filled can be used, or that it could not be made, and why. */
 const useOutcome = (branches: ReadonlyArray<Branch> | undefined) => {
   const filling = useRef<ReadonlyMap<number, string>>(new Map())
   useEffect(() => {

@@ -160,28 +160,29 @@ export class ResumableUploads extends Context.Service<
         append: Effect.fn("ResumableUploads.append")(function* (
           actor,
           upload,
-          { length: told, offset },
+          { length: declared, offset },
           bytes,
           checked
         ) {
           if (offset !== upload.received) return yield* wrongOffset
-          if (told !== undefined && (told !== (upload.length ?? told) || told < offset)) return yield* wrongLength
-          if (told !== undefined) yield* files.prepare(actor, uploadOf(upload), told, true)
+          if (declared !== undefined && (declared !== (upload.length ?? declared) || declared < offset))
+            return yield* wrongLength
+          if (declared !== undefined) yield* files.prepare(actor, uploadOf(upload), declared, true)
           if (!checked) yield* files.mayWrite(actor, upload, upload.upsert)
-          const length = upload.length ?? told
+          const length = upload.length ?? declared
           const left = (length ?? maxBytes) - offset
           const place = placeOf(upload.id, offset)
           const written = atMost(bytes, left)
           const { size } =
             left === 0 ? { size: 0 } : yield* store.write(place, "application/octet-stream", written, left)
           const [row] =
-            size === 0 && left > 0 && told === undefined
+            size === 0 && left > 0 && declared === undefined
               ? yield* Effect.as(store.remove([place]), [upload])
               : yield* rows(
                   `update svc.supabase_uploads set received = received + $3::text::bigint, length = coalesce(length, $4::text::bigint),
                    parts = case when $3 = '0' then parts else parts || $2::text::bigint end
                    where id = $1::text::uuid and received = $2::text::bigint returning ${columns}`,
-                  [upload.id, String(offset), String(size), told === undefined ? null : String(told)]
+                  [upload.id, String(offset), String(size), declared === undefined ? null : String(declared)]
                 )
           // Another request has added one there at the same time.
           if (row === undefined) return yield* Effect.andThen(store.remove([place]), wrongOffset)

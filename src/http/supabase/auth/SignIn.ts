@@ -38,7 +38,7 @@ export const AuthSignInRoutes = HttpRouter.use(
     const { registration, verifyFirst } = yield* AccountSettings
     const keys = yield* OwnSigningKeys
 
-    // Whoever keeps the accounts.
+    // The same with every identity provider.
     const health = { name: "GoTrue", description: "The sign-in API of Supabase's clients", version: "svc" }
     yield* router.add("GET", "/auth/v1/health", Effect.succeed(json(health)))
     yield* router.add(

@@ -162,11 +162,7 @@ export const makeProfile = (
         store.exclusively(
           session.identity_id,
           Effect.fnUntraced(function* ({ id }) {
-            yield* store.count(
-              `update svc.identities set password_hash = $2, password_changed_at = now(), updated_at = now()
-               where id = $1::text::uuid returning 1`,
-              [id, hash]
-            )
+            yield* records.setPassword(id, hash)
             yield* sessions.endAll(id, session.id)
             const to = addresses[0]?.value
             if (to === undefined) return

@@ -110,6 +110,12 @@ export const makeRecords = (store: Store) => {
       const { traits } = yield* store.identity(id)
       yield* setTraits(id, { ...traits, email: address.value })
     }),
+    setPassword: (id: string, hash: string) =>
+      store.count(
+        `update svc.identities set password_hash = $2, password_changed_at = now(), updated_at = now()
+         where id = $1::text::uuid returning 1`,
+        [id, hash]
+      ),
     setVerified: (id: string, verified: boolean) =>
       store.count(
         `update svc.identity_addresses set verified_at = case when $2::bool then coalesce(verified_at, now()) end

@@ -15,7 +15,7 @@ const ownMethods = ["GET", "HEAD", "PUT"]
 
 /**
  * Whether one of the service's own pages uses a presigned URL, which it may whatever the bucket's rules are: the URL
- * authorizes whoever has it, and no credentials of the browser go along.
+ * authorizes every holder, and no credentials of the browser go along.
  */
 const isOwn = ({ message, param }: S3Request, method: string, { isOwnPage }: Pick<S3Settings, "isOwnPage">) => {
   const { host = "", origin } = message.headers

@@ -59,11 +59,7 @@ export const makeAccount = (
     yield* store.exclusively(
       session.userId,
       Effect.fnUntraced(function* ({ id }) {
-        yield* store.count(
-          `update svc.identities set password_hash = $2, password_changed_at = now(), updated_at = now()
-           where id = $1::text::uuid returning 1`,
-          [id, hash]
-        )
+        yield* records.setPassword(id, hash)
         yield* sessions.endAll(id, session.id)
         if (email !== undefined) yield* messages.notice("password", email)
       })

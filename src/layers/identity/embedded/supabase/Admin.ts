@@ -112,11 +112,7 @@ export const makeAdmin = (
             yield* records.setMetadata(id, { ...app, ...(svc_role === undefined ? {} : { svc_role }) })
           }
           if (hash !== undefined) {
-            yield* store.count(
-              `update svc.identities set password_hash = $2, password_changed_at = now(), updated_at = now()
-               where id = $1::text::uuid returning 1`,
-              [id, hash]
-            )
+            yield* records.setPassword(id, hash)
             yield* sessions.endAll(id, undefined)
           }
           yield* setOwn(id, change)

@@ -34,7 +34,7 @@ export const addressOf = (email: string) => {
   return address === undefined ? Effect.fail(invalidEmail) : Effect.succeed(address)
 }
 
-/** A user of nobody, as the answer to a sign-up with an address that has an account: it must look like a new one. */
+/** A user that does not exist, as the answer to a sign-up with an address that has an account: it must look like a new one. */
 const lookAlike = (email: string, data: JsonObject): User => {
   const now = new Date().toISOString()
   return {

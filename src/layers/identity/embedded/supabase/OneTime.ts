@@ -90,7 +90,7 @@ export const makeOneTime = (
   })
 
   return {
-    /** 429, the same for addresses of nobody: counted before anything is looked up. */
+    /** 429, the same for addresses without an account: counted before anything is looked up. */
     mayMail: Effect.fnUntraced(function* (lookup: string) {
       const { client } = yield* CurrentDevice
       if (client === undefined) return

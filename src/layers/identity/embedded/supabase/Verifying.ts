@@ -54,11 +54,7 @@ export const makeVerifying = (store: Store, records: Records, users: Users, toke
           if (kind !== "signup") return yield* claimAddress(store, id, lookup)
           yield* records.setVerified(id, true)
           if (typeof data["hash"] !== "string") return
-          yield* store.count(
-            `update svc.identities set password_hash = $2, password_changed_at = now(), updated_at = now()
-             where id = $1::text::uuid returning 1`,
-            [id, data["hash"]]
-          )
+          yield* records.setPassword(id, data["hash"])
           const { traits } = yield* store.identity(id)
           if (isJsonObject(data["about"]))
             yield* records.setTraits(id, { ...data["about"], email: traits["email"] ?? null })

@@ -103,12 +103,14 @@ describe("who has an account", () => {
       assert.strictEqual((await logIn(service, name, "wrong password")).status, 401)
       took[kind].push(performance.now() - began)
     }
-    for (let turn = 0; turn < 30; turn++) {
+    // The fastest ones, which other load does not change if there are enough. Without a hash for unknown names they would
+    // differ by the 10 to 25 ms that it takes, however many there are.
+    const fastest = (kind: keyof typeof names) => Math.min(...took[kind])
+    const areClose = () => kinds.every((kind) => Math.abs(fastest(kind) - fastest("known")) <= 4)
+    for (let turn = 0; turn < 10 || (turn < 150 && !areClose()); turn++) {
       for (const kind of turn % 2 === 0 ? kinds : kinds.toReversed()) await one(kind)
     }
-    // The fastest ones, which other load does not change. Without a hash for unknown names they would differ by the 10 to
-    // 25 ms that it takes.
-    for (const kind of kinds) assert.closeTo(Math.min(...took[kind]), Math.min(...took.known), 4, kind)
+    for (const kind of kinds) assert.closeTo(fastest(kind), fastest("known"), 4, kind)
   })
 
   it("is not revealed by registration, if addresses are confirmed first", async () => {

@@ -80,6 +80,13 @@ export const noProvider = new InvalidRequest({
   error: "Unsupported provider: provider is not enabled",
   code: "oauth_provider_not_supported"
 })
+/** Of an ID token: Supabase's own texts. */
+const idToken = (error: string) => new InvalidRequest({ error, code: "validation_failed" })
+export const badIdToken = idToken("Bad ID token")
+export const badIdTokenAudience = idToken("Unacceptable audience in id_token")
+export const idTokenNonceMissing = idToken("Passed nonce and nonce in id_token should either both exist or not.")
+export const idTokenNonceMismatch = idToken("Nonces mismatch")
+export const idTokenUsed = idToken("The ID token was used already: request another from the provider")
 export const reauthenticationNeeded = new InvalidRequest({
   error: "Password update requires reauthentication",
   code: "reauthentication_needed"

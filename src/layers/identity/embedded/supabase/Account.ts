@@ -22,6 +22,7 @@ import { type Users } from "./Users.ts"
 
 /** A change of the password needs a code by mail once the sign-in is older, in s, if SVC_SUPABASE_REAUTHENTICATION is true. */
 const recentSeconds = 24 * 3600
+export const isStale = (age: number) => age > recentSeconds
 
 /** What users do with their own account. */
 export const makeAccount = (
@@ -48,7 +49,7 @@ export const makeAccount = (
         Effect.flatMap(mails.use),
         Effect.catchTag("Forbidden", () => Effect.fail(reauthenticationInvalid))
       )
-    } else if (reauthentication && session.age > recentSeconds && email !== undefined) {
+    } else if (reauthentication && isStale(session.age) && email !== undefined) {
       return yield* reauthenticationNeeded
     }
     const known = yield* store.exclusively(session.userId, (row) => Effect.succeed(row.password_hash))

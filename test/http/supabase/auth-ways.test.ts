@@ -458,3 +458,56 @@ describe("a passkey", () => {
     assert.strictEqual((await ask(service, "GET /auth/v1/passkeys", { key: service.anon })).status, 401)
   })
 })
+
+describe("clients of the OAuth 2.0 server", () => {
+  const made = async (client_name: string) => {
+    const body = { client_name, redirect_uris: ["https://shop.example.com/"], scope: "openid email" }
+    const reply = await ask(service, "POST /api/oauth2/clients", { key: service.service_role, body })
+    assert.strictEqual(reply.status, 201, reply.text)
+    return (reply.json as { client_id: string }).client_id
+  }
+  const grant = (subject: string, clientId: string, scopes: string) =>
+    sql(
+      service,
+      `insert into svc.oauth2_consents (grant_id, subject, client_id, requested_scope, grant_scope, audience,
+         id_token_claims, access_token_claims, remember, listed)
+       values (gen_random_uuid()::text, $1, $2, $3::text[], $3::text[], '{}', '{}', '{}', true, true)`,
+      [subject, clientId, scopes]
+    )
+
+  it("are listed for their user, with the latest scopes, and revoked", async () => {
+    const [ann, ben] = [await person(), await person()]
+    const [shop, mail] = [await made("Shop"), await made("Mail")]
+    for (const { id } of [ann, ben]) await grant(id, shop, "{openid}")
+    await grant(ann.id, shop, "{openid,email}")
+    await grant(ann.id, mail, "{openid}")
+    const { oauth } = ann.supabase.auth
+    const grants = ok(await oauth.listGrants())
+    assert.deepStrictEqual(
+      grants.map(({ client: { name }, scopes }) => [name, scopes]),
+      [
+        ["Mail", ["openid"]],
+        ["Shop", ["openid", "email"]]
+      ]
+    )
+    assert.isNull((await oauth.revokeGrant({ clientId: shop })).error)
+    assert.deepStrictEqual(
+      ok(await oauth.listGrants()).map(({ client: { id } }) => id),
+      [mail]
+    )
+    assert.match(failure(await oauth.revokeGrant({ clientId: shop })), /^404 oauth_consent_not_found /)
+    assert.lengthOf(ok(await ben.supabase.auth.oauth.listGrants()), 1)
+    assert.strictEqual((await ask(service, "GET /auth/v1/user/oauth/grants", { key: service.anon })).status, 401)
+  })
+
+  it("ask for consent on the service's own page, not on the app's", async () => {
+    const { supabase } = await person()
+    for (const attempt of [
+      supabase.auth.oauth.getAuthorizationDetails("x"),
+      supabase.auth.oauth.approveAuthorization("x", { skipBrowserRedirect: true }),
+      supabase.auth.oauth.denyAuthorization("x", { skipBrowserRedirect: true })
+    ]) {
+      assert.match(failure(await attempt), /^404 not_found This server does not serve this part/)
+    }
+  })
+})

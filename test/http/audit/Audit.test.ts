@@ -446,7 +446,7 @@ describe("writes by Supabase's clients with a service_role key", () => {
     for (const [what, action] of [
       ["factors", "identity.remove_factor"],
       ["passkeys", "identity.remove_passkey"]
-    ]) {
+    ] as const) {
       const { entries } = await write(`DELETE ${at}/${what}/${none}`)
       assert.deepInclude(entries[0], { action, outcome: "failed", status: 404, subject: `${subject}/${none}` })
     }

@@ -58,7 +58,7 @@ const fill = async (service: InProcessService) => {
     ok(await auth.admin.createUser({ email, password_hash, email_confirm: true, user_metadata: { name } }))
   }
   ok(await storage.createBucket("notes"))
-  ok(await storage.createBucket("empty", { fileSizeLimit: 1000, allowedMimeTypes: ["image/png"] }))
+  ok(await storage.createBucket("empty", { public: false, fileSizeLimit: 1000, allowedMimeTypes: ["image/png"] }))
   const supabase = await enter(service, ann)
   annId = ok(await supabase.auth.getUser()).user.id
   ok(

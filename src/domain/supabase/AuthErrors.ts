@@ -105,6 +105,10 @@ export const insufficientAal = new Unprocessable({
   error: "AAL2 required to enroll, update or remove a verified factor",
   code: "insufficient_aal"
 })
+export const aal2Needed = new Unauthorized({
+  error: "AAL2 session is required to update email or password when MFA is enabled.",
+  code: "insufficient_aal"
+})
 export const mailsExceeded = (seconds: number) =>
   new TooManyRequests({
     error: `For security purposes, you can only request this after ${Math.max(1, seconds)} seconds.`,

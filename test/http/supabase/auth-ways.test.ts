@@ -284,6 +284,17 @@ describe("a security key", () => {
     }
     assert.match(failure(await thief.auth.mfa.unenroll({ factorId: factor?.id ?? "" })), aal1)
     assert.match(failure(await thief.auth.passkey.startRegistration()), aal1)
+    // Nor is there another way to stay.
+    const aal2 = /^401 insufficient_aal AAL2 session is required/
+    assert.match(failure(await thief.auth.updateUser({ password: "four other words" })), aal2)
+    assert.match(failure(await thief.auth.updateUser({ email: freshEmail() })), aal2)
+    ok(await thief.auth.updateUser({ data: { theme: "dark" } }))
+    const token = await oidc.issue({ sub: crypto.randomUUID() })
+    assert.match(failure(await thief.auth.linkIdentity({ provider: "google", token })), aal1)
+    const options = { skipBrowserRedirect: true }
+    assert.match(failure(await thief.auth.linkIdentity({ provider: "google", options })), aal1)
+    const [identity] = ok(await thief.auth.getUserIdentities()).identities
+    assert.match(failure(await thief.auth.unlinkIdentity(identity!)), aal1)
     ok(await supabase.auth.mfa.unenroll({ factorId: factor?.id ?? "" }))
     assert.deepStrictEqual(await sql(service, "select from svc.identity_keys where identity_id = $1", [id]), [])
   })

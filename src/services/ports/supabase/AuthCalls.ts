@@ -106,13 +106,13 @@ export interface KeyProof {
 }
 
 /** A challenge of WebAuthn; `options` are what a page passes to the browser, as JSON. */
-export interface PasskeyChallenge {
+interface PasskeyChallenge {
   readonly challenge_id: string
   readonly options: object
   readonly expires_at: number
 }
 
-export interface Passkey {
+interface Passkey {
   readonly id: string
   readonly friendly_name: string
   readonly created_at: string

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { passwordFault } from "../../../../domain/identity/Password.ts"
 import {
+  aal2Needed,
   invalidCredentials,
   reauthenticationInvalid,
   reauthenticationNeeded,
@@ -100,6 +101,9 @@ export const makeAccount = (
 
   const update: AuthCalls["update"] = Effect.fnUntraced(function* (session, change) {
     const { data, email, password } = change
+    const before = String((yield* users.byId(session.userId))["email"]).toLowerCase()
+    const moves = email !== undefined && email !== "" && email.toLowerCase() !== before
+    if (password !== undefined || moves) yield* users.whole(session, aal2Needed)
     if (password !== undefined) yield* setPassword(session, password, change)
     if (data !== undefined) {
       yield* store.exclusively(
@@ -114,10 +118,7 @@ export const makeAccount = (
         })
       )
     }
-    if (email !== undefined && email !== "") {
-      const { email: before } = yield* users.byId(session.userId)
-      if (String(before).toLowerCase() !== email.toLowerCase()) yield* changeEmail(session, email, change)
-    }
+    if (moves) yield* changeEmail(session, email, change)
     return yield* users.byId(session.userId)
   })
 

@@ -7,7 +7,6 @@ import { type KeyChecks, readCredential } from "../factors/KeyChecks.ts"
 import { type EmbeddedKeys } from "../factors/Keys.ts"
 import { type Flows } from "../Flows.ts"
 import { type Limits } from "../Limits.ts"
-import { secondFactorSql } from "../Sessions.ts"
 import { iso, isUuid, type Store } from "../Store.ts"
 import { isStale } from "./Account.ts"
 import { type Tokens } from "./Tokens.ts"
@@ -55,14 +54,10 @@ export const makePasskeyCalls = (
     last_used_at === null ? passkey : { ...passkey, last_used_at }
 
   /** Who has not shown the second factors that there are must neither add a way to sign in nor remove one. */
-  const mayManage = Effect.fnUntraced(function* ({ aal, age, userId }: CurrentSession) {
-    const due = yield* store.count(
-      `select 1 from svc.identities i where i.id = $1::text::uuid and ${secondFactorSql}`,
-      [userId]
-    )
-    if (due > 0 && aal !== "aal2") return yield* insufficientAal
+  const mayManage = Effect.fnUntraced(function* (session: CurrentSession) {
+    yield* users.whole(session, insufficientAal)
     // A passkey is worth a password.
-    if (reauthentication && isStale(age)) return yield* reauthenticationNeeded
+    if (reauthentication && isStale(session.age)) return yield* reauthenticationNeeded
   })
 
   const begin = Effect.fnUntraced(function* (userId: string | null, options: { readonly challenge: string }) {

@@ -1,5 +1,11 @@
 import { Effect, Schema } from "effect"
-import { idTokenUsed, noIdentityOfUser, noProvider, singleIdentity } from "../../../../domain/supabase/AuthErrors.ts"
+import {
+  idTokenUsed,
+  insufficientAal,
+  noIdentityOfUser,
+  noProvider,
+  singleIdentity
+} from "../../../../domain/supabase/AuthErrors.ts"
 import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
 import { type ProvidedPerson, type ProviderProtocol } from "../../../../services/ports/identity/Providers.ts"
 import { type Attempt, type AuthCalls, type Challenge } from "../../../../services/ports/supabase/AuthCalls.ts"
@@ -43,9 +49,10 @@ export const makeProviders = (
       return provider === undefined ? Effect.fail(noProvider) : Effect.succeed(provider)
     })
 
-  const linkTicket: AuthCalls["linkTicket"] = Effect.fnUntraced(function* ({ userId }, attempt) {
+  const linkTicket: AuthCalls["linkTicket"] = Effect.fnUntraced(function* (session, attempt) {
     yield* known(attempt.provider)
-    const { id } = yield* flows.begin("supabase_provider", userId, { ...attempt, ticket: true })
+    yield* users.whole(session, insufficientAal)
+    const { id } = yield* flows.begin("supabase_provider", session.userId, { ...attempt, ticket: true })
     return id
   })
 
@@ -88,6 +95,7 @@ export const makeProviders = (
     yield* limits.takeOfClient("flows of", 60, 60)
     const provider = yield* known(name)
     if (provider.read === undefined) return yield* noProvider
+    if (linkTo !== undefined) yield* users.whole(linkTo, insufficientAal)
     const { person, seconds } = yield* provider.read(given)
     const signed = given.idToken.slice(0, given.idToken.lastIndexOf("."))
     if (!(yield* limits.allows("ID token", signed, 1, seconds))) return yield* idTokenUsed
@@ -101,10 +109,11 @@ export const makeProviders = (
     }).pipe(Effect.tapError(() => limits.refund("ID token", signed)))
   })
 
-  const unlink: AuthCalls["unlink"] = Effect.fnUntraced(function* ({ userId }, identityId) {
+  const unlink: AuthCalls["unlink"] = Effect.fnUntraced(function* (session, identityId) {
     if (!isUuid(identityId)) return yield* noIdentityOfUser
+    yield* users.whole(session, insufficientAal)
     yield* store.exclusively(
-      userId,
+      session.userId,
       Effect.fnUntraced(function* ({ id }) {
         const [row] = yield* identities(
           `select provider, provider_id, (select count(*)::int4 - 1 from auth.identities o where o.user_id = x.user_id) as others

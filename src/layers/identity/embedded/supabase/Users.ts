@@ -1,7 +1,8 @@
 import { Effect, Schema } from "effect"
 import { noUser } from "../../../../domain/supabase/AuthErrors.ts"
 import { JsonObject } from "../../../../domain/text/JsonObjectSchema.ts"
-import { type User } from "../../../../services/ports/supabase/AuthCalls.ts"
+import { type CurrentSession, type User } from "../../../../services/ports/supabase/AuthCalls.ts"
+import { secondFactorSql } from "../Sessions.ts"
 import { iso, isUuid, type Store } from "../Store.ts"
 
 const times =
@@ -89,6 +90,15 @@ export const makeUsers = (store: Store) => {
 
   return {
     byId,
+    /** Refuses a session that lacks the second factors of its account. */
+    whole: Effect.fnUntraced(function* <E>({ aal, userId }: CurrentSession, refusal: E) {
+      if (aal === "aal2") return
+      const due = yield* store.count(
+        `select 1 from svc.identities i where i.id = $1::text::uuid and ${secondFactorSql}`,
+        [userId]
+      )
+      if (due > 0) return yield* Effect.fail(refusal)
+    }),
     /** The account of an address. A row that was copied into auth.users without its triggers becomes one. */
     ownerOf: Effect.fnUntraced(function* (lookup: string) {
       const found = yield* ownerOf(lookup)

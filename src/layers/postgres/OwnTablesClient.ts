@@ -117,7 +117,8 @@ export const makeOwnTables = Effect.fnUntraced(function* (login: Login, options:
   const make = Effect.gen(function* () {
     const scope = yield* Scope.make()
     const pool = yield* Scope.provide(PgPool.make(configOf(login)), scope)
-    const own = login.shared === undefined ? pool : yield* Scope.provide(PgPool.make(configOf(login.shared.behind)), scope)
+    const own =
+      login.shared === undefined ? pool : yield* Scope.provide(PgPool.make(configOf(login.shared.behind)), scope)
     return { scope, pool, own }
   })
   let current = yield* make

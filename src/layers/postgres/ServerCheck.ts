@@ -72,7 +72,9 @@ const checkServer = (login: Login): Effect.Effect<void, StartError> => {
     Effect.tapError((failure) => {
       if (warned || !isDown(failure)) return Effect.void
       warned = true
-      return Effect.logWarning(`The database at ${at} is not reachable yet; waiting up to a minute: ${firstLine(failure)}`)
+      return Effect.logWarning(
+        `The database at ${at} is not reachable yet; waiting up to a minute: ${firstLine(failure)}`
+      )
     }),
     Effect.retry({ schedule: aMinute, while: isDown }),
     Effect.mapError(

@@ -7,7 +7,8 @@ import { beginSql } from "./NewSession.ts"
 const wrong = (message: string) => new StartError({ message })
 
 /** PgBouncer has one SQLSTATE for most failures; these are of its configuration, which does not change by waiting. */
-const refusal = /authentication|no such|not allowed|not exist|pooling|unsupported|login failed|rejected|no more connections/i
+const refusal =
+  /authentication|no such|not allowed|not exist|pooling|unsupported|login failed|rejected|no more connections/i
 
 const isDown = (failure: Failure) =>
   !refusal.test(firstLine(failure)) && /^(|57P0.|08...|53300)$/.test(sqlState(failure))
@@ -60,7 +61,9 @@ export const checkPooler = Effect.fnUntraced(function* (login: Login) {
     Effect.tapError((failure) => {
       if (warned || !isDown(failure)) return Effect.void
       warned = true
-      return Effect.logWarning(`The pooler at ${at} is not reachable yet; waiting up to a minute: ${firstLine(failure)}`)
+      return Effect.logWarning(
+        `The pooler at ${at} is not reachable yet; waiting up to a minute: ${firstLine(failure)}`
+      )
     }),
     Effect.retry({ schedule: aMinute, while: isDown }),
     Effect.mapError((failure) => wrong(explained(failure, login, at)))

@@ -15,20 +15,22 @@ export const beginSql = "begin isolation level read committed read write not def
  */
 export const resetSql = ["reset session authorization", "reset role", "deallocate all"] as const
 
-/** The call by which all else that can be left in a session goes. `seed`: of random(), as SQL. */
-export const resetSessionSql = (seed = "$1") => `select svc_ddl.reset_session(${seed})`
-
 /** A seed that no code has chosen. */
 export const newSeed = () => String(2 * Math.random() - 1)
 
 /**
  * Resets the session, and then chooses the settings of this transaction. The subquery is evaluated first: PostgreSQL
- * neither flattens one with OFFSET, nor removes a volatile function from it.
+ * neither flattens one with OFFSET, nor removes a volatile function from it. The application's name stays, by which the
+ * sessions that a pooler keeps are known. `seed`: of random(), as SQL.
  */
-export const newSessionSql = (settings: Readonly<Record<string, string>>, seed?: string): string => {
+export const newSessionSql = (settings: Readonly<Record<string, string>>, seed = "$1"): string => {
   const all = { client_encoding: "UTF8", ...settings }
   const calls = Object.entries(all).map(
-    ([name, value]) => `pg_catalog.set_config(${quoteLiteral(name)}, ${quoteLiteral(value)}, true)`
+    ([name, value]) =>
+      `pg_catalog.set_config(${quoteLiteral(name)}, ${quoteLiteral(value)}, ${name !== "application_name"})`
   )
-  return `select ${calls.join(", ")} from (${resetSessionSql(seed)} as counts offset 0) reset where reset.counts is not null`
+  return `select ${calls.join(", ")} from (select svc_ddl.reset_session(${seed}) as counts offset 0) reset where counts is not null`
 }
+
+/** Resets the session behind a transaction. */
+export const oldSessionSql = (seed?: string) => newSessionSql({ application_name: "svc" }, seed)

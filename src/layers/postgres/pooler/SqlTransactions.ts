@@ -11,7 +11,7 @@ import { type Done, InFlightQuery } from "../sql/InFlightQuery.ts"
 import { SqlPool, type SqlPoolOptions } from "../sql/Pool.ts"
 import { session } from "../sql/Sessions.ts"
 import { submit } from "../sql/Submit.ts"
-import { beginSql, newSeed, newSessionSql, resetSessionSql, resetSql } from "./NewSession.ts"
+import { beginSql, newSeed, newSessionSql, oldSessionSql, resetSql } from "./NewSession.ts"
 
 /** ms that a transaction may wait for a session of the pooler. */
 const beginMillis = 5_000
@@ -49,7 +49,7 @@ class TogetherQuery extends InFlightQuery<string> {
   }
 }
 
-const ending = (how: "commit" | "rollback") => [how, ...resetSql, resetSessionSql(newSeed())]
+const ending = (how: "commit" | "rollback") => [how, ...resetSql, oldSessionSql(newSeed())]
 
 /** Runs a beginning, of which every statement must succeed. */
 const begun = (connection: SqlConnection, statements: ReadonlyArray<string>) =>

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { BoundedPool } from "../BoundedPool.ts"
 import { databaseUnreachable } from "../../../services/OwnTables.ts"
-import { beginSql, newSeed, newSessionSql, resetSessionSql, resetSql } from "../pooler/NewSession.ts"
+import { beginSql, newSeed, newSessionSql, oldSessionSql, resetSql } from "../pooler/NewSession.ts"
 import { type Command, type RowConnection } from "./Connection.ts"
 import { isBloated, type Outcome } from "./Outcome.ts"
 import { type Used, useConnection } from "./useConnection.ts"
@@ -17,7 +17,6 @@ interface SharedConnection {
   readonly connection: RowConnection
 }
 
-const reset = resetSessionSql()
 const plain = (text: string): Command => ({ text, params: [], prepare: false })
 const unprepared = ({ params, text }: Command): Command => ({ text, params, prepare: false })
 
@@ -34,9 +33,11 @@ const unprepared = ({ params, text }: Command): Command => ({ text, params, prep
 export class SharedPool {
   private readonly pool: BoundedPool<SharedConnection, unknown>
   private readonly before: ReadonlyArray<Command>
+  private readonly newSession: string
 
   constructor({ open, settings, size }: SharedPoolOptions) {
-    this.before = [beginSql, ...resetSql, newSessionSql(settings)].map(plain)
+    this.before = [beginSql, ...resetSql].map(plain)
+    this.newSession = newSessionSql(settings)
     this.pool = new BoundedPool<SharedConnection, unknown>({
       size,
       open: Effect.suspend(() => {
@@ -55,8 +56,9 @@ export class SharedPool {
   /** Runs the commands as one transaction. `explicit`: the first one begins a transaction, which is rolled back in any case. */
   run(client: string, commands: ReadonlyArray<Command>, explicit: boolean): Effect.Effect<Outcome, unknown> {
     const own = (explicit ? commands.slice(1) : commands).map(unprepared)
-    const parts: Parts = { before: this.before.length, own: own.length, added: this.before.length - (explicit ? 1 : 0) }
-    const all = [...this.before.map(seeded), ...own, ...ending(explicit ? "rollback" : "commit")]
+    const before = this.before.length + 1
+    const parts: Parts = { before, own: own.length, added: explicit ? before - 1 : before }
+    const all = [...this.before, seeded(this.newSession), ...own, ...ending(explicit ? "rollback" : "commit")]
     return Effect.flatMap(
       useConnection(this.pool, client, (used) =>
         Effect.callback<Ended>((resume) => {
@@ -134,9 +136,12 @@ const isOwn = (at: number, before: number, own: number) => at >= before && at <=
 
 const warn = (fault: string) => Effect.logWarning(`The pooler's session could not be used: ${fault}`)
 
-const seeded = (command: Command): Command =>
-  command.text.includes(reset) ? { ...command, params: [newSeed()] } : command
-
 /** Ends the transaction, and makes its session new before the pooler has it back. */
-const ending = (how: "commit" | "rollback"): ReadonlyArray<Command> =>
-  [how, ...resetSql, reset].map(plain).map(seeded)
+const ending = (how: "commit" | "rollback"): ReadonlyArray<Command> => [
+  ...(how === "commit" ? commits : rollsBack),
+  seeded(oldSessionSql())
+]
+
+const commits = ["commit", ...resetSql].map(plain)
+const rollsBack = ["rollback", ...resetSql].map(plain)
+const seeded = (text: string): Command => ({ text, params: [newSeed()], prepare: false })

@@ -3,8 +3,8 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Client } from "pg"
-import { freePort } from "../docs/readme.ts"
-import { until } from "../service.ts"
+import { setTimeout as sleep } from "node:timers/promises"
+import { freePort } from "./processes.ts"
 
 /** A PgBouncer of the operating system's packages, in front of one server. */
 export interface PgBouncer extends AsyncDisposable {
@@ -82,12 +82,11 @@ export const makePgBouncer = async (
     started.stderr.setEncoding("utf8").on("data", (text: string) => (output += text))
     child = started
     ended = new Promise((done) => started.once("close", done).once("error", done))
-    const isUp = () =>
-      ask("show version").then(
-        () => true,
-        () => false
-      )
-    if (!(await until(isUp, Boolean))) throw new Error(`PgBouncer did not start (Debian: apt-get install pgbouncer):\n${output}`)
+    for (const deadline = Date.now() + 10_000; ; await sleep(25)) {
+      if (await ask("show version").catch(() => undefined)) return
+      if (Date.now() < deadline && started.exitCode === null) continue
+      throw new Error(`PgBouncer did not start (Debian: apt-get install pgbouncer):\n${output}`)
+    }
   }
   const signal = async (name: NodeJS.Signals) => {
     child?.kill(name)

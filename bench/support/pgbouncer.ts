@@ -11,6 +11,7 @@ export interface PgBouncer extends AsyncDisposable {
   /** The URL of a database, through the pooler. */
   readonly through: (url: string) => string
   readonly start: () => Promise<void>
+  readonly pid: () => number
   /** Ends it; SIGSTOP and SIGCONT do not. */
   readonly signal: (signal: NodeJS.Signals) => Promise<void>
   /** A command of its console, such as `show pools`. */
@@ -96,6 +97,7 @@ export const makePgBouncer = async (
   return {
     through,
     start,
+    pid: () => child?.pid ?? 0,
     signal,
     ask,
     [Symbol.asyncDispose]: async () => {

@@ -147,6 +147,43 @@ describe("behind PgBouncer in transaction mode", () => {
     }
   )
 
+  it("meets nothing that other programs have left in the pooler's sessions", async () => {
+    const key = service.service_role
+    const state = async () => (await ask(service, "POST /v1/db/rpc/session_state", { key, body: {} })).json
+    const before = await state()
+    await sql(service, "create schema hidden")
+    await sql(service, "create table hidden.events (id int primary key, body text)")
+    const left = [
+      "set search_path = hidden",
+      "create temporary table notes (id int, owner text, body text)",
+      "set client_encoding = 'LATIN1'",
+      "set session_replication_role = replica",
+      "select pg_advisory_lock(4711)",
+      "prepare left_there as select 1",
+      "set default_transaction_read_only = on",
+      "set role pg_monitor"
+    ]
+    for (const request of [
+      () => ask(service, "POST /v1/db/events", { key, body: { id: 20, body: "é" } }),
+      () => ask(service, "POST /api/keys", { key, body: { keyType: "anon" } }),
+      () => runSql({ sql: "insert into public.events values (21, 'é')" })
+    ]) {
+      const other = new Client({ connectionString: pooler.through(service.databaseUrl) })
+      other.on("error", () => undefined)
+      await other.connect()
+      for (const statement of left) await other.query(statement)
+      await other.end()
+      const { status, text } = await request()
+      assert.oneOf(status, [200, 201], text)
+      assert.deepStrictEqual(await state(), before)
+    }
+    const { rows } = await runSql({ sql: "select body from public.events where id in (20, 21)" }).then(
+      ({ json }) => json as { readonly rows: ReadonlyArray<unknown> }
+    )
+    assert.deepStrictEqual(rows, [{ body: "é" }, { body: "é" }])
+    await sql(service, "drop schema hidden cascade")
+  })
+
   it("runs /v1/sql, whose sessions are new as well", async () => {
     const state = async () => (await sql(service, "select session_state() as s"))[0]?.["s"]
     const before = await state()
@@ -230,8 +267,8 @@ describe("behind PgBouncer in transaction mode", () => {
       assert.isAtMost(Number(sv_active) + Number(sv_idle) + Number(sv_used), 3, String(user))
       assert.isAtMost(Number(cl_active) + Number(cl_waiting), 40, String(user))
     }
-    // Those of the pooler, for LISTEN, and for the wake-up of webhooks.
-    assert.isAtMost(await sessions(), 2 * 3 + 2)
+    // Those of the pooler; for LISTEN, the wake-up of webhooks, and locks of the tests before.
+    assert.isAtMost(await sessions(), 2 * 3 + 4)
   })
 
   it("no caller gets, changes or loses rows because of another", { timeout: 240_000 }, async () => {

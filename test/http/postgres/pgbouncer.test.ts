@@ -271,6 +271,26 @@ describe("behind PgBouncer in transaction mode", () => {
     assert.isAtMost(await sessions(), 2 * 3 + 4)
   })
 
+  it("serves others while clients hang up", async () => {
+    await pooler.ask("set default_pool_size = 3")
+    const statement = { sql: "select 1 from pg_sleep(0.01)" }
+    for (let round = 0; round < 4; round++) {
+      const leaving = new AbortController()
+      const left = Array.from({ length: 32 }, (_, n) =>
+        ask(service, n % 2 === 0 ? "POST /v1/sql" : "GET /v1/db/events?select=id", {
+          key: service.service_role,
+          signal: leaving.signal,
+          ...(n % 2 === 0 && { body: statement })
+        }).catch(() => undefined)
+      )
+      await new Promise((done) => setTimeout(done, 5 + 10 * round))
+      leaving.abort()
+      const stayed = await Promise.all(Array.from({ length: 64 }, () => runSql(statement)))
+      for (const { status, text } of stayed) assert.strictEqual(status, 200, `${text} ${service.output().slice(-3000)}`)
+      await Promise.all(left)
+    }
+  })
+
   it("no caller gets, changes or loses rows because of another", { timeout: 240_000 }, async () => {
     await pooler.ask("set default_pool_size = 6")
     await pooler.ask("set query_wait_timeout = 20")

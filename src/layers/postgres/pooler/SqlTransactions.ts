@@ -51,7 +51,7 @@ class TogetherQuery extends InFlightQuery<string> {
 
 const ending = (how: "commit" | "rollback") => [how, ...resetSql, oldSessionSql(newSeed())]
 
-/** Runs a beginning, of which every statement must succeed. */
+/** Runs a beginning, of which every statement must succeed; to its end, by which it is known what the session is in. */
 const begun = (connection: SqlConnection, statements: ReadonlyArray<string>) =>
   Effect.callback<void, Unavailable>((resume) => {
     const fail = () => {
@@ -98,12 +98,10 @@ export const makeSqlTransactions = (
             return Effect.sync(() => taken.run(new TogetherQuery(ending("rollback"), () => pool.release(taken))))
           })
         )
-        yield* begun(connection, [
-          beginSql,
-          ...resetSql,
-          newSessionSql(all, newSeed()),
-          ...(readOnly ? ["set transaction read only"] : [])
-        ])
+        const beginning = [beginSql, ...resetSql, newSessionSql(all, newSeed())]
+        yield* Effect.uninterruptible(
+          begun(connection, readOnly ? [...beginning, "set transaction read only"] : beginning)
+        )
         const opened = session(connection)
         if (actor.claims !== "") yield* opened.query(setClaims, [actor.claims, actor.sub], 1)
         const commit = submit<string>(connection, (done) => connection.run(new TogetherQuery(ending("commit"), done)))

@@ -343,6 +343,7 @@ const runUserCode = (
   const rollback = statement.rollback === true
   const settings = transactionSettings(actor, statement)
   const { epoch, params, text } = statement
+  const options = { explicit: rollback, epoch, clean: statement.clean === true }
   const main: Command = { text, params, prepare: prepare && epoch !== undefined }
   const before = rollback ? [plain("begin"), settings] : [settings]
   // Deferred constraints, which otherwise only a commit would check.
@@ -361,9 +362,9 @@ const runUserCode = (
   const client = clientOf(actor)
   const again = () => {
     counts.stale()
-    return pool.run(client, commandsOf(main, responseSettings).map(unprepared), rollback, undefined)
+    return pool.run(client, commandsOf(main, responseSettings).map(unprepared), { ...options, epoch: undefined })
   }
-  return Effect.flatMap(pool.run(client, commands, rollback, epoch), (outcome) =>
+  return Effect.flatMap(pool.run(client, commands, options), (outcome) =>
     isStale(outcome) || isRefuted(outcome, last) ? Effect.flatMap(again(), answered) : answered(outcome)
   )
 }

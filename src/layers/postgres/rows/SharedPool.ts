@@ -4,6 +4,7 @@ import { databaseUnreachable } from "../../../services/OwnTables.ts"
 import { beginSql, newSeed, newSessionSql, oldSessionSql, resetSql } from "../pooler/NewSession.ts"
 import { type Command, type RowConnection } from "./Connection.ts"
 import { isBloated, type Outcome } from "./Outcome.ts"
+import { type TransactionOptions } from "./UserCodePool.ts"
 import { type Used, useConnection } from "./useConnection.ts"
 
 export interface SharedPoolOptions {
@@ -27,8 +28,8 @@ const unprepared = ({ params, text }: Command): Command => ({ text, params, prep
  *     begin, make the session new, settings of the role; the commands; commit, make the session new
  *
  * The first part keeps callers apart: what was left in the session, by whatever program, is gone before the commands run,
- * and if any of it fails, PostgreSQL runs none. The last part frees at once what others may wait for, such as advisory
- * locks.
+ * and if any of it fails, PostgreSQL runs none. The last part, behind what may be user code, frees at once what others may
+ * wait for, such as advisory locks.
  */
 export class SharedPool {
   private readonly pool: BoundedPool<SharedConnection, unknown>
@@ -53,12 +54,21 @@ export class SharedPool {
     })
   }
 
-  /** Runs the commands as one transaction. `explicit`: the first one begins a transaction, which is rolled back in any case. */
-  run(client: string, commands: ReadonlyArray<Command>, explicit: boolean): Effect.Effect<Outcome, unknown> {
+  /** Runs the commands as one transaction. Clean ones leave nothing that others may wait for. */
+  run(
+    client: string,
+    commands: ReadonlyArray<Command>,
+    { clean, explicit }: TransactionOptions
+  ): Effect.Effect<Outcome, unknown> {
     const own = (explicit ? commands.slice(1) : commands).map(unprepared)
     const before = this.before.length + 1
     const parts: Parts = { before, own: own.length, added: explicit ? before - 1 : before }
-    const all = [...this.before, seeded(this.newSession), ...own, ...ending(explicit ? "rollback" : "commit")]
+    const all = [
+      ...this.before,
+      seeded(this.newSession),
+      ...own,
+      ...(clean && !explicit ? [plain("commit")] : ending(explicit ? "rollback" : "commit"))
+    ]
     return Effect.flatMap(
       useConnection(this.pool, client, (used) =>
         Effect.callback<Ended>((resume) => {

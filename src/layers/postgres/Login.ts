@@ -23,12 +23,12 @@ export interface Login extends Place {
 }
 
 /** A pooler's address, and its name for the database. */
-export interface Pooler extends Place {
+interface Pooler extends Place {
   readonly database: string
   readonly ssl: Login["ssl"]
 }
 
-export interface Shared {
+interface Shared {
   /** PostgreSQL behind the pooler. */
   readonly behind: Login
   /** A connection that has to respond and is silent for longer than this, in ms, is broken: it waits for a session in vain. */

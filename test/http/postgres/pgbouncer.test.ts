@@ -328,6 +328,7 @@ describe("behind PgBouncer in transaction mode", () => {
         assert.isNotNull(reply.headers.get("retry-after"))
       }
       assert.isBelow(performance.now() - from, 20_000)
+      assert.strictEqual((await ask(service, "GET /readyz")).status, 503)
       await go()
       await works()
     }

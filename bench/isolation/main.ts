@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto"
 import { parseArgs } from "node:util"
 import { Client } from "pg"
 import { type PostgresCluster, startPostgresCluster } from "../support/cluster.ts"
+import { makePgBouncer } from "../support/pgbouncer.ts"
 import { defaultEntry, withService } from "../support/service.ts"
 import { type PoisonGroup, poisonGroups } from "./poisons.ts"
 import { defaults, findingsOf, runIsolation, setUp } from "./run.ts"
@@ -22,6 +23,7 @@ const help = `npm run check:isolation -- [options]
   --kills N         answers between ends of a session or statement from outside; 0: none (default ${defaults.killEvery})
   --hang-ups SHARE  of requests whose client hangs up (default ${defaults.hangUps})
   --standbys N      standbys that serve clean reads (default 0)
+  --pooler          through a PgBouncer in transaction mode, without standbys
   --stop-after N    findings (default: never)
   --entry FILE      the service's program (default dist/main.mjs)`
 
@@ -37,6 +39,7 @@ const { values } = parseArgs({
     kills: { type: "string", default: String(defaults.killEvery) },
     "hang-ups": { type: "string", default: String(defaults.hangUps) },
     standbys: { type: "string", default: "0" },
+    pooler: { type: "boolean", default: false },
     "stop-after": { type: "string", default: "Infinity" },
     entry: { type: "string", default: defaultEntry },
     help: { type: "boolean", default: false }
@@ -73,8 +76,17 @@ const withoutSync = async (databaseUrl: string) => {
 const readUrls = ({ standbys, url }: PostgresCluster) => standbys.map((standby) => url(standby)).join(" ")
 
 const main = async () => {
-  await using cluster = values.standbys === "0" ? undefined : await startPostgresCluster(Number(values.standbys))
-  const replicated = cluster && { DATABASE_URL: cluster.url(cluster.primary), DATABASE_READ_URLS: readUrls(cluster) }
+  const embedded = values.standbys === "0" && !values.pooler
+  await using cluster = embedded ? undefined : await startPostgresCluster(Number(values.standbys))
+  const direct = cluster?.url(cluster.primary) ?? ""
+  await using pooler = values.pooler
+    ? await makePgBouncer(direct, { default_pool_size: 8, query_wait_timeout: 20 })
+    : undefined
+  const replicated = cluster && {
+    DATABASE_URL: pooler?.through(direct) ?? direct,
+    ...(pooler && { DATABASE_DIRECT_URL: direct }),
+    ...(cluster.standbys.length > 0 && { DATABASE_READ_URLS: readUrls(cluster) })
+  }
   return await withService(
     {
       entry: values.entry,

@@ -93,7 +93,7 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
     const credentials = { anon: keys["anon"] ?? "", service: keys["service_role"] ?? "", jwt }
     const password = randomBytes(16).toString("hex")
     for (const sql of setup(password)) await ask(url, credentials.service, "/v1/sql", { sql })
-    const external = env?.["DATABASE_URL"]
+    const external = env?.["DATABASE_DIRECT_URL"] ?? env?.["DATABASE_URL"]
     const databaseUrl = `postgres://bench_driver:${password}@127.0.0.1:${external === undefined ? pgPort : new URL(external).port}/postgres`
     const socketUrl = databaseUrl + (await socketOf(url, credentials.service))
     const s3Url = `http://127.0.0.1:${s3Port}`

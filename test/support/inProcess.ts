@@ -28,8 +28,8 @@ export interface InProcessService extends Address, AsyncDisposable {
  */
 export const serveInProcess = async (
   env: Readonly<Record<string, string>> = {},
-  /** The URL at which the service finds the database, given its own. */
-  reachedAt = (databaseUrl: string) => databaseUrl
+  /** The settings by which the service finds the database, or its DATABASE_URL, given the database's own URL. */
+  reachedAt: (databaseUrl: string) => string | Readonly<Record<string, string>> = (databaseUrl) => databaseUrl
 ): Promise<InProcessService> => {
   const database = `in_process_${process.pid}_${++made}`
   const address = new URL(inject("databaseUrl"))
@@ -38,11 +38,12 @@ export const serveInProcess = async (
   await admin(`create database ${database}`)
 
   const jwtSecret = randomBytes(32).toString("base64url")
+  const reached = reachedAt(address.href)
   const settings = {
     ...testSettings,
     SVC_DATA_DIR: dataDir,
     SVC_JWT_SECRET: jwtSecret,
-    DATABASE_URL: reachedAt(address.href),
+    ...(typeof reached === "string" ? { DATABASE_URL: reached } : reached),
     ...env
   }
   let output = ""

@@ -86,7 +86,7 @@ export const whenQuiet = Effect.fnUntraced(function* (main: DirectConnection, en
  * database. A login that is not a superuser sees that other sessions exist, but not what they do.
  */
 export const sessionsSql = `select pid, usesysid, state, xact_start,
-    application_name ~ '^svc( rows| sql| listener)?$' as ours,
+    application_name ~ '^svc( rows| sql| listener| policies)?$' as ours,
     coalesce(nullif(application_name, ''), usename, backend_type) as name
   from pg_stat_activity
   where datname = current_database() and application_name <> 'svc branches'

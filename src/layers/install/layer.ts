@@ -1,8 +1,9 @@
 import { Effect, Layer } from "effect"
 import { secret } from "../../domain/Settings.ts"
 import { layerEmbedded } from "../postgres/embedded/Embedded.ts"
-import { layerExternal, PostgresAddress } from "../postgres/Address.ts"
+import { directUrl, layerExternal, PostgresAddress } from "../postgres/Address.ts"
 import { DataDir } from "../process/DataDir.ts"
+import { StartError } from "../process/StartError.ts"
 import { layerEncryptionKeys, layerEncryptionKeysKept, layerJwtSecret, layerJwtSecretKept } from "../process/Secrets.ts"
 
 /** Says where other programs find the server. */
@@ -17,9 +18,16 @@ const layerAnnounced = Layer.effectDiscard(
  * server of DATABASE_URL with secrets from settings only.
  */
 export const layer = Layer.unwrap(
-  Effect.map(secret("DATABASE_URL"), (uri) =>
-    uri === undefined
+  Effect.gen(function* () {
+    const uri = yield* secret("DATABASE_URL")
+    if (uri === undefined && (yield* directUrl) !== undefined) {
+      return yield* new StartError({
+        message:
+          "DATABASE_DIRECT_URL is set, but DATABASE_URL is missing: set DATABASE_URL to the pooler's address, or to PostgreSQL's own, and then leave DATABASE_DIRECT_URL out"
+      })
+    }
+    return uri === undefined
       ? Layer.mergeAll(layerAnnounced, layerJwtSecretKept, layerEncryptionKeysKept).pipe(Layer.provide(DataDir.layer))
       : Layer.mergeAll(layerExternal(uri), layerJwtSecret, layerEncryptionKeys)
-  )
+  })
 )

@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Redacted } from "effect"
 import { readFile } from "node:fs/promises"
 import { type ConnectionOptions, getCACertificates } from "node:tls"
+import { secret } from "../../domain/Settings.ts"
 import { attempt, StartError } from "../process/StartError.ts"
 import { type Login, parseLoginUri, type TlsFiles } from "./Login.ts"
 
@@ -58,5 +59,28 @@ export const addressOf = Effect.fnUntraced(function* (uri: Redacted.Redacted, va
   return { ...login, ssl: yield* withFiles(variable, login.ssl, files) }
 })
 
-/** The PostgreSQL (15 or newer) of DATABASE_URL. */
-export const layerExternal = (uri: Redacted.Redacted) => Layer.effect(PostgresAddress, addressOf(uri))
+/** Setting for PostgreSQL's own address, where DATABASE_URL is that of a pooler. */
+export const directUrl = secret("DATABASE_DIRECT_URL")
+
+/** The PostgreSQL (15 or newer) of DATABASE_URL; of DATABASE_DIRECT_URL if DATABASE_URL is that of a pooler. */
+export const layerExternal = (uri: Redacted.Redacted) =>
+  Layer.effect(
+    PostgresAddress,
+    Effect.gen(function* () {
+      const login = yield* addressOf(uri)
+      const direct = yield* directUrl
+      if (direct === undefined) return login
+      const { database, host, password, port, servers, ssl, user } = login
+      if (servers !== undefined) {
+        return yield* refused(
+          "DATABASE_URL",
+          "must name one host, that of the pooler, when DATABASE_DIRECT_URL is set; list PostgreSQL's servers in DATABASE_DIRECT_URL"
+        )
+      }
+      const own = yield* addressOf(direct, "DATABASE_DIRECT_URL")
+      if (own.user !== user || Redacted.value(own.password) !== Redacted.value(password)) {
+        return yield* refused("DATABASE_DIRECT_URL", "must have the user and the password of DATABASE_URL")
+      }
+      return { ...own, pooler: { host, port, database, ssl } }
+    })
+  )

@@ -3,7 +3,8 @@ import { SqlClient } from "effect/sql"
 import { CallerSql } from "../../services/ports/realtime/CallerSql.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { PostgresAddress } from "./Address.ts"
-import { DbSettings } from "./Db.ts"
+import { DbSettings, queueMillis } from "./Db.ts"
+import { pooled } from "./Login.ts"
 import { MainSessions } from "./MainSessions.ts"
 import { makeOwnTables } from "./OwnTablesClient.ts"
 
@@ -28,7 +29,7 @@ export const layerCallerSql = Layer.effect(
       user: settings.get("authenticator_role") ?? "svc_authenticator",
       password: Redacted.make(settings.get("authenticator_password") ?? "")
     }
-    const { client, pausable } = yield* makeOwnTables(login, {
+    const { client, pausable } = yield* makeOwnTables(pooled(login, timeout + queueMillis), {
       applicationName: "svc policies",
       maxConnections,
       startupParameters: {

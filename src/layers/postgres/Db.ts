@@ -8,11 +8,13 @@ import { RowSettings } from "../../services/rows/Settings.ts"
 import { supabaseEnabled } from "../../services/supabase/Settings.ts"
 import { install } from "../install/Install.ts"
 import { makeBranchPools } from "./BranchPools.ts"
-import { type Login, ownSearchPath } from "./Login.ts"
+import { type Login, ownSearchPath, pooled } from "./Login.ts"
 import { MainSessions } from "./MainSessions.ts"
 import { makeOwnTables } from "./OwnTablesClient.ts"
 import { samplesOfPool } from "../../domain/metrics/Pools.ts"
 import { PostgresAddress } from "./Address.ts"
+import { makeSqlTransactions } from "./pooler/SqlTransactions.ts"
+import { checkPooler } from "./pooler/Check.ts"
 import { makeRowPath } from "./rows/RowPath.ts"
 import { makeStandbys } from "./standbys/Settings.ts"
 import { type Standbys } from "./standbys/Standbys.ts"
@@ -51,14 +53,32 @@ export class DbSettings extends Context.Service<
   )
 }
 
+/** Statement timeout of the service's own tables, in ms. */
+const ownTimeout = 30_000
+/** ms that a transaction may wait in a pooler for a session. */
+export const queueMillis = 4_000
+
+const ownSettings = { search_path: ownSearchPath, timezone: "UTC", statement_timeout: String(ownTimeout) }
+
+/** Runs on connections of its own, not through a pooler: what makes a session new is not installed yet. */
+const alone = <A, E, R>(address: Login, effect: Effect.Effect<A, E, R>) =>
+  address.pooler === undefined
+    ? effect
+    : Effect.scoped(
+        Effect.flatMap(
+          makeOwnTables(address, { applicationName: "svc", maxConnections: 4, startupParameters: ownSettings }),
+          ({ client }) => Effect.provideService(effect, SqlClient.SqlClient, client)
+        )
+      )
+
 /** Connections for the service's own tables: keys, flags, webhooks and so on. */
 export const layerOwnTables = Layer.effectContext(
   Effect.gen(function* () {
     const sessions = yield* MainSessions
-    const { client, pausable, use } = yield* makeOwnTables(yield* PostgresAddress, {
+    const { client, pausable, use } = yield* makeOwnTables(pooled(yield* PostgresAddress, ownTimeout + queueMillis), {
       applicationName: "svc",
       maxConnections: 8,
-      startupParameters: { search_path: ownSearchPath, timezone: "UTC", statement_timeout: "30000" }
+      startupParameters: ownSettings
     })
     yield* sessions.add(pausable)
     yield* (yield* CurrentMeters).sample(() => samplesOfPool("main", "service", "own_tables", use()))
@@ -90,33 +110,41 @@ export const layerDb = Layer.effect(
     }
 
     const { authenticator, authenticatorPassword } = yield* Effect.mapError(
-      install({ serviceRole, schemas, supabase }),
+      alone(address, install({ serviceRole, schemas, supabase })),
       explained(address)
     )
     const standbys = yield* makeStandbys(address, serviceRole)
+    const callers = { ...address, user: authenticator, password: authenticatorPassword }
+    yield* checkPooler(callers)
+    const patience = timeout + queueMillis
     const rows = makeRowPath({
       standbys,
-      owner: address,
-      authenticator: { ...address, user: authenticator, password: authenticatorPassword },
+      owner: pooled(address, patience),
+      authenticator: pooled(callers, patience),
       serviceRole,
       poolSize,
       timeout,
       ...answers
     })
     yield* Effect.addFinalizer(() => rows.close)
-    const session = yield* makeSqlSessions(address, {
+    const sqlOptions = {
       role: serviceRole,
       poolSize,
       sqlTimeout,
       // Migrations of Supabase call functions of extensions without their schema.
       searchPath: supabase ? '"$user", public, extensions' : undefined
-    })
+    }
+    const session = yield* makeSqlSessions(address, sqlOptions)
+    const transaction =
+      address.pooler && (yield* makeSqlTransactions(pooled(address, Number.POSITIVE_INFINITY), sqlOptions))
     const sessions = yield* MainSessions
     yield* sessions.add(rows)
     yield* sessions.add(session)
+    if (transaction !== undefined) yield* sessions.add(transaction)
     yield* answers.meters.sample(() => [
       ...rows.samples("main"),
-      ...samplesOfPool("main", "service_role", "sql", session.use())
+      ...samplesOfPool("main", "service_role", "sql", session.use()),
+      ...(transaction === undefined ? [] : samplesOfPool("main", "service_role", "sql_transactions", transaction.use()))
     ])
     const branches = yield* makeBranchPools(address, {
       poolSize: branchPoolSize,
@@ -125,7 +153,7 @@ export const layerDb = Layer.effect(
       sqlTimeout,
       ...answers
     })
-    const main = { name: address.database, run: rows.run, session }
+    const main = { name: address.database, run: rows.run, session, ...(transaction && { transaction }) }
     return Db.of({ main: standbys === undefined ? main : recordingWrites(main, standbys), ...branches })
   })
 ).pipe(Layer.provide([MainSessions.layer, DbSettings.layer]), Layer.provideMerge(AnswerBudget.layer))
@@ -148,8 +176,17 @@ const recordingWrites = (main: Database, standbys: Standbys): Database => ({
     Effect.andThen(
       Effect.addFinalizer(() => standbys.wrote(actor.client ?? "")),
       main.session(actor)
-    )
+    ),
+  ...(main.transaction && { transaction: recorded(main.transaction, standbys) })
 })
+
+const recorded =
+  (transaction: Database["transaction"] & {}, standbys: Standbys): Database["transaction"] & {} =>
+  (actor, readOnly) =>
+    Effect.andThen(
+      Effect.addFinalizer(() => standbys.wrote(actor.client ?? "")),
+      transaction(actor, readOnly)
+    )
 
 /** A failure of the installation in one line. */
 const explained =

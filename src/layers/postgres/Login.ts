@@ -16,6 +16,29 @@ export interface Login extends Place {
   readonly servers?: Servers
   /** The server is a standby. Others must not be, because the service writes. */
   readonly standby?: true
+  /** Where a pooler leads to the same database, for what needs no session of its own. */
+  readonly pooler?: Pooler
+  /** The sessions are a pooler's: each transaction may run in another one, behind those of anyone else. */
+  readonly shared?: Shared
+}
+
+/** A pooler's address, and its name for the database. */
+interface Pooler extends Place {
+  readonly database: string
+  readonly ssl: Login["ssl"]
+}
+
+interface Shared {
+  /** PostgreSQL behind the pooler. */
+  readonly behind: Login
+  /** A connection that has to respond and is silent for longer than this, in ms, is broken: it waits for a session in vain. */
+  readonly patience: number
+}
+
+/** The login at the pooler, if there is one. `patience`: see `Shared`. */
+export const pooled = (login: Login, patience: number): Login => {
+  const { pooler, servers: _, ...rest } = login
+  return pooler === undefined ? login : { ...rest, ...pooler, shared: { behind: login, patience } }
 }
 
 /** The login at the server that is the primary now. What connects takes it each time. */
@@ -48,7 +71,7 @@ const namingCurrent = (ssl: ConnectionOptions, servers: Servers): ConnectionOpti
 /** A value of `-c name=value` in the startup options. */
 const escaped = (value: string) => value.replaceAll(/[\\\s]/g, "\\$&")
 
-/** A login as pg's configuration; `options` are settings of the session. */
+/** A login as pg's configuration; `options` are settings of the session, which only a session of its own can have. */
 export const pgConfig = (login: Login, options: Readonly<Record<string, string>>): PgConfig => ({
   host: login.host,
   port: login.port,
@@ -57,9 +80,11 @@ export const pgConfig = (login: Login, options: Readonly<Record<string, string>>
   database: login.database,
   // A copy, in which the driver hides the key from enumeration.
   ssl: login.ssl === false ? false : { ...login.ssl },
-  options: Object.entries(options)
-    .map(([name, value]) => `-c ${name}=${escaped(value)}`)
-    .join(" ")
+  ...(login.shared === undefined && {
+    options: Object.entries(options)
+      .map(([name, value]) => `-c ${name}=${escaped(value)}`)
+      .join(" ")
+  })
 })
 
 /** The server's address for `node:net`. */

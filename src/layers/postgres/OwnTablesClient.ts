@@ -6,6 +6,7 @@ import { connect as connectSocket, type Socket } from "node:net"
 import { isOutage } from "../../services/OwnTables.ts"
 import { BoundedPool } from "./BoundedPool.ts"
 import { atPrimary, clientConfig, type Login, socketAddress } from "./Login.ts"
+import { transactions } from "./pooler/Transactions.ts"
 import { type PoolUse } from "../../domain/metrics/Pools.ts"
 import { endIfUnanswered } from "./Unanswered.ts"
 import { type Pausable } from "./MainSessions.ts"
@@ -16,22 +17,24 @@ const reservedMillis = 100
 /** What `SqlClient` sends after a failure, as a statement of its own. */
 const undoing = /^(ROLLBACK|RELEASE) ?/
 
+type Queries = Pick<PgConnection.PgConnection, "query" | "queryValues" | "stream">
+
 /**
  * sql-pg's connection as `SqlClient` expects it. When a session ends, its transaction is rolled back: a ROLLBACK that
  * fails for that reason has nothing left to do, and `SqlClient` would make it a defect that hides the failure.
  */
-const wrapped = (connection: PgConnection.PgConnection): SqlConnection.Connection => {
+const wrapped = (connection: Queries, prepares = true): SqlConnection.Connection => {
   type Transform = (<A extends object>(row: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined
   const rows = (text: string, params: ReadonlyArray<unknown>, transform: Transform, prepare: boolean) =>
     Effect.map(connection.query(text, params, prepare), (result) => (transform ? transform(result.rows) : result.rows))
   return {
     execute: (text, params, transform) => {
-      const executed = rows(text, params, transform, true)
+      const executed = rows(text, params, transform, prepares)
       return undoing.test(text) ? Effect.catchIf(executed, isOutage, () => Effect.succeed([])) : executed
     },
     executeUnprepared: (text, params, transform) => rows(text, params, transform, false),
-    executeRaw: (text, params) => connection.query(text, params),
-    executeValues: (text, params) => connection.queryValues(text, params),
+    executeRaw: (text, params) => connection.query(text, params, prepares),
+    executeValues: (text, params) => connection.queryValues(text, params, prepares),
     executeValuesUnprepared: (text, params) => connection.queryValues(text, params, false),
     executeStream: (text, params) => connection.stream(text, params)
   }
@@ -79,20 +82,26 @@ class UseCount {
   })
 }
 
+interface OwnTablesOptions {
+  readonly applicationName: string
+  readonly maxConnections: number
+  readonly startupParameters: Readonly<Record<string, string>>
+}
+
 /**
  * sql-pg's pooled client, with a pause: new statements and transactions then wait, running ones end, and the connections
- * are closed. Connections from `reserve` are closed after a short wait.
+ * are closed. Connections from `reserve` are closed after a short wait; they are sessions of their own, behind a pooler too.
  */
-export const makeOwnTables = Effect.fnUntraced(function* (
-  login: Login,
-  options: PgPool.Config & { readonly maxConnections: number }
-) {
+export const makeOwnTables = Effect.fnUntraced(function* (login: Login, options: OwnTablesOptions) {
+  const { applicationName, maxConnections, startupParameters } = options
   const sockets = new Set<Socket>()
-  const config: PgPool.Config = {
-    ...clientConfig(login),
-    ...options,
+  const configOf = (at: Login): PgPool.Config => ({
+    ...clientConfig(at),
+    applicationName,
+    maxConnections,
+    ...(at.shared === undefined && { startupParameters }),
     stream: () => {
-      const server = atPrimary(login)
+      const server = atPrimary(at)
       const socket = connectSocket({
         ...socketAddress(server),
         noDelay: true,
@@ -103,10 +112,14 @@ export const makeOwnTables = Effect.fnUntraced(function* (
       endIfUnanswered(server, socket)
       return socket.once("close", () => sockets.delete(socket))
     }
-  }
+  })
+  const shared = login.shared && transactions({ ...startupParameters, application_name: applicationName })
   const make = Effect.gen(function* () {
     const scope = yield* Scope.make()
-    return { scope, pool: yield* Scope.provide(PgPool.make(config), scope) }
+    const pool = yield* Scope.provide(PgPool.make(configOf(login)), scope)
+    const own =
+      login.shared === undefined ? pool : yield* Scope.provide(PgPool.make(configOf(login.shared.behind)), scope)
+    return { scope, pool, own }
   })
   let current = yield* make
   yield* Effect.addFinalizer(() => Effect.suspend(() => Scope.close(current.scope, Exit.void)))
@@ -127,19 +140,24 @@ export const makeOwnTables = Effect.fnUntraced(function* (
   const takePlace = Effect.mapError(places.take(""), noConnection)
   const counted = (
     uses: UseCount,
-    take: (pool: PgPool.PgPool) => Effect.Effect<PgConnection.PgConnection, SqlError.SqlError, Scope.Scope>
+    take: (of: typeof current) => Effect.Effect<SqlConnection.Connection, SqlError.SqlError, Scope.Scope>
   ) =>
     through(Effect.acquireRelease(Effect.sync(uses.acquire), () => Effect.sync(uses.release))).pipe(
       Effect.andThen(Effect.acquireRelease(takePlace, (place) => Effect.sync(() => places.give(place)))),
-      Effect.andThen(Effect.suspend(() => Effect.map(take(current.pool), wrapped)))
+      Effect.andThen(Effect.suspend(() => take(current)))
     )
+  const alone = (connection: PgConnection.PgConnection, { pool }: typeof current) =>
+    shared === undefined ? wrapped(connection) : wrapped(shared.each(connection, pool), false)
+  const whole = (connection: PgConnection.PgConnection, { pool }: typeof current) =>
+    shared === undefined ? wrapped(connection) : wrapped(shared.whole(connection, pool), false)
+
   const borrower: SqlConnection.Borrower = (use) =>
     through(
       Effect.uninterruptibleMask((restore) => {
         transient.acquire()
         const used = Effect.flatMap(takePlace, (place) =>
           Effect.ensuring(
-            restore(current.pool.use((connection) => use(wrapped(connection)))),
+            restore(Effect.suspend(() => current.pool.use((connection) => use(alone(connection, current))))),
             Effect.sync(() => places.give(place))
           )
         )
@@ -148,8 +166,8 @@ export const makeOwnTables = Effect.fnUntraced(function* (
     )
 
   const client = yield* SqlClient.make({
-    acquirer: counted(transient, ({ get }) => get),
-    transactionAcquirer: counted(transient, ({ reserve }) => reserve),
+    acquirer: counted(transient, (of) => Effect.map(of.pool.get, (connection) => alone(connection, of))),
+    transactionAcquirer: counted(transient, (of) => Effect.map(of.pool.reserve, (connection) => whole(connection, of))),
     borrower,
     compiler: PgClient.makeCompiler(),
     driver: "pg",
@@ -158,7 +176,9 @@ export const makeOwnTables = Effect.fnUntraced(function* (
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
     spanAttributes: [["db.system.name", "postgresql"]]
   }).pipe(Effect.provide(Reactivity.layer))
-  Object.assign(client, { reserve: counted(reserved, ({ reserve }) => reserve) })
+  Object.assign(client, {
+    reserve: counted(reserved, ({ own }) => Effect.map(own.reserve, (connection) => wrapped(connection)))
+  })
 
   const pausable: Pausable = {
     pause: Effect.gen(function* () {

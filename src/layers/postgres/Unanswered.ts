@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net"
-import { type Login, socketAddress } from "./Login.ts"
+import { atPrimary, type Login, socketAddress } from "./Login.ts"
 
 /** A server that is silent for this long while a statement runs is asked for a sign of life, in ms. */
 const silenceMillis = 5_000
@@ -12,8 +12,11 @@ const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 /** The requests under way, by address: all connections to a server wait for the same one. */
 const asked = new Map<string, Promise<boolean>>()
 
-/** Whether the server accepts connections and replies. */
-const isAlive = (login: Login): Promise<boolean> => {
+/** Whether the server accepts connections and replies; of a pooler, whether PostgreSQL behind it does, too. */
+const isAlive = async (login: Login): Promise<boolean> =>
+  (await replies(login)) && (login.shared === undefined || (await replies(atPrimary(login.shared.behind))))
+
+const replies = (login: Login): Promise<boolean> => {
   const address = `${login.host}:${login.port}`
   const known = asked.get(address)
   if (known !== undefined) return known
@@ -49,15 +52,21 @@ const watchResponses = (socket: Socket): (() => boolean) => {
 /**
  * Breaks a connection whose server has stopped responding, so that what waits for it fails: timeouts of statements are
  * PostgreSQL's own, and do not run while it is suspended or its packets are lost. A statement may take as long as it likes
- * on a server that is alive. With several servers, it is broken when another one becomes the primary, too.
+ * on a server that is alive; behind a pooler, no longer than the login's patience. With several servers, it is broken when another one becomes the primary, too.
  *
  * `isWaiting`: whether a response is outstanding.
  */
 export const endIfUnanswered = (login: Login, socket: Socket, isWaiting = watchResponses(socket)): void => {
   login.servers?.join(socket, login)
+  let [received, silent] = [0, 0]
   socket.setTimeout(silenceMillis).on("timeout", () => {
     if (!isWaiting()) return
-    const received = socket.bytesRead
+    silent = socket.bytesRead === received ? silent + silenceMillis : silenceMillis
+    received = socket.bytesRead
+    if (login.shared !== undefined && silent > login.shared.patience) {
+      socket.destroy(new Error("The pooler has no session"))
+      return
+    }
     void isAlive(login).then((alive) => {
       if (socket.destroyed || socket.bytesRead !== received) return
       if (alive) socket.setTimeout(silenceMillis)

@@ -117,6 +117,12 @@ export interface Session {
   ) => Effect.Effect<number, E | DatabaseError | Unavailable>
 }
 
+/** A session that has begun a transaction, which is rolled back unless it is committed. */
+export interface Transaction extends Session {
+  /** Completes with PostgreSQL's command tag: `COMMIT`, or `ROLLBACK` if a statement has failed. */
+  readonly commit: Effect.Effect<string, DatabaseError | Unavailable>
+}
+
 /** One PostgreSQL database: the main one or a branch. */
 export interface Database {
   readonly name: string
@@ -124,6 +130,14 @@ export interface Database {
   readonly run: (actor: Actor, statement: Statement) => Effect.Effect<Answer, DatabaseError | Unavailable>
   /** An exclusive session of the service role for any statements, with the actor's claims set if it has any. */
   readonly session: (actor: Actor) => Effect.Effect<Session, DatabaseError | Unavailable, Scope.Scope>
+  /**
+   * One transaction of the service role, with the actor's claims set if it has any, on a connection that is cheaper than one of
+   * `session`: through a pooler. Undefined if there is none.
+   */
+  readonly transaction?: (
+    actor: Actor,
+    readOnly: boolean
+  ) => Effect.Effect<Transaction, DatabaseError | Unavailable, Scope.Scope>
   /**
    * For databases that the port `Listener` does not cover: changes with every report of DDL; undefined while reports
    * would be missed.

@@ -1,10 +1,10 @@
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import { DatabaseError, InvalidRequest, type Unavailable } from "../../domain/errors.ts"
 import { needTypes, paramTexts } from "../../domain/sql/Params.ts"
 import { maxResultSize, resultJson, resultTooLarge, unknownTypes } from "../../domain/sql/Result.ts"
-import { checkSingle } from "../../domain/sql/Statements.ts"
+import { checkSingle, leadingKeyword } from "../../domain/sql/Statements.ts"
 import { lookUpTypes, type SqlType, typeOfRow } from "../../domain/sql/Types.ts"
-import { type Actor, type Database, type RawResult, type Session } from "../ports/Db.ts"
+import { type Actor, type Database, type RawResult, type Session, type Transaction } from "../ports/Db.ts"
 
 export interface SqlStatement {
   readonly sql: string
@@ -78,11 +78,34 @@ const checkTimeout = (timeout: number | undefined) =>
 const setTimeoutSql = (local: boolean) => `select pg_catalog.set_config('statement_timeout', $1, ${local})`
 
 /** Begins a transaction. A read-only one takes its snapshot at once: until then a statement could make it read-write. */
-const begin = Effect.fnUntraced(function* (session: Session, readOnly: boolean, timeout: string | undefined) {
+const begin = Effect.fnUntraced(function* (
+  database: Database,
+  actor: Actor,
+  readOnly: boolean,
+  timeout: string | undefined
+): Effect.fn.Return<Transaction, DatabaseError | Unavailable, Scope.Scope> {
+  if (database.transaction !== undefined) {
+    const begun = yield* database.transaction(actor, readOnly)
+    if (timeout !== undefined) yield* begun.query(setTimeoutSql(true), [timeout], 1)
+    return begun
+  }
+  const session = yield* database.session(actor)
   yield* session.query(readOnly ? "begin read only" : "begin", [], 1)
   if (timeout !== undefined) yield* session.query(setTimeoutSql(true), [timeout], 1)
   else if (readOnly) yield* session.query("select", [], 1)
+  return { ...session, commit: Effect.map(session.query("commit", [], 1), ({ command }) => command) }
 })
+
+/** Commits. The result must be known, so a client that disconnects now no longer interrupts it. */
+const commit = Effect.fnUntraced(function* (session: Transaction) {
+  const tag = yield* Effect.uninterruptible(session.commit)
+  if (tag !== "COMMIT") {
+    return yield* new DatabaseError({ error: "PostgreSQL rolled back the transaction", code: "40000", status: 409 })
+  }
+})
+
+/** Statements that can run in a transaction, by their first word. Of others, some cannot. */
+const inTransaction = new Set(["SELECT", "WITH", "VALUES", "TABLE", "INSERT", "UPDATE", "DELETE", "MERGE", "EXPLAIN"])
 
 const inStatement = (index: number) => (error: SqlError) => {
   const { code, details, hint } = error
@@ -158,12 +181,17 @@ export class SqlRunner extends Context.Service<
       const rowLimit = yield* checkRowLimit(request.row_limit ?? defaultRows)
       const timeout = yield* checkTimeout(request.timeout)
       yield* checkSingle(request.sql)
-      const session = yield* database.session(actor)
-      // The end of the session rolls the read-only transaction back, which has written nothing.
       const readOnly = request.read_only === true
-      if (readOnly) yield* begin(session, true, timeout)
-      else if (timeout !== undefined) yield* session.query(setTimeoutSql(false), [timeout], 1)
-      const { json, command } = yield* one(database.name, session, request, rowLimit, !readOnly)
+      if (readOnly || (database.transaction !== undefined && inTransaction.has(leadingKeyword(request.sql)))) {
+        const session = yield* begin(database, actor, readOnly, timeout)
+        const { json, command } = yield* one(database.name, session, request, rowLimit, false)
+        // The end of the session rolls the read-only transaction back, which has written nothing.
+        if (!readOnly) yield* commit(session)
+        return { json, commands: [command] }
+      }
+      const session = yield* database.session(actor)
+      if (timeout !== undefined) yield* session.query(setTimeoutSql(false), [timeout], 1)
+      const { json, command } = yield* one(database.name, session, request, rowLimit, true)
       return { json, commands: [command] }
     }, Effect.scoped)
 
@@ -181,8 +209,7 @@ export class SqlRunner extends Context.Service<
         })
       }
       for (const [i, { sql }] of statements.entries()) yield* Effect.mapError(checkSingle(sql), inStatement(i))
-      const session = yield* database.session(actor)
-      yield* begin(session, read_only === true, limit)
+      const session = yield* begin(database, actor, read_only === true, limit)
       const results: Array<string> = []
       const commands: Array<string> = []
       let size = 0
@@ -196,15 +223,7 @@ export class SqlRunner extends Context.Service<
         results.push(json)
         commands.push(command)
       }
-      // The result of the COMMIT must be known, so a client that disconnects now no longer interrupts it.
-      const end = yield* Effect.uninterruptible(session.query("commit", [], 1))
-      if (end.command !== "COMMIT") {
-        return yield* new DatabaseError({
-          error: "PostgreSQL rolled back the transaction",
-          code: "40000",
-          status: 409
-        })
-      }
+      yield* commit(session)
       return { json: `{"results":[${results.join(",")}]}`, commands }
     }, Effect.scoped)
 

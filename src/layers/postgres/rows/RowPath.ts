@@ -22,6 +22,7 @@ import { assertion, type Proven, unchanged } from "./Epoch.ts"
 import { type CleanRequest } from "./Pipelines.ts"
 import { makeStatementCounts, type StatementCounts } from "./StatementCounts.ts"
 import { inStatementSpan } from "./StatementSpan.ts"
+import { SharedPool } from "./SharedPool.ts"
 import { UserCodePool } from "./UserCodePool.ts"
 
 export interface RowPathOptions {
@@ -78,7 +79,7 @@ const maxTextsSize = 4 * 1024 * 1024
 interface Pools {
   readonly clean: CleanPool
   readonly onStandbys: ReadonlyMap<Standby, CleanPool>
-  readonly userCode: UserCodePool
+  readonly userCode: UserCodePool | SharedPool
   readonly share: ConnectionShare | undefined
   readonly counts: StatementCounts
 }
@@ -92,6 +93,9 @@ interface Pools {
  * | clean read | claims if there are any, the statement; behind it the epoch | shared if it is known to be quick, else exclusive; both never run user code |
  * | clean write | the same, and the epoch is checked within it | as for a clean read |
  * | any other | claims, request settings and search_path; the statement; the response settings that it chose | exclusive, for user code; reset afterwards |
+ *
+ * Behind a pooler, all statements on the primary are as "any other", and sessions are made new before them too: see
+ * `SharedPool`.
  *
  * "Clean" statements run no user code, judging by a catalogue; see `Statement`. If the epoch read behind a clean statement
  * is not that of the catalogue, its answer is discarded, and it runs again as any other.
@@ -141,7 +145,7 @@ export const makeRowPath = (
         onLate: counts.late,
         open: (settings, onClose, shared) =>
           RowConnection.open(
-            standby.loginOf(login),
+            standby.loginOf(login.shared?.behind ?? login),
             settled({ search_path, ...settings }),
             { ...limits, ...shared },
             (connection) => {
@@ -151,11 +155,14 @@ export const makeRowPath = (
           )
       })
     const onStandbys = new Map((options.standbys?.all ?? []).map((standby) => [standby, onStandby(standby)]))
-    const userCode = new UserCodePool({
-      size: options.poolSize,
-      isOwed,
-      open: (onClose) => open({}, onClose)
-    })
+    const userCode: UserCodePool | SharedPool =
+      login.shared === undefined
+        ? new UserCodePool({ size: options.poolSize, isOwed, open: (onClose) => open({}, onClose) })
+        : new SharedPool({
+            size: options.poolSize,
+            settings: { ...settled({}), application_name: "svc rows" },
+            open: (onClose) => open({}, onClose)
+          })
     return { clean, onStandbys, userCode, share, counts }
   }
   const pools = {
@@ -194,8 +201,9 @@ export const makeRowPath = (
     const { clean: cleanPool, counts, userCode } = pools[actor.role]
     const begun = performance.now()
     const { epoch } = statement
+    const isShared = userCode instanceof SharedPool
     const clean = statement.clean === true && statement.timezone === undefined && statement.rollback !== true
-    const prepare = prepares(statement) && comment === ""
+    const prepare = !isShared && prepares(statement) && comment === ""
     const written = statement.text + comment
     const asUserCode = () => runUserCode(userCode, actor, { ...statement, text: written }, prepare, counts, begun)
     if (epoch === undefined || !clean) return asUserCode()
@@ -215,7 +223,7 @@ export const makeRowPath = (
         : Effect.fail(outcome.failure.error)
     }
     const there = runElsewhere(actor, request, statement)
-    const here = () => Effect.flatMap(cleanPool.run(request, bounded), answered)
+    const here = () => (isShared ? asUserCode() : Effect.flatMap(cleanPool.run(request, bounded), answered))
     return there === undefined
       ? here()
       : Effect.flatMap(there, (outcome) => (outcome === undefined ? here() : answered(outcome)))
@@ -326,7 +334,7 @@ const ending = (epoch: number | undefined): Command =>
     : { ...responseSettings, text: `${responseSettings.text}, ${unchanged}`, params: [String(epoch)] }
 
 const runUserCode = (
-  pool: UserCodePool,
+  pool: UserCodePool | SharedPool,
   actor: Actor,
   statement: Statement,
   prepare: boolean,
@@ -336,6 +344,7 @@ const runUserCode = (
   const rollback = statement.rollback === true
   const settings = transactionSettings(actor, statement)
   const { epoch, params, text } = statement
+  const options = { explicit: rollback, epoch, clean: statement.clean === true }
   const main: Command = { text, params, prepare: prepare && epoch !== undefined }
   const before = rollback ? [plain("begin"), settings] : [settings]
   // Deferred constraints, which otherwise only a commit would check.
@@ -354,9 +363,9 @@ const runUserCode = (
   const client = clientOf(actor)
   const again = () => {
     counts.stale()
-    return pool.run(client, commandsOf(main, responseSettings).map(unprepared), rollback, undefined)
+    return pool.run(client, commandsOf(main, responseSettings).map(unprepared), { ...options, epoch: undefined })
   }
-  return Effect.flatMap(pool.run(client, commands, rollback, epoch), (outcome) =>
+  return Effect.flatMap(pool.run(client, commands, options), (outcome) =>
     isStale(outcome) || isRefuted(outcome, last) ? Effect.flatMap(again(), answered) : answered(outcome)
   )
 }

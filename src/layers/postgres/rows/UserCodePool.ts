@@ -18,6 +18,15 @@ export interface UserCodePoolOptions {
   readonly isOwed?: ((idle: boolean) => boolean) | undefined
 }
 
+export interface TransactionOptions {
+  /** The commands begin a transaction, which is rolled back in any case. */
+  readonly explicit: boolean
+  /** What was prepared in another epoch is not used. */
+  readonly epoch: number | undefined
+  /** The statement runs no user code, by the catalogue; see `Statement`. */
+  readonly clean: boolean
+}
+
 interface UserCodeConnection {
   readonly connection: RowConnection
   /** Oid of the reset function. */
@@ -47,15 +56,11 @@ export class UserCodePool {
     })
   }
 
-  /**
-   * Runs the commands as one transaction. `explicit`: the commands begin a transaction, which is rolled back in any case.
-   * What was prepared in another epoch is not used.
-   */
+  /** Runs the commands as one transaction. */
   run(
     client: string,
     commands: ReadonlyArray<Command>,
-    explicit: boolean,
-    epoch: number | undefined
+    { epoch, explicit }: TransactionOptions
   ): Effect.Effect<Outcome, unknown> {
     return useConnection(this.pool, client, ({ connection: { connection, reset }, drop, give }) =>
       Effect.callback<Outcome>((resume) => {

@@ -42,7 +42,7 @@ const maxResultBytes = maxResultSize + maxResultSize / 4
  * Settings of a session, as startup options: RESET returns to them, the role included, so that no statement can change
  * what the next session starts with.
  */
-const startupOptions = ({ role, searchPath, sqlTimeout }: SqlConnectionOptions) => ({
+export const startupOptions = ({ role, searchPath, sqlTimeout }: SqlConnectionOptions) => ({
   role,
   ...(searchPath === undefined ? {} : { search_path: searchPath }),
   TimeZone: "UTC",
@@ -145,6 +145,11 @@ export class SqlConnection {
 
   /** Discards everything in the session; `done` receives whether the connection can be reused. */
   reset(done: (clean: boolean) => void) {
+    if (this.login.shared !== undefined) {
+      // The pooler's session is made new by the transaction that ends, and by the next one.
+      done(!this.dead && this.client.getTransactionStatus() === "I")
+      return
+    }
     // If the server does not answer, breaking the connection ends the query below.
     const timer = setTimeout(() => this.abandon(), connectTimeout)
     const { resetting } = this

@@ -11,7 +11,8 @@ import { type Follower } from "./InFlightQuery.ts"
 import { linesOf, loaded } from "./Streaming.ts"
 import { submit } from "./Submit.ts"
 
-const session = (connection: SqlConnection): TypedSession => ({
+/** What can be done on a connection. */
+export const session = (connection: SqlConnection): TypedSession => ({
   query: (text, params, rowLimit, last = false) =>
     submit(connection, (done) => {
       const make = (follower?: Follower) =>

@@ -127,10 +127,10 @@ describe("PostgreSQL killed", () => {
 /** Inserts by so many clients at once until the service is gone, or `end`, and returns the notes that were acknowledged. */
 const writersOf = (service: Service, count: number, name: string) => {
   const written: Array<string> = []
-  let over = false
+  const stop = new AbortController()
   const ended = Promise.all(
     Array.from({ length: count }, async (_, i) => {
-      for (let n = 0; !over; n++) {
+      for (let n = 0; !stop.signal.aborted; n++) {
         const note = `${name}${i}-${n}`
         const body = { note }
         const reply = await ask(service, "POST /v1/db/kept", { key: service.anon, body }).catch(() => undefined)
@@ -145,7 +145,7 @@ const writersOf = (service: Service, count: number, name: string) => {
       (count) => count > least
     )
   const end = async () => {
-    over = true
+    stop.abort()
     await ended
   }
   return { written, after, end }

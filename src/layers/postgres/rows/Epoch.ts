@@ -39,7 +39,7 @@ export const assertion = (planned: number): Command => ({
 
 /** The commands of a clean write, whose commit does not wait for the disk (PostgreSQL documentation, "Asynchronous Commit"). */
 export const withoutSync = (commands: CleanCommands["commands"]): CleanCommands["commands"] =>
-  commands.with(-1, { text: unchangedWithoutSync, params: commands.at(-1)?.params ?? [], prepare: true })
+  commands.map((command, at) => (at === commands.length - 1 ? { ...command, text: unchangedWithoutSync } : command))
 
 const unchangedWithoutSync = `select ${unchanged}, pg_catalog.set_config('synchronous_commit', 'off', true)`
 

@@ -1,9 +1,19 @@
-import { Effect, Fiber, Option } from "effect"
+import { Effect, Fiber, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { InstallError } from "./Errors.ts"
 
 /** For how long the installation waits for a lock, and how long it may take. */
-export const lockLimits = { lockMillis: 10_000, millis: 60_000 }
+export const lockLimits = { lockMillis: 20_000, millis: 60_000 }
+
+/**
+ * A statement that waits for a lock on a table stops all later ones on that table, also those of the replicas that serve
+ * meanwhile. So the installation waits for a second at a time, and lets them pass for a second in between.
+ */
+export const lockAttempts = (lockMillis: number) => ({
+  attemptMillis: Math.min(lockMillis, 1_000),
+  schedule: Schedule.spaced("1 second"),
+  times: Math.floor(lockMillis / 2_000)
+})
 
 const holders = `
 select pg_catalog.string_agg(pg_catalog.format('process %s (%s, %s%s)', a.pid, a.usename, a.state,

@@ -52,8 +52,8 @@ export const install = (
     )
   }).pipe(
     Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 20, while: isConcurrentInstall }),
-    Effect.retry({ ...attempts, while: (error) => sqlStateOf(error) === "55P03" }),
-    Effect.catchIf((error) => ["55P03", "57014"].includes(sqlStateOf(error)), lockedBy),
+    Effect.retry({ ...attempts, while: isLocked }),
+    Effect.catchIf((error) => isLocked(error) || sqlStateOf(error) === "57014", lockedBy),
     withinTime(millis)
   )
 }
@@ -64,6 +64,9 @@ export const install = (
  * updated").
  */
 const isConcurrentInstall = (error: unknown) => ["23505", "42710", "XX000"].includes(sqlStateOf(error))
+
+/** The wait for a lock took too long, or would never have ended. */
+const isLocked = (error: unknown) => ["55P03", "40P01"].includes(sqlStateOf(error))
 
 const checkServer = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {

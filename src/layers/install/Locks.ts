@@ -7,12 +7,13 @@ export const lockLimits = { lockMillis: 20_000, millis: 60_000 }
 
 /**
  * A statement that waits for a lock on a table stops all later ones on that table, also those of the replicas that serve
- * meanwhile. So the installation waits for a second at a time, and lets them pass for a second in between.
+ * meanwhile. So the installation waits for half a second at a time, and lets them pass for as long in between. That is
+ * less than PostgreSQL's deadlock_timeout, so that of two that block each other, the installation gives way.
  */
 export const lockAttempts = (lockMillis: number) => ({
-  attemptMillis: Math.min(lockMillis, 1_000),
-  schedule: Schedule.spaced("1 second"),
-  times: Math.floor(lockMillis / 2_000)
+  attemptMillis: Math.min(lockMillis, 500),
+  schedule: Schedule.spaced("500 millis"),
+  times: Math.floor(lockMillis / 1_000)
 })
 
 const holders = `

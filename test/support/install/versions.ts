@@ -9,7 +9,7 @@ import { root } from "../service.ts"
 const run = promisify(execFile)
 
 /** The commit since which a start accepts the migrations of newer versions of its minor version. */
-const firstOfRule = "RULE_COMMIT"
+const firstOfRule = "1cb798aa524630393b536c64b8e7a903a56665ab"
 
 /** A version of the service that can be started from its sources. */
 export interface SourceVersion extends AsyncDisposable {

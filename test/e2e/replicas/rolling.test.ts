@@ -89,7 +89,7 @@ const stream = () => {
   const failed: Array<string> = []
   const [asked, written] = [new Map<Replica, number>(), new Set<number>()]
   let next = 0
-  let ended = false
+  const ending = new AbortController()
   const send = async (method: string, path: string, status: number, body?: unknown) => {
     const answer = await balancer.send(method, path, { apikey: keys.service_role }, body)
     if (answer !== undefined) asked.set(answer.replica, (asked.get(answer.replica) ?? 0) + 1)
@@ -100,7 +100,7 @@ const stream = () => {
     return false
   }
   const caller = async () => {
-    while (!ended) {
+    while (!ending.signal.aborted) {
       const n = next++
       if (await send("POST", "/v1/db/streamed", 201, { n })) written.add(n)
       await send("GET", `/v1/db/streamed?n=eq.${n}`, 200)
@@ -113,7 +113,7 @@ const stream = () => {
   return {
     asked,
     end: async () => {
-      ended = true
+      ending.abort()
       await callers
       return { failed, written }
     }

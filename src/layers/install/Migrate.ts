@@ -3,7 +3,7 @@ import { type SqlClient, type SqlError } from "effect/sql"
 import { InstallError } from "./Errors.ts"
 
 /** A migration runs within the transaction of the installation. */
-export type OwnMigration = Effect.Effect<unknown, SqlError.SqlError, SqlClient.SqlClient>
+type OwnMigration = Effect.Effect<unknown, SqlError.SqlError, SqlClient.SqlClient>
 
 /** What a version of the service brings. */
 export interface OwnSchema {

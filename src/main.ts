@@ -33,6 +33,7 @@ import { layerAuditRetention } from "./services/audit/Retention.ts"
 import * as backups from "./services/backups/layer.ts"
 import * as branches from "./services/branches/layer.ts"
 import { Changes } from "./services/changes/Changes.ts"
+import { ChangeHealth } from "./services/changes/Health.ts"
 import { layerChangeReader } from "./services/changes/Reader.ts"
 import * as catalogue from "./services/catalogue/layer.ts"
 import { Connections } from "./services/connections/Connections.ts"
@@ -91,7 +92,7 @@ const Capabilities = Layer.mergeAll(
   realtime.layer,
   webhooks.layer,
   layerChangeReader,
-  Changes.layer,
+  Changes.layer.pipe(Layer.provideMerge(ChangeHealth.layer)),
   storage.layer,
   supabase.layer,
   flags.layer,

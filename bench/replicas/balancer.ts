@@ -20,7 +20,7 @@ export class Balancer {
   private readonly timers: ReadonlyArray<NodeJS.Timeout>
   private turn = 0
 
-  constructor({ replicas }: Cluster) {
+  constructor({ replicas }: Pick<Cluster, "replicas">) {
     this.replicas = replicas
     this.timers = replicas.map((replica) => setInterval(() => void replica.check(), checkMillis))
   }

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { ChangeHealthState } from "./changes/ChangeStatus.ts"
 
 /** The response of `GET /v1/status`. `uptime_seconds` is that of this process. */
 export const ServiceStatus = Schema.Struct({
@@ -10,3 +11,10 @@ export const ServiceStatus = Schema.Struct({
   storage: Schema.Struct({ console_url: Schema.NullOr(Schema.String) })
 })
 export type ServiceStatus = typeof ServiceStatus.Type
+
+/** The response of `GET /readyz`. `changes`: with SVC_CHANGES=wal, how the reading of the write-ahead log is doing. */
+export const Readiness = Schema.Struct({
+  status: Schema.Literal("ok"),
+  changes: Schema.optionalKey(ChangeHealthState)
+})
+export type Readiness = typeof Readiness.Type

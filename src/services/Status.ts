@@ -2,7 +2,8 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Unavailable } from "../domain/errors.ts"
 import { baseUrl } from "../domain/Settings.ts"
-import { type ServiceStatus } from "../domain/ServiceStatus.ts"
+import { type Readiness, type ServiceStatus } from "../domain/ServiceStatus.ts"
+import { type ChangeHealth } from "./changes/Health.ts"
 import { type Shutdown } from "./Shutdown.ts"
 import { databaseUnreachable, onOwnTables } from "./OwnTables.ts"
 
@@ -14,9 +15,20 @@ export const consoleUrl = baseUrl("S3_CONSOLE_URL")
 
 const shuttingDown = new Unavailable({ error: "The service is shutting down", code: "SHUTTING_DOWN" })
 
-/** Whether requests should be sent here: the service is not shutting down, and the database answers. */
-export const ready = (status: Status["Service"], shutdown: Shutdown["Service"]): Effect.Effect<void, Unavailable> =>
-  shutdown.begun() ? Effect.fail(shuttingDown) : Effect.asVoid(status.databaseVersion)
+/**
+ * Whether requests should be sent here: the service is not shutting down, and the database answers. The state of changes is
+ * told and does not matter for that: requests are served, and no other replica would do better.
+ */
+export const ready = Effect.fnUntraced(function* (
+  status: Status["Service"],
+  shutdown: Shutdown["Service"],
+  changes: ChangeHealth["Service"]
+) {
+  if (shutdown.begun()) return yield* shuttingDown
+  yield* status.databaseVersion
+  const seen = yield* changes.seen
+  return { status: "ok" as const, ...(seen === undefined ? {} : { changes: seen.state }) } satisfies Readiness
+})
 
 /** The service's status (spec: GET /v1/status). */
 export class Status extends Context.Service<

@@ -158,7 +158,25 @@ export const passOnSql = `
   select (select count(*) from lazily)::int as lazily, (select count(*) from sent)::int as sent,
     (select count(pg_notify('svc_webhooks', '')) from (select from queued limit 1) q)::int as woken`
 
-/** Passes on that events may be missing. */
-export const passGapSql = `select pg_notify('${logChannel}',
-  '1,0,0|{"id":' || (extract(epoch from clock_timestamp()) * 1000000)::int8
-  || ',"schema":"","table":"","operation":"INSERT","gap":true}')`
+/**
+ * Records that changes are missing, before the slot is made again. $1: the reason. What is known of the log before goes,
+ * because positions of the new slot have nothing to do with it.
+ */
+export const recordGapSql = `with last as (delete from svc.change_log where slot = ${slotSql} returning lsn, updated_at)
+  insert into svc.change_gaps (slot, reason, after_lsn, after_at, until_lsn, tables)
+  select ${slotSql}, $1, (select lsn from last), (select updated_at from last), pg_current_wal_lsn(),
+    array(select quote_ident(n.nspname) || '.' || quote_ident(c.relname) from svc.change_tables t
+      join pg_class c on c.oid = t.table_oid join pg_namespace n on n.oid = c.relnamespace order by 1)
+  where exists (select from last) or exists (select from svc.change_tables) returning id`
+
+/** Passes on that events are missing; once for each gap. */
+export const announceGapsSql = `with news as (
+    update svc.change_gaps set announced = true, until_lsn = pg_current_wal_lsn(), until_at = now() where slot = ${slotSql} and not announced
+    returning reason, after_at, tables),
+  sent as materialized (select pg_notify('${logChannel}',
+    '1,0,0|{"id":' || (extract(epoch from clock_timestamp()) * 1000000)::int8
+    || ',"schema":"","table":"","operation":"INSERT","gap":true}') from (select from news limit 1) n)
+  select reason, to_char(after_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as after, tables, (select count(*) from sent)::int as sent,
+    array(select w.id::text from svc.webhooks w where w.active and w.deleted_at is null
+      and quote_ident(w.table_schema) || '.' || quote_ident(w.table_name) = any (tables) order by w.id limit 100) as webhooks
+  from news`

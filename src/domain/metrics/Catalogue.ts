@@ -109,6 +109,38 @@ export const catalogue = {
     help: "Age of the oldest of them; 0 without one.",
     labels: []
   },
+  svc_changes_read: {
+    type: "gauge",
+    help: "With SVC_CHANGES=wal: 1 while a process reads the write-ahead log, else 0.",
+    labels: []
+  },
+  svc_changes_slot: {
+    type: "gauge",
+    help: "1 for what PostgreSQL says of the log that the replication slot needs (wal_status), 0 for the others.",
+    labels: ["status"]
+  },
+  svc_changes_lag_bytes: { type: "gauge", help: "Log that was written and not passed on yet.", labels: [] },
+  svc_changes_lag_seconds: {
+    type: "gauge",
+    help: "How long ago the oldest of it was written, measured every 5 s since the process started.",
+    labels: []
+  },
+  svc_changes_retained_bytes: { type: "gauge", help: "Log that PostgreSQL keeps for the slot.", labels: [] },
+  svc_changes_limit_bytes: {
+    type: "gauge",
+    help: "How much it keeps at most (max_slot_wal_keep_size); missing without a limit.",
+    labels: []
+  },
+  svc_changes_remaining_bytes: {
+    type: "gauge",
+    help: "Log that may be added before PostgreSQL drops what the slot needs, and changes are missing; missing without a limit.",
+    labels: []
+  },
+  svc_changes_gaps_total: {
+    type: "counter",
+    help: "How often changes were missing because the slot was lost, as reported by this process.",
+    labels: []
+  },
   svc_flag_evaluations_total: {
     type: "counter",
     help: "Flags that were evaluated, by all protocols.",

@@ -10,9 +10,9 @@ export interface PoolUse {
   readonly limit: number
 }
 
-/** The use of a pool as metrics. `database`: the main one, or all branches together. */
+/** The use of a pool as metrics. `database`: the main one, all branches together, or all standbys. */
 export const samplesOfPool = (
-  database: "main" | "branch",
+  database: "main" | "branch" | "standby",
   role: string,
   lane: string,
   { busy, limit, open, waiting }: PoolUse
@@ -25,3 +25,11 @@ export const samplesOfPool = (
     sampleOf("svc_db_waiting", labels, waiting)
   ]
 }
+
+/** The use of single connections outside all pools. */
+export const samplesOfConnections = (
+  database: "main" | "standby",
+  lane: string,
+  open: number,
+  limit: number
+): ReadonlyArray<Sample> => samplesOfPool(database, "service", lane, { open, busy: open, waiting: 0, limit })

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { ChangeHealth } from "../../services/changes/Health.ts"
 import { Shutdown } from "../../services/Shutdown.ts"
 import { ready, Status } from "../../services/Status.ts"
 import { Api } from "../Api.ts"
@@ -12,9 +13,10 @@ export const HealthHandlers = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const status = yield* Status
     const shutdown = yield* Shutdown
+    const changes = yield* ChangeHealth
     return handlers.handleAll({
       alive: () => Effect.succeed(ok),
-      ready: () => Effect.as(ready(status, shutdown), ok)
+      ready: () => ready(status, shutdown, changes)
     })
   })
 )

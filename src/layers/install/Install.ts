@@ -1,13 +1,14 @@
-import { PgMigrator } from "@effect/sql-pg"
 import { Effect, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { installLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { ddlTriggersSql } from "../../domain/catalogue/DdlSql.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { sqlStateOf } from "../../services/OwnTables.ts"
+import { version } from "../../services/Status.ts"
 import { installAuthHelpers } from "./AuthHelpers.ts"
 import { InstallError, needs } from "./Errors.ts"
-import { lockedBy, lockLimits, withinTime } from "./Locks.ts"
+import { lockAttempts, lockedBy, lockLimits, withinTime } from "./Locks.ts"
+import { migrate, type OwnSchema } from "./Migrate.ts"
 import { checkPrivileges, type InstallOptions } from "./Privileges.ts"
 import { migrations } from "./OwnMigrations.ts"
 import { authenticator, callerRoles, eventsRole } from "./Roles.ts"
@@ -18,21 +19,26 @@ import { installSupabase } from "./supabase/Install.ts"
  * Installs what is missing, at every start: schema `svc` and its tables, the roles `anon`, `authenticated` and
  * `svc_authenticator`, their grants, and, if the login is a superuser, the event triggers that report DDL.
  */
-export const install = (options: InstallOptions, { lockMillis, millis } = lockLimits) =>
-  Effect.gen(function* () {
+export const install = (
+  options: InstallOptions,
+  { lockMillis, millis } = lockLimits,
+  schema: OwnSchema = { migrations, version }
+) => {
+  const { attemptMillis, ...attempts } = lockAttempts(lockMillis)
+  return Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     return yield* sql.withTransaction(
       Effect.gen(function* () {
         yield* sql`select pg_advisory_xact_lock(${installLock}::text::bigint)`
-        yield* sql.unsafe(`set local lock_timeout = '${lockMillis}ms'`)
-        yield* version(sql)
+        yield* sql.unsafe(`set local lock_timeout = '${attemptMillis}ms'`)
+        yield* checkServer(sql)
         yield* checkPrivileges(sql, options)
         const there = yield* sql`select from pg_namespace where nspname = 'svc'`
         if (there.length === 0) {
           yield* needs(sql, "create schema svc", "CREATE on the database")
           yield* sql.unsafe("revoke all on schema svc from public")
         }
-        yield* migrate(sql)
+        yield* migrate(sql, schema)
         yield* callerRoles(sql, options.serviceRole)
         yield* eventsRole(sql)
         const login = yield* authenticator(sql)
@@ -46,9 +52,11 @@ export const install = (options: InstallOptions, { lockMillis, millis } = lockLi
     )
   }).pipe(
     Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 20, while: isConcurrentInstall }),
-    Effect.catchIf((error) => ["55P03", "57014"].includes(sqlStateOf(error)), lockedBy),
+    Effect.retry({ ...attempts, while: isLocked }),
+    Effect.catchIf((error) => isLocked(error) || sqlStateOf(error) === "57014", lockedBy),
     withinTime(millis)
   )
+}
 
 /**
  * Whether another service was creating the same roles: they belong to the server, but the advisory lock to the database.
@@ -57,7 +65,10 @@ export const install = (options: InstallOptions, { lockMillis, millis } = lockLi
  */
 const isConcurrentInstall = (error: unknown) => ["23505", "42710", "XX000"].includes(sqlStateOf(error))
 
-const version = (sql: SqlClient.SqlClient) =>
+/** The wait for a lock took too long, or would never have ended. */
+const isLocked = (error: unknown) => ["55P03", "40P01"].includes(sqlStateOf(error))
+
+const checkServer = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
     const [row] = yield* sql<{ v: string }>`select current_setting('server_version_num') as v`
     if (Number(row?.v) < 150_000) {
@@ -66,23 +77,6 @@ const version = (sql: SqlClient.SqlClient) =>
       })
     }
     return undefined
-  })
-
-const runMigrations = PgMigrator.make({})
-
-const migrate = (sql: SqlClient.SqlClient) =>
-  Effect.gen(function* () {
-    const [there] = yield* sql<{ t: string | null }>`select to_regclass('svc.migrations')::text as t`
-    if (there?.t) {
-      const [last] = yield* sql<{ n: number }>`select coalesce(max(migration_id), 0)::int4 as n from svc.migrations`
-      const known = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
-      if ((last?.n ?? 0) > known) {
-        return yield* new InstallError({
-          message: `The database was created by a newer version (migration ${last?.n}; this version supports up to ${known}). Downgrades are not supported: start the newer version`
-        })
-      }
-    }
-    return yield* runMigrations({ loader: PgMigrator.fromRecord(migrations), table: "svc.migrations" })
   })
 
 /**

@@ -1,9 +1,20 @@
-import { Effect, Fiber, Option } from "effect"
+import { Effect, Fiber, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { InstallError } from "./Errors.ts"
 
 /** For how long the installation waits for a lock, and how long it may take. */
-export const lockLimits = { lockMillis: 10_000, millis: 60_000 }
+export const lockLimits = { lockMillis: 20_000, millis: 60_000 }
+
+/**
+ * A statement that waits for a lock on a table stops all later ones on that table, also those of the replicas that serve
+ * meanwhile. So the installation waits for half a second at a time, and lets them pass for as long in between. That is
+ * less than PostgreSQL's deadlock_timeout, so that of two that block each other, the installation gives way.
+ */
+export const lockAttempts = (lockMillis: number) => ({
+  attemptMillis: Math.min(lockMillis, 500),
+  schedule: Schedule.spaced("500 millis"),
+  times: Math.floor(lockMillis / 1_000)
+})
 
 const holders = `
 select pg_catalog.string_agg(pg_catalog.format('process %s (%s, %s%s)', a.pid, a.usename, a.state,

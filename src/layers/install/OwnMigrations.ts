@@ -23,6 +23,7 @@ import { audit } from "./migrations/0022_audit.ts"
 import { webhookFormat } from "./migrations/0024_webhook_format.ts"
 import { changeLog } from "./migrations/0027_change_log.ts"
 import { rateCalls } from "./migrations/0028_rate_calls.ts"
+import { changeGaps } from "./migrations/0029_change_gaps.ts"
 
 /**
  * The service's own tables, in schema `svc`. Numbers only grow. The SQL of a released migration must never change,
@@ -53,5 +54,6 @@ export const migrations = {
   "0022_audit": audit,
   "0024_webhook_format": webhookFormat,
   "0027_change_log": changeLog,
-  "0028_rate_calls": rateCalls
+  "0028_rate_calls": rateCalls,
+  "0029_change_gaps": changeGaps
 }

@@ -4,13 +4,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { isIP } from "node:net"
 import { mediaTypes, type MetricFormat } from "../../domain/metrics/Exposition.ts"
 import { type Unavailable } from "../../domain/errors.ts"
+import { type Readiness } from "../../domain/ServiceStatus.ts"
 import { refusalOf, refuseInvalid } from "../net/Refusal.ts"
 import { closeGracefully, listen } from "../net/Server.ts"
 import { type OperationsSettings } from "./Settings.ts"
 
 /** What the port serves. */
 export interface Operations {
-  readonly ready: Effect.Effect<void, Unavailable>
+  readonly ready: Effect.Effect<Readiness, Unavailable>
   readonly metrics: (format: MetricFormat) => Effect.Effect<string>
 }
 
@@ -60,7 +61,7 @@ export const serveOperations = Effect.fnUntraced(function* (
     if (path === "/healthz") return ok(response)
     if (path === "/readyz") {
       return Effect.matchEffect(ready, {
-        onSuccess: () => ok(response),
+        onSuccess: (readiness) => send(response, "application/json", JSON.stringify(readiness)),
         onFailure: ({ code, error }) =>
           Effect.sync(() => refuse(response, ["503", code, error], { "retry-after": "1" }))
       })

@@ -1,6 +1,7 @@
 import { Effect, Layer } from "effect"
 import { type MetricFormat } from "../../domain/metrics/Exposition.ts"
 import { Unavailable } from "../../domain/errors.ts"
+import { ChangeHealth } from "../../services/changes/Health.ts"
 import { Metrics } from "../../services/metrics/Metrics.ts"
 import { Shutdown } from "../../services/Shutdown.ts"
 import { ready, Status } from "../../services/Status.ts"
@@ -25,15 +26,16 @@ const layerServer = (settings: OperationsSettings, serves: () => boolean) =>
       const status = yield* Status
       const shutdown = yield* Shutdown
       const metrics = yield* Metrics
+      const changes = yield* ChangeHealth
       const backlog = yield* makeWebhookBacklog
       const read = (format: MetricFormat) =>
         Effect.cachedWithTTL(
-          Effect.flatMap(backlog, (samples) => metrics.text(format, samples)),
+          Effect.flatMap(Effect.all([backlog, changes.samples]), (samples) => metrics.text(format, samples.flat())),
           freshness
         )
       const texts = { text: yield* read("text"), openmetrics: yield* read("openmetrics") }
       const port = yield* serveOperations(settings, {
-        ready: Effect.suspend(() => (serves() ? ready(status, shutdown) : Effect.fail(starting))),
+        ready: Effect.suspend(() => (serves() ? ready(status, shutdown, changes) : Effect.fail(starting))),
         metrics: (format) => texts[format]
       })
       yield* Effect.logInfo(`Operations: port ${port} of ${settings.host} has /metrics, /healthz and /readyz`)
@@ -58,5 +60,5 @@ export const layer =
 
 /** Of the process that starts workers. */
 export const layerOfParent = Layer.unwrap(Effect.map(Primary, ({ serves }) => layerWith(serves))).pipe(
-  Layer.provide(Status.layer)
+  Layer.provide([Status.layer, ChangeHealth.layer])
 )

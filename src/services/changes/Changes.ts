@@ -4,14 +4,20 @@ import { ChangeStatus } from "../../domain/changes/ChangeStatus.ts"
 import { slotSql } from "../../domain/changes/LogSql.ts"
 import { type Unavailable } from "../../domain/errors.ts"
 import { onOwnTables } from "../OwnTables.ts"
+import { ChangeHealth } from "./Health.ts"
 import { changeSource } from "./Settings.ts"
+
+const iso = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`
 
 const statusSql = `select s.slot_name::text as slot, coalesce(s.active, false) as active,
     pg_wal_lsn_diff(pg_current_wal_lsn(), s.confirmed_flush_lsn)::float8 as lag_bytes,
     pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn)::float8 as retained_bytes,
     s.safe_wal_size::float8 as remaining_bytes, s.wal_status,
     array(select quote_ident(n.nspname) || '.' || quote_ident(c.relname) from svc.change_tables t
-      join pg_class c on c.oid = t.table_oid join pg_namespace n on n.oid = c.relnamespace order by 1) as tables
+      join pg_class c on c.oid = t.table_oid join pg_namespace n on n.oid = c.relnamespace order by 1) as tables,
+    array(select json_build_object('reason', reason, 'after_lsn', after_lsn, 'after_at', to_char(after_at, ${iso}),
+      'until_lsn', until_lsn, 'until_at', to_char(until_at, ${iso}), 'tables', tables)
+      from (select * from svc.change_gaps order by id desc limit 20) g order by g.id desc) as gaps
   from (select) x left join pg_replication_slots s on s.slot_name = ${slotSql}`
 
 /** The source of row changes for realtime and webhooks. */
@@ -23,10 +29,17 @@ export class Changes extends Context.Service<Changes, { readonly status: Effect.
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const source = yield* changeSource
+      const health = yield* ChangeHealth
       const find = SqlSchema.findOne({
         Request: Schema.Void,
         Result: ChangeStatus,
-        execute: () => sql.unsafe(`select $1::text as source, x.* from (${statusSql}) x`, [source])
+        execute: () =>
+          Effect.flatMap(health.seen, (seen) =>
+            sql.unsafe(
+              `select $1::text as source, $2::float8 as lag_seconds, $3::text as health, x.* from (${statusSql}) x`,
+              [source, seen?.slot === undefined ? null : seen.lagSeconds, seen?.state ?? null]
+            )
+          )
       })
       return Changes.of({ status: onOwnTables(Effect.catchTag(find(undefined), "NoSuchElementError", Effect.die)) })
     })

@@ -1,10 +1,11 @@
 import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { isUnknownType, type LogType } from "../../domain/changes/LogJson.ts"
-import { logPublication, passGapSql, passOnSql, slotSql, typesSql } from "../../domain/changes/LogSql.ts"
+import { announceGapsSql, logPublication, slotSql, typesSql } from "../../domain/changes/LogSql.ts"
 import { type LogMessage, parseLsn } from "../../domain/changes/LogMessage.ts"
 import { aLoopTurn } from "../LoopTurn.ts"
 import { isOutage, logFailure } from "../OwnTables.ts"
+import { CurrentMeters } from "../metrics/Meters.ts"
 import { ChangeLog, ChangeLogLost, type ChangeStream, logPaused } from "../ports/ChangeLog.ts"
 import { ChangeBatch, LogReader } from "./Batch.ts"
 import { changeLogLimit, changeSource } from "./Settings.ts"
@@ -14,9 +15,26 @@ const pause = "1 second"
 /** ms that rows are written as JSON before the event loop serves others. */
 const turnMillis = 10
 
-const retainedSql = `select pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float8 / 1048576 as retained,
-    case when safe_wal_size is not null then safe_wal_size::float8 / 1048576 end as room
+interface Gap {
+  readonly reason: string
+  /** When changes were passed on last before; null if never. */
+  readonly after: string | null
+  readonly tables: ReadonlyArray<string>
+  readonly webhooks: ReadonlyArray<string>
+}
+
+const keptSql = `select pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float8 / 1048576 as kept,
+    safe_wal_size::float8 / 1048576 as room, wal_status::text as status,
+    nullif(pg_size_bytes(current_setting('max_slot_wal_keep_size')), -1)::float8 / 1048576 as most
   from pg_replication_slots where slot_name = ${slotSql}`
+
+interface Kept {
+  readonly kept: number | null
+  /** What PostgreSQL may add before it drops what the slot needs, and how much it keeps at most; null: without a limit. */
+  readonly room: number | null
+  readonly most: number | null
+  readonly status: string | null
+}
 
 /** After a change of SVC_CHANGES: a slot that is not read would keep the log for ever. */
 const endLog = (sql: SqlClient.SqlClient) =>
@@ -73,11 +91,22 @@ export const layerChangeReader = Layer.effectDiscard(
       ([row]) => (row === undefined ? undefined : { lsn: parseLsn(row.lsn), done: Number(row.done) })
     )
 
-    const begin = Effect.fnUntraced(function* ({ fresh, gap }: ChangeStream) {
-      if (fresh) yield* sql.unsafe(`delete from svc.change_log where slot = ${slotSql}`)
-      if (gap !== undefined) {
-        yield* Effect.logError(`Changes are missing from webhooks and the realtime feed: ${gap}`)
-        yield* sql.unsafe(passGapSql)
+    const gaps = (yield* CurrentMeters).counter("svc_changes_gaps_total", {})
+    const begin = Effect.gen(function* () {
+      for (const { after, reason, tables, webhooks } of yield* sql.unsafe<Gap>(announceGapsSql)) {
+        gaps()
+        const since = after === null ? "" : ` The last ones were passed on at ${after}.`
+        const of =
+          tables.length === 0
+            ? ""
+            : ` Tables: ${tables.slice(0, 20).join(", ")}${tables.length > 20 ? " and others" : ""}.`
+        const hooks =
+          webhooks.length === 0
+            ? ""
+            : ` Webhooks that may lack deliveries: ${webhooks.slice(0, 20).join(", ")}${webhooks.length > 20 ? " and others" : ""}.`
+        yield* Effect.logError(
+          `Changes are missing from webhooks and the realtime feed: ${reason}.${since}${of}${hooks} GET /api/changes lists such gaps`
+        )
       }
       // Tables can be published now.
       yield* sql.unsafe("select pg_notify('svc_change_tables', '')")
@@ -95,31 +124,44 @@ export const layerChangeReader = Layer.effectDiscard(
         yield* aLoopTurn
         turn = performance.now()
       }
-      if (!batch.isEmpty) yield* sql.unsafe(passOnSql, batch.params)
+      if (!batch.isEmpty) yield* stream.pass(batch.params)
       if (batch.end !== undefined) yield* stream.confirm(batch.end)
     })
 
-    let warned = false
+    let [warned, limited] = [false, true]
     const watch = Effect.gen(function* () {
-      const [slot] = yield* sql.unsafe<{ readonly retained: number | null; readonly room: number | null }>(retainedSql)
-      const retained = Math.ceil(slot?.retained ?? 0)
-      const late = retained > limit / 2 || (slot?.room ?? limit) < limit / 4
+      const [slot] = yield* sql.unsafe<Kept>(keptSql)
+      if (slot === undefined) return
+      const most = slot.most ?? limit
+      const kept = Math.ceil(slot.kept ?? 0)
+      const late = kept > most / 2 || (slot.room ?? most) < most / 2 || slot.status === "unreserved"
       if (late && !warned) {
+        const then =
+          slot.room === null
+            ? ", without a limit of its own (max_slot_wal_keep_size)"
+            : `, and drops it after ${Math.max(0, Math.floor(slot.room))} MiB more: then changes are missing`
         yield* Effect.logWarning(
-          `PostgreSQL keeps ${retained} MiB of its log until changes are passed on${slot?.room === null || slot?.room === undefined ? ", without a limit of its own (max_slot_wal_keep_size)" : `, and drops it after ${Math.floor(slot.room)} MiB more: then changes are missing`}. Look for a database that is too slow, and for long transactions`
+          `PostgreSQL keeps ${kept} MiB of its log until changes are passed on${then}. Look for a database that is too slow, and for long transactions`
         )
       }
+      if (slot.most === null && limited) {
+        yield* Effect.logWarning(
+          `If changes are not read, PostgreSQL keeps its log until the disk is full. To limit it, as an administrator: alter system set max_slot_wal_keep_size = '${limit}MB'; select pg_reload_conf()`
+        )
+      }
+      limited = slot.most !== null
       warned = late
-    }).pipe(Effect.ignore, Effect.repeat(Schedule.spaced("10 seconds")))
+    }).pipe(Effect.ignore, Effect.repeat(Schedule.spaced("5 seconds")))
 
     let reported: string | undefined
     const read = Effect.gen(function* () {
       // Asked first, because PostgreSQL has few places for sessions of this kind.
-      const [other] = yield* sql.unsafe(`select from pg_replication_slots where slot_name = ${slotSql} and active`)
+      const [other] = yield* sql.unsafe(`select from pg_replication_slots where slot_name = ${slotSql} and active
+        and database = current_database()`)
       if (other !== undefined) return
       const stream = yield* log.open
       if (stream === undefined) return
-      const reader = yield* begin(stream)
+      const reader = yield* begin
       reported = undefined
       yield* Effect.logInfo("Reading changes from the write-ahead log")
       yield* Effect.raceFirst(Effect.forever(step(stream, reader)), watch)

@@ -9,12 +9,10 @@ export const logPaused = "The database is being copied"
 
 /** The write-ahead log from the position up to which it was confirmed, read by this process only. */
 export interface ChangeStream {
-  /** Why messages may be missing before the first one; undefined when none are. */
-  readonly gap: string | undefined
-  /** Whether the slot was made now, at a position that has nothing to do with any stored one. */
-  readonly fresh: boolean
   /** Waits for messages, and gives a bounded number of them in the order of commits. */
   readonly take: Effect.Effect<ReadonlyArray<LogMessage>, ChangeLogLost>
+  /** Passes changes on and records that, by one statement (domain/changes/LogSql.ts). */
+  readonly pass: (params: ReadonlyArray<unknown>) => Effect.Effect<void, ChangeLogLost>
   /** PostgreSQL may remove the log before this position. */
   readonly confirm: (position: bigint) => Effect.Effect<void>
 }

@@ -57,7 +57,25 @@ describe.each([
 it("promtool accepts the rules and the configuration, where it is installed", () => {
   if (spawnSync("promtool", ["--version"]).status !== 0) return
   execFileSync("promtool", ["check", "rules", join(deploy, "prometheus/alerts.yml")])
-  execFileSync("promtool", ["check", "config", join(deploy, "prometheus/prometheus.yml")])
+  for (const name of ["prometheus.yml", "kubernetes.yml"]) {
+    execFileSync("promtool", ["check", "config", join(deploy, "prometheus", name)])
+  }
+})
+
+it("the autoscaler's metric is the one that the adapter makes, of one that exists, with the labels that Prometheus adds", () => {
+  const autoscaler = readFileSync(join(deploy, "kubernetes/autoscaler.yaml"), "utf8")
+  const [, wanted] = /metric: \{ name: (\w+) \}/.exec(autoscaler) ?? []
+  const [, made] = /name: \{ as: (\w+) \}/.exec(autoscaler) ?? []
+  assert.isDefined(wanted)
+  assert.strictEqual(wanted, made)
+  const [, series = "", selector = ""] = /seriesQuery: '(\w+)\{(.*)\}'/.exec(autoscaler) ?? []
+  if (!isName(series)) assert.fail(`${series} is no metric`)
+  assert.strictEqual(familyOf(series).type, "counter")
+  assert.match(autoscaler, /metricsQuery: 'max by \(<<\.GroupBy>>\) \(rate\(/)
+  const scraped = readFileSync(join(deploy, "prometheus/kubernetes.yml"), "utf8")
+  for (const [, label] of selector.matchAll(/(\w+)!=""/g)) assert.include(scraped, `target_label: ${label}`)
+  const ports = readFileSync(join(deploy, "kubernetes/service.yaml"), "utf8")
+  assert.match(ports, /name: operations, containerPort: 9464/)
 })
 
 it("every metric is on the dashboard", () => {

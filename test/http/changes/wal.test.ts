@@ -1,12 +1,14 @@
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { type ChangeStatus } from "../../../src/domain/changes/ChangeStatus.ts"
 import { ask } from "../../support/client.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+import { parseMetrics, valueOf } from "../../support/metrics.ts"
 import { endFeeds, openFeed, subscribe } from "../../support/realtime/feed.ts"
-import { until } from "../../support/service.ts"
+import { operationsUrl, until } from "../../support/service.ts"
 import { type Receiver, startReceiver } from "../../support/webhooks/receiver.ts"
 
-const env = { SVC_CHANGES: "wal", WEBHOOK_ALLOW_PRIVATE: "true" }
+const env = { SVC_CHANGES: "wal", WEBHOOK_ALLOW_PRIVATE: "true", SVC_OPERATIONS_PORT: "0" }
 
 let service: InProcessService
 let sink: Receiver
@@ -21,7 +23,8 @@ beforeAll(async () => {
   await outside.query(
     "create type mood as enum ('sad', 'good day'); create domain short as text check (length(value) < 100)"
   )
-  await until(slot, (found) => found !== undefined)
+  // PostgreSQL makes a slot when the transactions of all databases that were running have ended.
+  assert.isDefined(await until(slot, (found) => found !== undefined, 40_000))
 })
 
 afterAll(async () => {
@@ -38,6 +41,25 @@ const slot = async () =>
   (
     await rows(`select slot_name, active_pid from pg_replication_slots where active and database = current_database()`)
   )[0]
+
+const statusOf = async () => {
+  const reply = await ask(service, "GET /api/changes", { key: service.service_role })
+  assert.strictEqual(reply.status, 200, reply.text)
+  return reply.json as ChangeStatus
+}
+
+/** Waits until a process reads again. */
+const reads = () => until(slot, (found) => found !== undefined, 40_000)
+/** What was logged since, once it has this text. */
+const logged = async (since: number, text: string) => {
+  const said = await until(
+    async () => service.output().slice(since),
+    (output) => output.includes(text),
+    40_000
+  )
+  assert.include(said, text)
+  return said
+}
 
 const hook = async (table: string, path: string, on = service) => {
   const reply = await ask(on, "POST /api/webhooks", {
@@ -219,16 +241,129 @@ describe("changes from the write-ahead log", () => {
     )
     const said = await until(
       async () => service.output(),
-      (output) => output.includes("Changes are missing")
+      (output) => output.includes("Changes are missing"),
+      40_000
     )
     assert.match(
       said,
       /Changes are missing from webhooks and the realtime feed: the slot svc_changes_\d+ has disappeared/
     )
-    await until(slot, (found) => found !== undefined)
+    await reads()
     await feed.upTo(({ gap }) => gap === true)
+    await until(
+      () => published("lossy"),
+      (is) => is
+    )
     await rows("insert into lossy values (1)")
     await feed.upTo(({ row, table }) => table === "lossy" && row?.["n"] === 1)
+  })
+
+  it("are measured: metrics, readiness and status say how far the reader is", async () => {
+    const operations = { url: operationsUrl(service) }
+    await reads()
+    const ready = await until(
+      () => ask(operations, "GET /readyz"),
+      ({ text }) => text.includes('"ok","changes":"ok"')
+    )
+    assert.deepStrictEqual(ready.json, { status: "ok", changes: "ok" })
+    assert.deepStrictEqual((await ask(service, "GET /readyz")).json, ready.json)
+    const metrics = parseMetrics((await ask(operations, "GET /metrics")).text, "text")
+    assert.strictEqual(valueOf(metrics, "svc_changes_read"), 1)
+    assert.strictEqual(valueOf(metrics, "svc_changes_slot"), 1)
+    assert.strictEqual(valueOf(metrics, "svc_changes_slot", { status: "reserved" }), 1)
+    assert.strictEqual(valueOf(metrics, "svc_changes_limit_bytes"), 64 * 1024 * 1024)
+    assert.isAbove(valueOf(metrics, "svc_changes_remaining_bytes"), 0)
+    assert.isAbove(valueOf(metrics, "svc_changes_retained_bytes"), 0)
+    assert.isBelow(valueOf(metrics, "svc_changes_lag_seconds"), 30)
+    assert.strictEqual(valueOf(metrics, "svc_db_connections", { lane: "change_log" }), 2)
+    const { health, lag_seconds, slot: name, source, wal_status } = await statusOf()
+    assert.deepInclude({ health, source, wal_status }, { health: "ok", source: "wal", wal_status: "reserved" })
+    assert.isNumber(lag_seconds)
+    assert.match(String(name), /^svc_changes_\d+$/)
+  })
+
+  it("are reported as missing, with tables and webhooks, when the log exceeds what PostgreSQL keeps", async () => {
+    await rows("create table exceeded (n int)")
+    await hook("exceeded", "/exceeded")
+    await subscribe(service, "exceeded")
+    const [webhook] = await rows("select id from svc.webhooks where table_name = 'exceeded'")
+    const feed = await openFeed(service, { key: service.service_role, since: 0 })
+    await rows("insert into exceeded values (1)")
+    assert.lengthOf(await sink.count("/exceeded", 1), 1)
+    const at = service.output().length
+    const name = (await reads())?.["slot_name"]
+    // The slot needs the log from the beginning of the oldest transaction.
+    const holder = new Client({ connectionString: service.databaseUrl })
+    await holder.connect()
+    await holder.query("begin")
+    await holder.query("insert into exceeded values (2)")
+    const fill = async (segments: number) => {
+      for (let n = 0; n < segments; n++) {
+        await rows("select pg_logical_emit_message(false, 'fill', 'the log'), pg_switch_wal()")
+      }
+    }
+    await rows("select pg_log_standby_snapshot()")
+    await fill(3)
+    await logged(at, "and drops it after")
+    await fill(4)
+    await rows("checkpoint")
+    await logged(at, "Creating a replication slot, which waits for running transactions to end: PostgreSQL has dropped")
+    await holder.query("commit")
+    await holder.end()
+    const said = await logged(at, "Changes are missing")
+    assert.include(
+      said,
+      `PostgreSQL has dropped the log that the slot ${String(name)} needed, because it exceeded max_slot_wal_keep_size. The last ones were passed on at `
+    )
+    assert.match(
+      said,
+      new RegExp(`Tables: .*public\\.exceeded.* Webhooks that may lack deliveries: .*\\b${String(webhook?.["id"])}\\b`)
+    )
+    await feed.upTo(({ gap }) => gap === true)
+    const [gap] = (await statusOf()).gaps
+    assert.include(gap?.reason, "max_slot_wal_keep_size")
+    assert.include(gap?.tables ?? [], "public.exceeded")
+    assert.match(String(gap?.after_at), /^\d{4}-\d\d-\d\dT/)
+    await reads()
+    await until(
+      () => published("exceeded"),
+      (is) => is
+    )
+    await rows("insert into exceeded values (3)")
+    const [event] = await feed.upTo(({ row, table }) => table === "exceeded" && row?.["n"] === 3)
+    assert.isDefined(event)
+    const delivered = await sink.count("/exceeded", 2)
+    assert.deepStrictEqual(delivered.map(({ json }) => json.row?.["n"]).slice(-1), [3])
+  })
+
+  it("wait while the name of their slot belongs to something else, and the log says to what", async () => {
+    const name = String((await reads())?.["slot_name"])
+    const at = service.output().length
+    await until(
+      async () => {
+        await rows(
+          "select pg_terminate_backend(active_pid) from pg_replication_slots where active and slot_name = $1",
+          [name]
+        )
+        return outside
+          .query(
+            `do $$ begin perform pg_drop_replication_slot('${name}'); perform pg_create_physical_replication_slot('${name}'); end $$`
+          )
+          .then(
+            () => true,
+            () => false
+          )
+      },
+      (taken) => taken
+    )
+    await logged(
+      at,
+      `the replication slot ${name} belongs to something else (physical). Drop it if it is not needed: select pg_drop_replication_slot('${name}')`
+    )
+    assert.strictEqual((await ask(service, "GET /readyz")).status, 200)
+    await rows("select pg_drop_replication_slot($1)", [name])
+    await logged(at, `the slot ${name} has disappeared`)
+    await reads()
   })
 
   it("reach the clients of every process, one of which reads the log", async () => {

@@ -5,7 +5,8 @@ import { signedToken } from "../../../bench/isolation/callers.ts"
 import { Standbys } from "../../../src/layers/postgres/standbys/Standbys.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 import { type ClusterServer, type PostgresCluster, startPostgresCluster } from "../../../bench/support/cluster.ts"
-import { until } from "../../support/service.ts"
+import { parseMetrics, valueOf } from "../../support/metrics.ts"
+import { operationsUrl, until } from "../../support/service.ts"
 
 let cluster: PostgresCluster
 let service: InProcessService
@@ -46,7 +47,8 @@ beforeAll(async () => {
   service = started.use(
     await serveInProcess({
       DATABASE_URL: url(primary, ...standbys),
-      DATABASE_READ_URLS: standbys.map((one) => url(one)).join(" ")
+      DATABASE_READ_URLS: standbys.map((one) => url(one)).join(" "),
+      SVC_OPERATIONS_PORT: "0"
     })
   )
   await primary.sql(setup)
@@ -111,6 +113,17 @@ describe("DATABASE_READ_URLS", () => {
     const invalid = await ask("u1", "GET /v1/db/todos", { headers: { "x-svc-lsn": "1" } })
     assert.deepInclude(invalid.json, { code: "INVALID_REQUEST" })
     assert.strictEqual(invalid.status, 400)
+  })
+
+  it("counts the connections to standbys, and those that are in no pool", async () => {
+    await fromStandby("u1")
+    const response = await fetch(`${operationsUrl(service)}/metrics`)
+    const metrics = parseMetrics(await response.text(), "text")
+    const open = (labels: Record<string, string>) => valueOf(metrics, "svc_db_connections", labels)
+    assert.isAbove(open({ database: "standby", role: "authenticated" }), 0)
+    assert.strictEqual(open({ database: "standby", lane: "progress" }), 2)
+    assert.strictEqual(open({ database: "main", lane: "fence" }), 1)
+    assert.isAbove(valueOf(metrics, "svc_db_connections_limit", { database: "standby", lane: "shared_reads" }), 0)
   })
 
   it("shows callers what they wrote, though the standbys have not replayed it", async () => {

@@ -1,14 +1,22 @@
 import { Effect, Latch, Layer, type Scope } from "effect"
 import { type Socket } from "node:net"
-import { Client } from "pg"
+import { Client, type QueryConfig } from "pg"
 import { decodeLogMessage, type LogMessage } from "../../../domain/changes/LogMessage.ts"
-import { createPublicationSql, logPublication, slotSql } from "../../../domain/changes/LogSql.ts"
+import {
+  createPublicationSql,
+  logPublication,
+  passOnSql,
+  recordGapSql,
+  slotSql
+} from "../../../domain/changes/LogSql.ts"
 import { changeLogLock } from "../../../domain/sql/AdvisoryLocks.ts"
+import { samplesOfConnections } from "../../../domain/metrics/Pools.ts"
 import { changeSource } from "../../../services/changes/Settings.ts"
+import { CurrentMeters } from "../../../services/metrics/Meters.ts"
 import { ChangeLog, ChangeLogLost, type ChangeStream, logPaused } from "../../../services/ports/ChangeLog.ts"
 import { StartError } from "../../process/StartError.ts"
 import { PostgresAddress } from "../Address.ts"
-import { type Login, ownSearchPath, pgConfig } from "../Login.ts"
+import { atPrimary, type Login, ownSearchPath, pgConfig } from "../Login.ts"
 import { MainSessions, type Pausable } from "../MainSessions.ts"
 
 /** Messages that are given at once, and bytes of those that wait, beyond which nothing more is received. */
@@ -32,6 +40,19 @@ const settings = {
   wal_sender_timeout: senderTimeout
 }
 
+/**
+ * Settings of the session that passes changes on. Its statement is long, and runs for each transaction of a watched table:
+ * planning it takes PostgreSQL several times as long as running it, and compiling it never pays.
+ */
+const writing = {
+  search_path: ownSearchPath,
+  timezone: "UTC",
+  statement_timeout: "60000",
+  idle_session_timeout: "0",
+  plan_cache_mode: "force_generic_plan",
+  jit: "off"
+}
+
 /** Members of the driver's client that its types do not list. */
 interface ClientInternals {
   readonly connection: {
@@ -41,17 +62,27 @@ interface ClientInternals {
     readonly sendCopyFromChunk: (chunk: Buffer) => void
   }
 }
+const internals = (client: Client) => client as unknown as ClientInternals
 
-const lost = (cause: unknown) => new ChangeLogLost({ message: cause instanceof Error ? cause.message : String(cause) })
+const isForbidden = (message: string) =>
+  /permission denied to start|must be superuser or replication role|permission denied to use replication/i.test(message)
 
-/** A session of the replication protocol, in which SQL can be run too. */
-const connect = (login: Login) =>
+const lost = (cause: unknown, user?: string) => {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  const remedy =
+    user !== undefined && isForbidden(message) ? `. As an administrator: alter role "${user}" replication` : ""
+  return new ChangeLogLost({ message: message + remedy })
+}
+
+/** A session at the primary; `more`: what it is besides. */
+const connect = (given: Login, options: Readonly<Record<string, string>>, more: object = {}) =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
-        const config = { ...pgConfig(login, settings), replication: "database" }
+        const login = atPrimary(given)
         const client = new Client({
-          ...config,
+          ...pgConfig(login, options),
+          ...more,
           application_name: "svc changes",
           keepAlive: true,
           connectionTimeoutMillis: 5_000
@@ -59,47 +90,64 @@ const connect = (login: Login) =>
         // An "error" event without a handler would end the process.
         client.on("error", () => undefined)
         await client.connect()
+        login.servers?.join(internals(client).connection.stream, login)
         return client
       },
-      catch: lost
+      catch: (cause) => lost(cause, given.user)
     }),
     (client) =>
       Effect.sync(() => {
         // Ending it politely would wait for the stream's end.
-        ;(client as unknown as ClientInternals).connection.stream.destroy()
+        internals(client).connection.stream.destroy()
       })
   )
 
-/** The first row, by the simple protocol, which has no parameters. */
-const one = (client: Client, text: string) =>
+/** A session of the replication protocol, in which SQL can be run too. */
+const connectToLog = (login: Login) => connect(login, settings, { replication: "database" })
+
+const rowsOf = (client: Client, query: QueryConfig) =>
   Effect.tryPromise({
-    try: async () =>
-      ((await client.query<Readonly<Record<string, unknown>>>(text)).rows[0] ?? {}) as Readonly<
-        Record<string, unknown>
-      >,
-    catch: lost
+    try: async () => (await client.query<Readonly<Record<string, unknown>>>(query)).rows,
+    catch: (cause) => lost(cause)
   })
 
-/** Makes the slot if it is missing, or was dropped by PostgreSQL, in which case changes are missing. */
-const slotOf = Effect.fnUntraced(function* (client: Client) {
+/** The first row, by the simple protocol, which has no parameters. */
+const one = (client: Client, text: string) => Effect.map(rowsOf(client, { text }), ([row]) => row ?? {})
+
+/**
+ * Makes the slot if it is missing, or was invalidated by PostgreSQL. Changes are missing then, which is recorded before, so
+ * that it is not forgotten if this process ends in between.
+ */
+const slotOf = Effect.fnUntraced(function* (client: Client, writer: Client) {
   yield* one(client, createPublicationSql)
   const state = yield* one(
     client,
     `select ${slotSql} as name, s.slot_name is not null as there, s.wal_status = 'lost' as lost,
-       exists (select from svc.change_log where slot = ${slotSql}) as used
+       coalesce(to_jsonb(s) ->> 'invalidation_reason', 'wal_removed') as reason,
+       s.slot_type || ' ' || coalesce(s.plugin, '') <> 'logical pgoutput' or s.database <> current_database() as foreign,
+       s.slot_type || coalesce(', ' || s.plugin, '') || coalesce(', of database ' || s.database, '') as kind
      from (select) x left join pg_replication_slots s on s.slot_name = ${slotSql}`
   )
   const name = String(state["name"])
+  if (state["foreign"] === true) {
+    return yield* new ChangeLogLost({
+      message: `the replication slot ${name} belongs to something else (${String(state["kind"])}). Drop it if it is not needed: select pg_drop_replication_slot('${name}')`
+    })
+  }
   const isLost = state["lost"] === true
-  if (state["there"] === true && !isLost) return { name, fresh: false, gap: undefined }
+  if (state["there"] === true && !isLost) return name
+  const reason = !isLost
+    ? `the slot ${name} has disappeared, as after a restore or a failover, or because it was dropped`
+    : state["reason"] === "wal_removed"
+      ? `PostgreSQL has dropped the log that the slot ${name} needed, because it exceeded max_slot_wal_keep_size`
+      : `PostgreSQL has invalidated the slot ${name} (${String(state["reason"])})`
+  const recorded = yield* rowsOf(writer, { text: recordGapSql, values: [reason] })
+  if (recorded.length > 0) {
+    yield* Effect.logWarning(`Creating a replication slot, which waits for running transactions to end: ${reason}`)
+  }
   if (isLost) yield* one(client, `select pg_drop_replication_slot('${name}')`)
   yield* one(client, `select pg_create_logical_replication_slot('${name}', 'pgoutput')`)
-  const gap = isLost
-    ? `PostgreSQL has dropped the log that the slot ${name} needed, because it exceeded max_slot_wal_keep_size`
-    : state["used"] === true
-      ? `the slot ${name} has disappeared, as after a restore or a failover`
-      : undefined
-  return { name, fresh: true, gap }
+  return name
 })
 
 /** The server's messages, and answers to it. */
@@ -114,7 +162,7 @@ class Feed {
   failure: ChangeLogLost | undefined
 
   constructor(client: Client) {
-    this.client = (client as unknown as ClientInternals).connection
+    this.client = internals(client).connection
     const fail = (cause: unknown) => {
       this.failure ??= lost(cause)
       this.wake?.()
@@ -176,14 +224,19 @@ class Feed {
   })
 }
 
-const openStream = Effect.fnUntraced(function* (login: Login) {
-  const client = yield* connect(login)
+const openStream = Effect.fnUntraced(function* (login: Login, opened: (count: number) => void) {
+  const client = yield* connectToLog(login)
+  yield* Effect.acquireRelease(
+    Effect.sync(() => opened(2)),
+    () => Effect.sync(() => opened(0))
+  )
   const lock = yield* one(client, `select pg_try_advisory_lock(${changeLogLock}) as mine`)
   if (lock["mine"] !== true) return undefined
-  const { fresh, gap, name } = yield* slotOf(client)
+  const writer = yield* connect(login, writing)
+  const name = yield* slotOf(client, writer)
   const feed = new Feed(client)
   yield* Effect.callback<void, ChangeLogLost>((resume) => {
-    ;(client as unknown as ClientInternals).connection.once("replicationStart", () => resume(Effect.void))
+    internals(client).connection.once("replicationStart", () => resume(Effect.void))
     client
       .query(`START_REPLICATION SLOT ${name} LOGICAL 0/0 (proto_version '1', publication_names '${logPublication}')`)
       .catch((cause: unknown) => {
@@ -194,9 +247,8 @@ const openStream = Effect.fnUntraced(function* (login: Login) {
   const timer = setInterval(() => feed.report(), reportMillis)
   yield* Effect.addFinalizer(() => Effect.sync(() => clearInterval(timer)))
   const stream: ChangeStream = {
-    fresh,
-    gap,
     take: feed.take,
+    pass: (params) => Effect.asVoid(rowsOf(writer, { name: "pass on", text: passOnSql, values: [...params] })),
     confirm: (position) => Effect.sync(() => feed.confirm(position))
   }
   return stream
@@ -206,10 +258,10 @@ const openStream = Effect.fnUntraced(function* (login: Login) {
 const check = Effect.fnUntraced(function* (login: Login) {
   const refused = (problem: string) => new StartError({ message: `SVC_CHANGES=wal ${problem}` })
   const { level } = yield* Effect.scoped(
-    Effect.flatMap(connect(login), (client) => one(client, "select current_setting('wal_level') as level"))
+    Effect.flatMap(connectToLog(login), (client) => one(client, "select current_setting('wal_level') as level"))
   ).pipe(
     Effect.catch(({ message }) =>
-      /permission denied|must be superuser or replication role/i.test(message)
+      isForbidden(message)
         ? refused(
             `requires a database login that may replicate. As an administrator: alter role "${login.user}" replication; or set SVC_CHANGES=trigger`
           )
@@ -227,17 +279,23 @@ export const layerChangeLog = Layer.effect(
   ChangeLog,
   Effect.gen(function* () {
     const login = yield* PostgresAddress
-    if ((yield* changeSource) === "wal") yield* check(login)
+    const source = yield* changeSource
+    if (source === "wal") yield* check(login)
     const sessions = yield* MainSessions
     const allowed = yield* Latch.make(true)
     const closed = yield* Latch.make(true)
     const paused = yield* Latch.make(false)
+    /** Of the process that reads: the session of the log, and the one that passes changes on. */
+    let open = 0
+    if (source === "wal") {
+      yield* (yield* CurrentMeters).sample(() => samplesOfConnections("main", "change_log", open, 2))
+    }
 
-    const open = Effect.gen(function* () {
+    const openLog = Effect.gen(function* () {
       yield* allowed.await
       yield* Effect.acquireRelease(closed.close, () => closed.open)
       const stream = yield* Effect.raceFirst(
-        openStream(login),
+        openStream(login, (count) => (open = count)),
         Effect.andThen(paused.await, Effect.fail(lost(logPaused)))
       )
       if (stream === undefined) return undefined
@@ -252,6 +310,6 @@ export const layerChangeLog = Layer.effect(
       resume: Effect.asVoid(Effect.andThen(paused.close, allowed.open))
     }
     yield* sessions.add(pausable)
-    return ChangeLog.of({ open })
+    return ChangeLog.of({ open: openLog })
   })
 ).pipe(Layer.provide(MainSessions.layer))

@@ -244,11 +244,14 @@ export const makeRowPath = (
       Effect.sync(() => shares.forEach((share) => share.leave()))
     ),
     samples: (database) =>
-      Object.entries(pools).flatMap(([role, { clean, userCode }]) =>
-        [...clean.uses, ["user_code", userCode.use] as const].flatMap(([lane, use]) =>
-          samplesOfPool(database, role, lane, use)
-        )
-      ),
+      Object.entries(pools).flatMap(([role, { clean, onStandbys, userCode }]) => {
+        const here = [...clean.uses, ["user_code", userCode.use] as const]
+        // Those of all standbys together.
+        const there = Array.from(onStandbys.values(), ({ uses }) => uses).flat()
+        return here
+          .flatMap(([lane, use]) => samplesOfPool(database, role, lane, use))
+          .concat(there.flatMap(([lane, use]) => samplesOfPool("standby", role, lane, use)))
+      }),
     isUnused: () => shares.every((share) => share.isUnused),
     pause: Effect.forEach(all, ({ pause }) => pause, { discard: true, concurrency: "unbounded" }),
     resume: Effect.forEach(all, ({ resume }) => resume, { discard: true })

@@ -63,6 +63,11 @@ export class Fence {
     this.beat = beatOf(roles)
   }
 
+  /** How many connections are open: to the primary, which must not be one of a pool. */
+  get open(): number {
+    return this.connection?.dead === false ? 1 : 0
+  }
+
   /** Asks; the question is sent after this call. `done` gets undefined if the primary does not answer. */
   ask(done: (beat: Beat | undefined) => void): void {
     this.waiting.push(done)

@@ -69,6 +69,11 @@ export class Standby {
     return this.asking
   }
 
+  /** Whether the connection over which it is asked is open. */
+  get connected(): number {
+    return this.connection?.dead === false ? 1 : 0
+  }
+
   close(): void {
     this.connection?.close()
     this.connection = undefined

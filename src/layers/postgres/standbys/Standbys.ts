@@ -4,6 +4,8 @@ import { type Freshness } from "../../../services/ports/Db.ts"
 import { type Login } from "../Login.ts"
 import { MainSessions } from "../MainSessions.ts"
 import { type Proven } from "../rows/Epoch.ts"
+import { samplesOfConnections } from "../../../domain/metrics/Pools.ts"
+import { CurrentMeters } from "../../../services/metrics/Meters.ts"
 import { Fence, type Fenced } from "./Fence.ts"
 import { Standby, type Unusable } from "./Standby.ts"
 import { Written } from "./Written.ts"
@@ -117,6 +119,10 @@ export class Standbys {
         for (const standby of this.all) standby.close()
       })
     )
+    yield* (yield* CurrentMeters).sample(() => [
+      ...samplesOfConnections("main", "fence", this.fence.open, 1),
+      ...this.all.flatMap(({ connected }) => samplesOfConnections("standby", "progress", connected, 1))
+    ])
     const known = new Map<Standby, Unusable | undefined>()
     const round = Effect.gen({ self: this }, function* () {
       const answers = yield* Effect.promise(() => Promise.all(this.all.map((standby) => standby.refresh())))

@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { monotonicMillis } from "../access/RateLimits.ts"
 import { makeInvalidatedCache } from "../NotifiedCache.ts"
 import { type KeyedTable } from "./Visible.ts"
 
@@ -44,6 +45,8 @@ const readersSql = `
 export const makeRealtimeAccess = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
+  const now = Effect.map(Clock.Clock, monotonicMillis)
+
   const load = (schema: string, table: string) =>
     sql.unsafe<Omit<Readers, "known">>(readersSql, [schema, table]).pipe(
       Effect.timeout("2 seconds"),
@@ -52,7 +55,7 @@ export const makeRealtimeAccess = Effect.gen(function* () {
     )
 
   const cache = makeInvalidatedCache((key: string) =>
-    Effect.flatMap(Clock.currentTimeMillis, (at) => {
+    Effect.flatMap(now, (at) => {
       const [schema, table] = JSON.parse(key) as [string, string]
       return Effect.map(load(schema, table), (readers) => ({ ...readers, at }))
     })
@@ -61,9 +64,7 @@ export const makeRealtimeAccess = Effect.gen(function* () {
   const readers = Effect.fnUntraced(function* (schema: string, table: string) {
     const key = JSON.stringify([schema, table])
     const cached = cache.peek(key)
-    return cached !== undefined && (yield* Clock.currentTimeMillis) - cached.at < cachedMillis
-      ? cached
-      : yield* cache.load(key)
+    return cached !== undefined && (yield* now) - cached.at < cachedMillis ? cached : yield* cache.load(key)
   })
 
   /** Clears the cache: grants or policies may have changed. */

@@ -37,10 +37,9 @@ export class Exclusive {
     await this.everywhere("POST", "/api/migrations/idempotent/run")
   }
 
-  async backup() {
-    const started = await this.everywhere("POST", "/api/backups", { label: "chaos" })
-    if (started.filter(({ status }) => status === 201).length > mostBackups)
-      this.journal.found("backupsAtOnce", "every replica started one")
+  /** One more than may run at once, if they take long enough. */
+  private backup() {
+    return this.everywhere("POST", "/api/backups", { label: "chaos" })
   }
 
   /** Until the run stops. */

@@ -164,7 +164,7 @@ export class Load {
       if (answer?.status === 201) own.push(id)
     }
     const readNotes = async () => {
-      // What this caller wrote, at whichever replica, and what nobody else did.
+      // What this caller wrote, at any replica, and nothing of others.
       const known = own.length
       const strong = { ...headers, prefer: "consistency=strong" }
       const answer = await this.send([200], "GET", "/v1/db/notes?limit=10000", strong)

@@ -124,17 +124,18 @@ describe("PostgreSQL killed", () => {
   })
 })
 
-/** Inserts by so many clients at once until a request fails, and returns the notes that were acknowledged. */
+/** Inserts by so many clients at once until the service is gone, or `end`, and returns the notes that were acknowledged. */
 const writersOf = (service: Service, count: number, name: string) => {
   const written: Array<string> = []
+  let over = false
   const ended = Promise.all(
     Array.from({ length: count }, async (_, i) => {
-      for (let n = 0; ; n++) {
+      for (let n = 0; !over; n++) {
         const note = `${name}${i}-${n}`
         const body = { note }
         const reply = await ask(service, "POST /v1/db/kept", { key: service.anon, body }).catch(() => undefined)
-        if (reply?.status !== 201) return
-        written.push(note)
+        if (reply === undefined) return
+        if (reply.status === 201) written.push(note)
       }
     })
   )
@@ -143,7 +144,11 @@ const writersOf = (service: Service, count: number, name: string) => {
       async () => written.length,
       (count) => count > least
     )
-  return { written, after, ended }
+  const end = async () => {
+    over = true
+    await ended
+  }
+  return { written, after, end }
 }
 
 describe("the service killed, and then its PostgreSQL", () => {
@@ -152,7 +157,7 @@ describe("the service killed, and then its PostgreSQL", () => {
     const postmaster = await postmasterOf(service)
     await first.after(20)
     await service.stop("SIGKILL")
-    await first.ended
+    await first.end()
     const { anon, dataDir, jwtSecret, service_role } = service
     const again = await startService({ dataDir, jwtSecret })
     const kept = ({ written }: typeof first) =>
@@ -165,8 +170,8 @@ describe("the service killed, and then its PostgreSQL", () => {
       const second = writersOf(again, 32, "b")
       await second.after(300)
       process.kill(await postmasterOf(again), "SIGKILL")
-      await second.ended
       assert.isTrue(good(await until(() => ask(again, "GET /readyz"), good, 20_000)))
+      await second.end()
       assert.strictEqual((await kept(second)).length, second.written.length)
     } finally {
       assert.strictEqual((await again.stop()).code, 0)

@@ -8,30 +8,33 @@ export interface Receiver {
   readonly url: string
   /** The webhook-ids of each operation's deliveries; one that is delivered again has the same. */
   readonly deliveries: ReadonlyMap<string, ReadonlySet<string>>
-  /** Deliveries of a webhook-id that had been received before. */
-  readonly repeats: () => number
+  /** For each delivery of a webhook-id that had been received before: when it was received first, in ms. */
+  readonly repeats: ReadonlyArray<number>
   readonly close: () => void
 }
 
 /** Receives webhooks. */
 export const makeReceiver = async (): Promise<Receiver> => {
   const deliveries = new Map<string, Set<string>>()
-  let repeats = 0
+  const firstAt = new Map<string, number>()
+  const repeats: Array<number> = []
   const server = createServer((request, response) => {
     let text = ""
     request.setEncoding("utf8").on("data", (part: string) => (text += part))
     request.on("end", () => {
       const { op } = (JSON.parse(text) as { readonly row: { readonly op: string } }).row
       const id = String(request.headers["webhook-id"])
+      const before = firstAt.get(id)
+      if (before === undefined) firstAt.set(id, Date.now())
+      else repeats.push(before)
       const ids = deliveries.get(op) ?? new Set()
-      if (ids.has(id)) repeats++
       deliveries.set(op, ids.add(id))
       response.end()
     })
   })
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  return { url, deliveries, repeats: () => repeats, close: () => server.close() }
+  return { url, deliveries, repeats, close: () => server.close() }
 }
 
 interface Message {
@@ -41,38 +44,54 @@ interface Message {
   readonly oldest?: number
 }
 
+/** A connection that has not answered a ping for so long, in ms, is given up: a suspended replica does not close its own. */
+const silence = 3_000
+
 /** A client of /realtime that resumes where it was, at any replica. */
 export class Subscriber {
   /** When each operation's part was received first, in ms. */
   readonly heard = new Map<string, number>()
-  /** When a gap was received, in ms: what was written before may be missing. */
+  /** When a gap was received, in ms: what was committed before may be missing. */
   readonly gaps: Array<number> = []
   /** Operations that were received again without a gap in between. */
-  repeats = 0
+  readonly repeats: Array<string> = []
   connections = 0
-  private last: number | undefined
+  readonly name: string
+  // A client without `since` gets no gaps.
+  private last = 0
   private closed = false
   private socket: WebSocket | undefined
+  private readonly query: string
 
-  async run(balancer: Balancer, key: string): Promise<void> {
+  /** `query`: its credentials. */
+  constructor(name: string, query: string) {
+    this.name = name
+    this.query = query
+  }
+
+  async run(balancer: Balancer): Promise<void> {
     while (!this.closed) {
-      const replica = balancer.next()
-      if (replica === undefined) {
+      const url = balancer.next()
+      if (url === undefined) {
         await sleep(100)
         continue
       }
-      const since = this.last === undefined ? "" : `&since=${this.last}`
-      const socket = new WebSocket(`${replica.url.replace("http", "ws")}/realtime?apikey=${key}${since}`)
+      const address = `${url.replace("http", "ws")}/realtime?${this.query}&since=${this.last}`
+      const socket = new WebSocket(address, { handshakeTimeout: silence })
       this.socket = socket
+      let alive = Date.now()
       socket.on("open", () => {
         this.connections++
-        // Without an id to resume from, the client knows that it may have missed events.
-        if (since === "") this.gaps.push(Date.now())
+        alive = Date.now()
       })
+      socket.on("pong", () => (alive = Date.now()))
       socket.on("message", (data: Buffer) => this.receive(JSON.parse(data.toString()) as Message))
       socket.on("error", () => undefined)
-      // A suspended replica does not close its connections.
-      const timer = setInterval(() => replica.ready || socket.terminate(), 500)
+      const timer = setInterval(() => {
+        if (socket.readyState !== WebSocket.OPEN) return
+        if (Date.now() - alive > silence) socket.terminate()
+        else socket.ping()
+      }, 500)
       await new Promise((end) => socket.once("close", end))
       clearInterval(timer)
       await sleep(50)
@@ -88,13 +107,13 @@ export class Subscriber {
     const now = Date.now()
     if (gap === true) {
       this.gaps.push(now)
-      this.last = oldest
+      this.last = oldest ?? this.last
       return
     }
     this.last = id
     const op = `${row?.op} ${row?.part}`
     const before = this.heard.get(op)
     if (before === undefined) this.heard.set(op, now)
-    else if (!this.gaps.some((at) => at >= before)) this.repeats++
+    else if (!this.gaps.some((at) => at >= before)) this.repeats.push(op)
   }
 }

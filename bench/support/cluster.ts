@@ -1,5 +1,5 @@
 /** A PostgreSQL cluster on this machine: a primary with standbys, made with what PostgreSQL itself brings. */
-import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { Deferred, Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import { execFile } from "node:child_process"
 import { appendFile, chmod, mkdtemp, readdir, readlink, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -12,7 +12,7 @@ import { postgresBinaries, postgresPackage } from "../../src/layers/postgres/emb
 import { findCluster, systemDirectory } from "../../src/layers/postgres/embedded/Cluster.ts"
 import { layerEmbedded } from "../../src/layers/postgres/embedded/Embedded.ts"
 import { readPidFile } from "../../src/layers/postgres/embedded/Process.ts"
-import { freePort, launch, stop, whenReady } from "../../src/layers/postgres/embedded/Server.ts"
+import { freePort, launch, type Started, stop, whenReady } from "../../src/layers/postgres/embedded/Server.ts"
 import { postgresUser } from "../../src/layers/postgres/embedded/User.ts"
 import { DataDir } from "../../src/layers/process/DataDir.ts"
 
@@ -23,16 +23,28 @@ export interface ClusterServer {
   readonly port: number
   /** Runs any SQL as the superuser in the database `postgres`. */
   readonly sql: (text: string, params?: ReadonlyArray<unknown>) => Promise<ReadonlyArray<Record<string, unknown>>>
-  /** The process that is the parent of its others. */
+  /** The process that is the parent of its others; fails if there is none. */
   readonly pid: () => Promise<number>
   /** Sends a signal to all of its processes. */
   readonly signal: (name: NodeJS.Signals) => Promise<void>
 }
 
+export interface Standby extends ClusterServer {
+  /** Starts it again if it has ended. */
+  readonly start: () => Promise<void>
+}
+
+export interface ClusterOptions {
+  /** An existing directory that every user may enter, for all files of the servers. Default: a temporary one. */
+  readonly directory?: string
+  /** Of all servers. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
 /** A primary, and standbys that replicate it by streaming. The primary is started again when it ends, and a standby is not. */
 export interface PostgresCluster extends AsyncDisposable {
   readonly primary: ClusterServer
-  readonly standbys: ReadonlyArray<ClusterServer>
+  readonly standbys: ReadonlyArray<Standby>
   readonly password: string
   /** A libpq URI of these servers. */
   readonly url: (...servers: ReadonlyArray<ClusterServer>) => string
@@ -40,9 +52,12 @@ export interface PostgresCluster extends AsyncDisposable {
   readonly caughtUp: (standby: ClusterServer) => Promise<void>
 }
 
-export const startPostgresCluster = async (count: number): Promise<PostgresCluster> => {
+export const startPostgresCluster = async (
+  count: number,
+  { directory = tmpdir(), settings = {} }: ClusterOptions = {}
+): Promise<PostgresCluster> => {
   await using started = new AsyncDisposableStack()
-  const path = await mkdtemp(join(tmpdir(), "svc-cluster-"))
+  const path = await mkdtemp(join(directory, "svc-cluster-"))
   // When started as root, PostgreSQL runs as another user, which may have to keep its files elsewhere.
   await chmod(path, 0o711)
   started.defer(async () => {
@@ -74,7 +89,11 @@ export const startPostgresCluster = async (count: number): Promise<PostgresClust
   }
 
   const serverAt = (port: number, directory: string): ClusterServer => {
-    const pid = async () => (await Effect.runPromise(readPidFile(directory)))?.pid ?? 0
+    const pid = async () => {
+      const found = (await Effect.runPromise(readPidFile(directory)))?.pid
+      if (found === undefined) throw new Error(`No server runs in ${directory}`)
+      return found
+    }
     return {
       port,
       pid,
@@ -92,11 +111,21 @@ export const startPostgresCluster = async (count: number): Promise<PostgresClust
 
   const primary = serverAt(address.port, cluster)
   // Test data need not survive a crash of the machine.
-  for (const setting of ["fsync = off", "full_page_writes = off", "max_wal_senders = 10"])
-    await primary.sql(`alter system set ${setting}`)
+  const all = { fsync: "off", full_page_writes: "off", max_wal_senders: "10", ...settings }
+  for (const [name, value] of Object.entries(all)) await primary.sql(`alter system set ${name} = '${value}'`)
   await primary.sql("select pg_reload_conf()")
+  if (Object.keys(settings).length > 0) {
+    // Some settings hold from the next start on.
+    const before = await primary.pid()
+    process.kill(before, "SIGINT")
+    const restarted = async () =>
+      (await primary.pid().catch(() => before)) !== before &&
+      (await primary.sql("select").catch(() => undefined)) !== undefined
+    for (const end = Date.now() + 20_000; !(await restarted()); await sleep(100))
+      if (Date.now() > end) throw new Error("The primary has not restarted within 20 s")
+  }
 
-  const standbys: Array<ClusterServer> = []
+  const standbys: Array<Standby> = []
   for (let number = 1; number <= count; number++) {
     const directory = `${cluster}-${number}`
     started.defer(() => rm(directory, { recursive: true, force: true }))
@@ -118,25 +147,20 @@ export const startPostgresCluster = async (count: number): Promise<PostgresClust
       `primary_conninfo = '${source}'\nwal_retrieve_retry_interval = '100ms'\n`
     )
     if (user !== undefined) await run("chown", ["--recursive", `${user.uid}:${user.gid}`, directory])
-    const server = await Effect.runPromise(
-      Effect.gen(function* () {
-        const server = {
-          binaries,
-          user,
-          cluster: directory,
-          log: `${directory}.log`,
-          connections: undefined,
-          settings: {}
-        }
-        const at = { ...server, port: yield* freePort(0) }
-        const process = yield* launch(at)
-        started.defer(() => Effect.runPromise(Effect.ignore(stop(process, binaries))))
-        yield* whenReady(at, process, 0)
-        return at
-      })
+    const files = { binaries, user, cluster: directory, log: `${directory}.log`, connections: undefined, settings: {} }
+    const server = { ...files, port: await Effect.runPromise(freePort(0)) }
+    let running: Started | undefined
+    const start = async () => {
+      if (running !== undefined && !Deferred.isDoneUnsafe(running.ended)) return
+      running = await Effect.runPromise(launch(server))
+      await Effect.runPromise(whenReady(server, running, 0))
+    }
+    started.defer(() =>
+      running === undefined ? Promise.resolve() : Effect.runPromise(Effect.ignore(stop(running, binaries)))
     )
+    await start()
     started.defer(() => rm(server.log, { force: true }))
-    standbys.push(serverAt(server.port, directory))
+    standbys.push({ ...serverAt(server.port, directory), start })
   }
 
   const caughtUp = async (standby: ClusterServer) => {

@@ -2,6 +2,7 @@ import { Clock, Effect, Exit, Scope } from "effect"
 import { type SqlClient, type SqlConnection } from "effect/sql"
 import { type Unavailable } from "../domain/errors.ts"
 import { onOwnTables } from "./OwnTables.ts"
+import { monotonicMillis } from "./access/RateLimits.ts"
 
 /** How long to wait and how often to try, in ms, and the error after that time. */
 export interface Patience<E> {
@@ -20,13 +21,13 @@ export const acquirePatiently = <A, E, R, Busy>(
 ): Effect.Effect<A, E | Busy, R | Scope.Scope> =>
   Effect.gen(function* () {
     const scope = yield* Scope.Scope
-    const deadline = (yield* Clock.currentTimeMillis) + patience
+    const deadline = monotonicMillis(yield* Clock.Clock) + patience
     for (;;) {
       const own = yield* Scope.fork(scope)
       const acquired = yield* Scope.provide(attempt, own)
       if (acquired !== undefined) return acquired
       yield* Scope.close(own, Exit.void)
-      if ((yield* Clock.currentTimeMillis) >= deadline) return yield* Effect.fail(busy)
+      if (monotonicMillis(yield* Clock.Clock) >= deadline) return yield* Effect.fail(busy)
       yield* Effect.sleep(pause)
     }
   })

@@ -15,6 +15,7 @@ import { NotFound, Unauthorized, type Unavailable } from "../../domain/errors.ts
 import { duration } from "../../domain/Settings.ts"
 import { audited, recordChange } from "../audit/Change.ts"
 import { makeNotifiedCache } from "../NotifiedCache.ts"
+import { monotonicMillis } from "./RateLimits.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { Peers } from "../ports/workers/Peers.ts"
 
@@ -151,7 +152,7 @@ export class Keys extends Context.Service<
           }),
         onLost: (kept) => {
           unknown.clear()
-          lostAt = clock.currentTimeMillisUnsafe()
+          lostAt = monotonicMillis(clock)
           for (const [hash, key] of kept) lastKnown.set(hash, key)
         }
       })
@@ -219,16 +220,16 @@ export class Keys extends Context.Service<
         Effect.forkScoped
       )
 
-      /** When the database was last asked in vain, in ms; undefined once it answers. */
+      /** When the database was last asked in vain, by `monotonicMillis`; undefined once it answers. */
       let failedAt: number | undefined
       const verifyInOutage = (hash: string, known: LiveKey): Effect.Effect<LiveKey, Unauthorized | Unavailable> => {
-        const now = clock.currentTimeMillisUnsafe()
+        const now = monotonicMillis(clock)
         if (now - lostAt >= outage) return cache.load(hash)
         if (failedAt !== undefined && now - failedAt < outageMillis) return Effect.succeed(known)
         // Others need not wait for this look-up if the one before has failed.
         if (failedAt !== undefined) failedAt = now
         const accept = Effect.sync(() => {
-          failedAt = clock.currentTimeMillisUnsafe()
+          failedAt = monotonicMillis(clock)
           return known
         })
         const answered = Effect.sync(() => (failedAt = undefined))

@@ -18,6 +18,7 @@ import { branchNotFound, makeBranchRecords } from "./Records.ts"
 import { BranchSettings } from "./Settings.ts"
 import { type Actor, type Database, Db } from "../ports/Db.ts"
 import { makeNotifiedCache } from "../NotifiedCache.ts"
+import { monotonicMillis } from "../access/RateLimits.ts"
 
 /** A branch that was looked up; `until` is when it expires, in ms of the clock. */
 interface Known {
@@ -111,7 +112,7 @@ export class Branches extends Context.Service<
         const { access, left, name, password, status } = yield* records.entry(id)
         if (status === "restoring") return yield* restoring(id)
         const database = db.branch({ ...branchNames(name), password: Redacted.make(password) })
-        const until = left === null ? Number.POSITIVE_INFINITY : (yield* Clock.currentTimeMillis) + left
+        const until = left === null ? Number.POSITIVE_INFINITY : monotonicMillis(yield* Clock.Clock) + left
         return { access, database, until } satisfies Known
       })
       const known = yield* makeNotifiedCache({
@@ -221,11 +222,14 @@ export class Branches extends Context.Service<
       const database = (id: BranchId, role: Actor["role"]): Effect.Effect<Database, BranchRefusal> => {
         const admit = ({ access, database }: Known) =>
           role === "service_role" || access === "clients" ? Effect.succeed(database) : Effect.fail(closed(id))
-        return Effect.flatMap(Clock.currentTimeMillis, (now): Effect.Effect<Database, BranchRefusal> => {
-          const found = known.peek(id)
-          if (found === undefined) return Effect.flatMap(known.load(id), admit)
-          return now < found.until ? admit(found) : Effect.fail(branchNotFound(id))
-        })
+        return Effect.flatMap(
+          Effect.map(Clock.Clock, monotonicMillis),
+          (now): Effect.Effect<Database, BranchRefusal> => {
+            const found = known.peek(id)
+            if (found === undefined) return Effect.flatMap(known.load(id), admit)
+            return now < found.until ? admit(found) : Effect.fail(branchNotFound(id))
+          }
+        )
       }
 
       const sweep = Effect.gen(function* () {

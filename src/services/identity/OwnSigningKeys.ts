@@ -5,6 +5,7 @@ import { randomBytes } from "node:crypto"
 import { Unavailable } from "../../domain/errors.ts"
 import { onOwnTables, queryRows } from "../OwnTables.ts"
 import { IdentitySeals } from "./Seals.ts"
+import { monotonicMillis } from "../access/RateLimits.ts"
 
 /** A key pair that signs tokens of this service with RS256. */
 export interface OwnSigningKey {
@@ -128,18 +129,16 @@ export class OwnSigningKeys extends Context.Service<
           found = yield* stored
         }
         const keys = yield* Effect.forEach(found, opened)
-        cached = { keys, at: clock.currentTimeMillisUnsafe() }
+        cached = { keys, at: monotonicMillis(clock) }
         return keys
       })
       const noOlderThan = (millis: number) =>
         Effect.suspend(() =>
-          cached !== undefined && clock.currentTimeMillisUnsafe() - cached.at < millis
-            ? Effect.succeed(cached.keys)
-            : read
+          cached !== undefined && monotonicMillis(clock) - cached.at < millis ? Effect.succeed(cached.keys) : read
         )
       const within = (millis: number) => reading.withPermit(noOlderThan(millis))
       const all = Effect.suspend(() =>
-        cached !== undefined && clock.currentTimeMillisUnsafe() - cached.at < freshMillis
+        cached !== undefined && monotonicMillis(clock) - cached.at < freshMillis
           ? Effect.succeed(cached.keys)
           : within(freshMillis)
       )

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto"
 import { StepUpRequired, Unauthorized } from "../../domain/errors.ts"
 import { adminVerdict, type Browser, type Credential, type IdentitySession } from "../../domain/identity/Identity.ts"
 import { IdP, type IdPError, notConfigured, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
+import { monotonicMillis } from "../access/RateLimits.ts"
 import { IdentitySettings } from "./Settings.ts"
 import { Peers } from "../ports/workers/Peers.ts"
 
@@ -16,8 +17,8 @@ export interface Session extends IdentitySession {
   readonly cookies: RelayedCookies
 }
 
-/** How long a session is cached, in ms. */
-const cacheMillis = 5_000
+/** How long a session is cached, in ms: as long as one that has ended in another replica is accepted. */
+const cacheMillis = 1_000
 
 const unauthenticated = new Unauthorized({
   error: "This needs a session: sign in at the identity provider",
@@ -25,11 +26,11 @@ const unauthenticated = new Unauthorized({
 })
 
 interface Cached extends Omit<Session, "credential" | "cookies"> {
-  /** ms since 1970. */
+  /** By `monotonicMillis`. */
   readonly until: number
 }
 
-/** The sessions that requests come with. Cached for a few seconds by a hash of the credential. */
+/** The sessions that requests come with. Cached for a second by a hash of the credential. */
 export class Sessions extends Context.Service<
   Sessions,
   {
@@ -77,6 +78,8 @@ export class Sessions extends Context.Service<
 
       const lookUp = Effect.fn("Sessions.lookUp")(function* (credential: Credential, hash: string) {
         const before = generation
+        // What the identity provider answers may be as old as the question.
+        const askedAt = monotonicMillis(clock)
         const { cookies, session } = yield* idp.session(credential)
         if (session.identity.state !== "active") return yield* unauthenticated
         owners.set(hash, session.identity.id)
@@ -88,8 +91,8 @@ export class Sessions extends Context.Service<
         }
         const admin = verdict === "admin"
         if (before === generation) {
-          const until = Math.min(clock.currentTimeMillisUnsafe() + cacheMillis, Date.parse(session.expires_at))
-          cache.set(hash, { ...session, admin, until })
+          const left = Date.parse(session.expires_at) - clock.currentTimeMillisUnsafe()
+          cache.set(hash, { ...session, admin, until: askedAt + Math.min(cacheMillis, left) })
         }
         return { ...session, credential, admin, cookies }
       })
@@ -99,7 +102,7 @@ export class Sessions extends Context.Service<
         Effect.suspend(() => {
           const hash = hashOf(credential)
           const cached = cache.get(hash)
-          if (cached !== undefined && cached.until > clock.currentTimeMillisUnsafe()) {
+          if (cached !== undefined && cached.until > monotonicMillis(clock)) {
             const { until: _, ...session } = cached
             return Effect.succeed({ ...session, credential, cookies: [] })
           }

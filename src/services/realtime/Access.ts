@@ -1,17 +1,20 @@
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { monotonicMillis } from "../access/RateLimits.ts"
 import { makeInvalidatedCache } from "../NotifiedCache.ts"
 import { type KeyedTable } from "./Visible.ts"
 
 /** Roles that receive a table's events; service_role keys always do. */
 export interface Readers {
+  /** False: the database did not respond in time, so that only service_role keys receive the event, the others a gap. */
+  readonly known: boolean
   readonly anon: boolean
   readonly authenticated: boolean
   /** The table, if clients with a JWT receive the events of those rows that its policies let them read. */
   readonly secured: KeyedTable | null
 }
 
-const noReaders: Readers = { anon: false, authenticated: false, secured: null }
+const noReaders: Readers = { known: true, anon: false, authenticated: false, secured: null }
 
 /** How long results are cached, for databases that do not report DDL, in ms. */
 const cachedMillis = 1_000
@@ -42,15 +45,17 @@ const readersSql = `
 export const makeRealtimeAccess = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
+  const now = Effect.map(Clock.Clock, monotonicMillis)
+
   const load = (schema: string, table: string) =>
-    sql.unsafe<Readers>(readersSql, [schema, table]).pipe(
+    sql.unsafe<Omit<Readers, "known">>(readersSql, [schema, table]).pipe(
       Effect.timeout("2 seconds"),
-      Effect.map((rows) => rows[0] ?? noReaders),
-      Effect.orElseSucceed(() => noReaders) // without a result, access is denied
+      Effect.map(([row]): Readers => (row === undefined ? noReaders : { ...row, known: true })),
+      Effect.orElseSucceed((): Readers => ({ ...noReaders, known: false }))
     )
 
   const cache = makeInvalidatedCache((key: string) =>
-    Effect.flatMap(Clock.currentTimeMillis, (at) => {
+    Effect.flatMap(now, (at) => {
       const [schema, table] = JSON.parse(key) as [string, string]
       return Effect.map(load(schema, table), (readers) => ({ ...readers, at }))
     })
@@ -59,9 +64,7 @@ export const makeRealtimeAccess = Effect.gen(function* () {
   const readers = Effect.fnUntraced(function* (schema: string, table: string) {
     const key = JSON.stringify([schema, table])
     const cached = cache.peek(key)
-    return cached !== undefined && (yield* Clock.currentTimeMillis) - cached.at < cachedMillis
-      ? cached
-      : yield* cache.load(key)
+    return cached !== undefined && (yield* now) - cached.at < cachedMillis ? cached : yield* cache.load(key)
   })
 
   /** Clears the cache: grants or policies may have changed. */

@@ -28,8 +28,11 @@ interface JudgedClients {
 export class RealtimeClients {
   private readonly all = new Set<RealtimeClient>()
   private readonly byClaims = new Map<string, JudgedClients>()
-  /** Clients from whom events were withheld that they may not have received, if another replica counted otherwise. */
-  private readonly doubtful = new Set<RealtimeClient>()
+  /**
+   * Clients that received a later event at another replica than this one has. What comes up to it is withheld, because
+   * they have received it too, unless the other replica counted otherwise. True: something was withheld.
+   */
+  private readonly ahead = new Map<RealtimeClient, boolean>()
   private limitedCount = 0
   /** Messages that were sent. */
   sent = 0
@@ -53,6 +56,7 @@ export class RealtimeClients {
   /** `newest`: the id of the last event, which the client does not receive. */
   add(client: RealtimeClient, newest: number) {
     if (this.isLimited(client)) this.limitedCount++
+    if (client.since !== undefined && client.since > newest) this.ahead.set(client, false)
     if (!this.isJudged(client)) {
       this.all.add(client)
       return
@@ -64,7 +68,7 @@ export class RealtimeClients {
   }
 
   remove(client: RealtimeClient) {
-    this.doubtful.delete(client)
+    this.ahead.delete(client)
     const key = readerKey(client.actor)
     const same = this.byClaims.get(key)
     const removed = this.all.delete(client) || same?.clients.delete(client) === true
@@ -86,6 +90,7 @@ export class RealtimeClients {
     for (const client of this.all) {
       const { role } = client.actor
       if (role === "service_role" || this.open || readers?.[role] === true) this.pass(client, id, text)
+      else if (readers?.known === false && client.since !== undefined) this.pass(client, id, gapText(id - 1, id))
     }
   }
 
@@ -97,18 +102,31 @@ export class RealtimeClients {
   }
 
   private pass(client: RealtimeClient, id: number, text: string) {
-    const { since } = client
-    if (since !== undefined && id <= since) {
-      // It received this one at a replica that is ahead of this one.
-      if (id === since) this.doubtful.delete(client)
-      else this.doubtful.add(client)
-      return
-    }
-    if (since !== undefined && this.doubtful.size > 0 && this.doubtful.delete(client)) {
-      // The last event that it received never came, so the replicas' ids differ.
-      this.write(client, gapText(since, since))
-    }
+    if (this.ahead.size > 0 && this.isWithheld(client, id)) return
     this.write(client, text)
+  }
+
+  private isWithheld(client: RealtimeClient, id: number): boolean {
+    const { since = 0 } = client
+    if (!this.ahead.has(client)) return false
+    if (id > since) this.catchUp(client, since)
+    else if (id === since) this.ahead.delete(client)
+    else this.ahead.set(client, true)
+    return id <= since
+  }
+
+  isAhead(client: RealtimeClient) {
+    return this.ahead.has(client)
+  }
+
+  /**
+   * Withholds nothing from now on. If something was, the last event that the client received has not come, so the
+   * replicas count differently, and it is sent a gap up to `newest`.
+   */
+  catchUp(client: RealtimeClient, newest: number) {
+    const { since = 0 } = client
+    if (this.ahead.get(client) === true) this.write(client, gapText(since, newest))
+    this.ahead.delete(client)
   }
 
   private write(client: RealtimeClient, text: string) {

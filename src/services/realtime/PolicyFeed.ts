@@ -53,9 +53,10 @@ export const makePolicyFeed = Effect.fnUntraced(function* (clients: RealtimeClie
   const judge = Effect.fnUntraced(function* (
     some: ReadonlyArray<EventText>,
     actors: ReadonlyMap<string, Actor>,
-    { authenticated, secured }: Readers
+    { authenticated, known, secured }: Readers
   ): Effect.fn.Return<Judged> {
-    if (secured === null) return { texts: some.map(({ text }) => text), receives: () => authenticated }
+    if (secured === null)
+      return { texts: some.map(({ text }) => text), receives: () => (known ? authenticated : undefined) }
     const changes = some.map(({ text }) => parseExact(text) as Change)
     const rows = new Map(changes.flatMap(({ row }, n) => (row === null ? [] : [[n, row] as const])))
     const seen = yield* visible(rows, actors, secured)
@@ -118,6 +119,7 @@ export const makePolicyFeed = Effect.fnUntraced(function* (clients: RealtimeClie
     send: (event: EventText, readers: Readers) => {
       if (clients.judged.size === 0 && waiting === 0) return
       if (waiting === 0 && readers.secured === null) {
+        if (!readers.known) for (const key of clients.judged.keys()) clients.sendGapTo(key, gap(event.id, event.id))
         if (!readers.authenticated) return
         for (const key of clients.judged.keys()) clients.sendJudged(key, event.id, event.text)
       } else if (waiting < maxWaiting) {

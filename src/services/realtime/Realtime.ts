@@ -21,6 +21,8 @@ import { RealtimeSettings } from "./Settings.ts"
 const ownChannel = "svc_realtime"
 /** The database's clock may be up to an hour ahead of this process's. */
 const clockSkewMicros = 3_600_000_000
+/** The longest time by which a replica may be behind another one. */
+const behind = "10 seconds"
 
 /**
  * The feed: each notification of a row change gets an id, is kept in the log, and is sent to every client (spec: Realtime
@@ -148,12 +150,16 @@ export class Realtime extends Context.Service<
       const select = Effect.fnUntraced(function* (client: RealtimeClient, events: ReadonlyArray<EventText>) {
         if (clients.isJudged(client)) return yield* policyFeed.select(events, client.actor)
         const { role } = client.actor
+        let complete = true
         const some = yield* Effect.filter(events, ({ schema, table }) =>
           role === "service_role" || !clients.isLimited(client)
             ? Effect.succeed(true)
-            : Effect.map(access.readers(schema, table), (readers) => readers[role])
+            : Effect.map(access.readers(schema, table), (readers) => {
+                complete &&= readers.known
+                return readers[role]
+              })
         )
-        return { texts: some.map(({ text }) => text), complete: true }
+        return { texts: some.map(({ text }) => text), complete }
       })
 
       /** Places that were taken in this process. */
@@ -201,6 +207,8 @@ export class Realtime extends Context.Service<
           () => Effect.sync(() => clients.remove(client))
         )
         if (since === undefined || replay === undefined) return []
+        if (clients.isAhead(client))
+          yield* Effect.sync(() => clients.catchUp(client, log.newest)).pipe(Effect.delay(behind), Effect.forkScoped)
         const { complete, texts } = yield* select(client, replay.events)
         const gap = complete ? replay.gap : Math.max(since, replay.events.at(-1)?.id ?? 0)
         return gap === undefined ? texts : [gapText(since, gap), ...texts]

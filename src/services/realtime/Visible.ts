@@ -3,6 +3,7 @@ import { quoteLiteral, quoteName } from "../../domain/sql/Names.ts"
 import { logFailure, sqlStateOf } from "../OwnTables.ts"
 import { CallerSql } from "../ports/realtime/CallerSql.ts"
 import { type Actor, claimsSetting } from "../ports/Db.ts"
+import { monotonicMillis } from "../access/RateLimits.ts"
 
 /** A row as JSON, whose numbers have all their digits. */
 export type Row = Readonly<Record<string, unknown>>
@@ -124,7 +125,7 @@ export const makeVisible = Effect.gen(function* () {
       return seen
     }
     const query = `select string_agg(k.n::text, ',') from ${keys.from} where exists (select from ${table.sql} t where ${keys.same})`
-    const now = yield* Clock.currentTimeMillis
+    const now = monotonicMillis(yield* Clock.Clock)
     for (const [key, until] of slow) if (until <= now) slow.delete(key)
     let cancelled = 0
     const asked = [...readers].filter(([key]) => !slow.has(key))

@@ -8,6 +8,7 @@ import { type Attempted, type Claimed, leaseSeconds, makeWebhookOutbox } from ".
 import { makeWebhookSender } from "./Sender.ts"
 import { WebhookSettings } from "./Settings.ts"
 import { makeWakeUps } from "./WakeUps.ts"
+import { monotonicMillis } from "../access/RateLimits.ts"
 
 /** How long a worker stays awake after the last message, and how often it polls then and while deliveries last, in ms. */
 const awake = { millis: 1_000, poll: 25, pollBusy: 250 } as const
@@ -120,7 +121,7 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
       return claimed.length
     })
 
-    let lastFound = 0
+    let lastFound = Number.NEGATIVE_INFINITY
     const round = Effect.gen(function* () {
       if (stopping) return yield* Effect.never
       const busy = stuck || unrecorded.size > maxUnrecorded
@@ -128,12 +129,12 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
         const count = yield* claim
         outageLogged = false
         if (count > 0 && !stopping) {
-          lastFound = yield* Clock.currentTimeMillis
+          lastFound = monotonicMillis(yield* Clock.Clock)
           wakeUps.off()
         }
         if (queue.wantsMore) return
       }
-      const quiet = (yield* Clock.currentTimeMillis) - lastFound > awake.millis
+      const quiet = monotonicMillis(yield* Clock.Clock) - lastFound > awake.millis
       // While a receiver does not respond the worker polls anyway, so writers need not notify.
       let wait: number = quiet ? awake.pollBusy : awake.poll
       if (quiet && held.size === 0) {

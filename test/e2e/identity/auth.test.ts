@@ -473,7 +473,7 @@ describe("sessions", () => {
     const { call, person } = await newUser()
     good(await call("GET /api/auth/mfa/status"))
     await setState(parts.idp, person, "inactive")
-    // Within the 5 s for which sessions are cached.
+    // Within the second for which sessions are cached.
     const refused = await until(
       () => call("GET /api/auth/mfa/status"),
       ({ status }) => status !== 200

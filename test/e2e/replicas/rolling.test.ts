@@ -4,8 +4,8 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
-import { Balancer } from "../../../bench/replicas/balancer.ts"
-import { Replica } from "../../../bench/replicas/cluster.ts"
+import { type Balancer, makeBalancer } from "../../../bench/replicas/balancer.ts"
+import { Replica } from "../../../bench/replicas/servers/replica.ts"
 import { freePort } from "../../../bench/support/processes.ts"
 import { ask, sql } from "../../support/client.ts"
 import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
@@ -32,7 +32,7 @@ const admin = async (statement: string) => {
 }
 
 const begin = async (replica: Replica) => {
-  replica.start()
+  replica.launch()
   await until(
     async () => replica.ready || (await replica.check(), replica.ready),
     (ready) => ready,
@@ -64,7 +64,13 @@ beforeAll(async () => {
   const make = async (entry: string) => {
     const dataDir = await makeDataDir()
     started.defer(() => removeDataDir(dataDir))
-    const replica = new Replica(entry, await freePort(), { ...env, SVC_DATA_DIR: dataDir })
+    const replica = new Replica({
+      entry,
+      port: await freePort(),
+      operationsPort: await freePort(),
+      env: { ...env, SVC_DATA_DIR: dataDir },
+      clock: undefined
+    })
     started.defer(async () => void (await replica.end("SIGKILL")))
     return { dataDir, replica }
   }
@@ -73,8 +79,7 @@ beforeAll(async () => {
   newer = (await make(after.entry)).replica
   await begin(older)
   keys = JSON.parse(await readFile(join(first.dataDir, "keys.json"), "utf8")) as typeof keys
-  balancer = new Balancer({ replicas: [older, newer] })
-  started.defer(() => balancer.close())
+  balancer = started.use(makeBalancer({ replicas: [older, newer] }))
 })
 
 afterAll(async () => {
@@ -92,7 +97,7 @@ const stream = () => {
   const ending = new AbortController()
   const send = async (method: string, path: string, status: number, body?: unknown) => {
     const answer = await balancer.send(method, path, { apikey: keys.service_role }, body)
-    if (answer !== undefined) asked.set(answer.replica, (asked.get(answer.replica) ?? 0) + 1)
+    if (answer?.replica !== undefined) asked.set(answer.replica, (asked.get(answer.replica) ?? 0) + 1)
     if (answer?.status === status) return true
     failed.push(
       `${method} ${path}: ${answer === undefined ? "no replica is ready" : `${answer.status} ${answer.error}${answer.text}`}`

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { signedToken } from "../../../bench/isolation/callers.ts"
 import { Standbys } from "../../../src/layers/postgres/standbys/Standbys.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
-import { type ClusterServer, type PostgresCluster, startPostgresCluster } from "../../../bench/support/cluster.ts"
+import { type PostgresCluster, type Standby, startPostgresCluster } from "../../../bench/support/cluster.ts"
 import { parseMetrics, valueOf } from "../../support/metrics.ts"
 import { operationsUrl, until } from "../../support/service.ts"
 
@@ -219,7 +219,7 @@ describe("DATABASE_READ_URLS", () => {
   })
 
   it("goes on without an error when a standby hangs, and when all have ended", { timeout: 90_000 }, async () => {
-    const [first, second] = cluster.standbys as [ClusterServer, ClusterServer]
+    const [first, second] = cluster.standbys as [Standby, Standby]
     await fromStandby("u1")
     let slowest = 0
     const reads = async (users: number) => {

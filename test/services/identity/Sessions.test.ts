@@ -60,7 +60,7 @@ const idp = (
 }
 
 describe("Sessions", () => {
-  it.effect("caches a session for 5 s by its credential, and returns its cookies once", () => {
+  it.effect("caches a session for 1 s by its credential, and returns its cookies once", () => {
     const { calls, layer } = idp(() => Effect.succeed(session()))
     return Effect.gen(function* () {
       const { current } = yield* Sessions
@@ -70,7 +70,7 @@ describe("Sessions", () => {
       assert.deepStrictEqual((yield* current(browser(token))).cookies, [])
       yield* current(browser(credential("Cookie", "t")))
       assert.deepStrictEqual(calls, ["Token t", "Cookie t"])
-      yield* TestClock.adjust("5 seconds")
+      yield* TestClock.adjust("1 second")
       yield* current(browser(token))
       assert.lengthOf(calls, 3)
     }).pipe(Effect.provide(layer))
@@ -78,12 +78,12 @@ describe("Sessions", () => {
 
   it.effect("caches it no longer than it is valid, nor after an invalidation", () => {
     const { calls, layer } = idp((value) =>
-      Effect.succeed(session(value === "t" ? { expires_at: "1970-01-01T00:00:02Z" } : {}))
+      Effect.succeed(session(value === "t" ? { expires_at: "1970-01-01T00:00:00.500Z" } : {}))
     )
     return Effect.gen(function* () {
       const { current, invalidate } = yield* Sessions
       yield* current(browser(token))
-      yield* TestClock.adjust("2 seconds")
+      yield* TestClock.adjust("500 millis")
       yield* current(browser(token))
       assert.lengthOf(calls, 2)
       // All sessions of the same identity: they may have changed.
@@ -92,6 +92,19 @@ describe("Sessions", () => {
       yield* invalidate(cookie)
       yield* current(browser(credential("Cookie", "other")))
       assert.lengthOf(calls, 5)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("caches it for 1 s from the question, which another replica's sign-out may have followed", () => {
+    const { calls, layer } = idp(() => Effect.as(Effect.sleep("600 millis"), session()))
+    return Effect.gen(function* () {
+      const { current } = yield* Sessions
+      for (const looked of [1, 1, 2]) {
+        const asking = yield* Effect.forkChild(current(browser(token)), { startImmediately: true })
+        yield* TestClock.adjust("600 millis")
+        yield* Fiber.join(asking)
+        assert.lengthOf(calls, looked)
+      }
     }).pipe(Effect.provide(layer))
   })
 

@@ -23,3 +23,32 @@ it("sends a gap if it passes the client's id without meeting it", () => {
   assert.deepStrictEqual(heard(3, [1, 2, 4, 5]), [gap, "event 4", "event 5"])
   assert.deepStrictEqual(heard(3, [4, 5]), ["event 4", "event 5"])
 })
+
+it("withholds nothing any more from a client that is ahead for too long", () => {
+  const texts: Array<string> = []
+  const clients = new RealtimeClients(false)
+  const actor = { role: "service_role", claims: "", sub: "" } as const
+  const client = { actor, client: "1", since: 9, send: (text: string) => void texts.push(text) }
+  clients.add(client, 0)
+  clients.sendEvent(event(1), undefined)
+  assert.isTrue(clients.isAhead(client))
+  clients.catchUp(client, 1)
+  clients.sendEvent(event(2), undefined)
+  assert.deepStrictEqual(texts, [JSON.stringify({ gap: true, since: 9, oldest: 1 }), "event 2"])
+})
+
+it("sends a gap in place of an event of which it is unknown who may read it", () => {
+  const clients = new RealtimeClients(false)
+  const heardBy = (role: "anon" | "service_role", since: number | undefined) => {
+    const texts: Array<string> = []
+    clients.add({ actor: { role, claims: "", sub: "" }, client: role, since, send: (text) => void texts.push(text) }, 0)
+    return texts
+  }
+  const [service, resuming, other] = [heardBy("service_role", 0), heardBy("anon", 0), heardBy("anon", undefined)]
+  const readers = { known: false, anon: false, authenticated: false, secured: null }
+  clients.sendEvent(event(7), readers)
+  clients.sendEvent(event(8), { ...readers, known: true })
+  assert.deepStrictEqual(service, ["event 7", "event 8"])
+  assert.deepStrictEqual(resuming, [JSON.stringify({ gap: true, since: 6, oldest: 7 })])
+  assert.deepStrictEqual(other, [])
+})

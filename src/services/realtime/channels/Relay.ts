@@ -6,6 +6,7 @@ import { logFailure } from "../../OwnTables.ts"
 import { Listener, type ListenerMessage } from "../../ports/Listener.ts"
 import { type PresenceChange } from "./Presence.ts"
 import { type RoomName } from "./Rooms.ts"
+import { monotonicMillis } from "../../access/RateLimits.ts"
 
 /** The channel of PostgreSQL on which processes talk. */
 const channel = "svc_channels"
@@ -120,7 +121,7 @@ export const makeRelay = Effect.fnUntraced(function* () {
       if (from === process) return Effect.void
       if (kind === "bye") return Effect.sync(() => forget(from))
       const isNew = !others.has(from)
-      others.set(from, clock.currentTimeMillisUnsafe())
+      others.set(from, monotonicMillis(clock))
       // Who is new has not been sent what this process has announced so far.
       if (isNew || kind === "hi") always({ kind: "all", all: receiver.announced() })
       if (isNew && kind !== "hi" && kind !== "all") always({ kind: "hi" })
@@ -160,7 +161,7 @@ export const makeRelay = Effect.fnUntraced(function* () {
     const beat = Effect.gen(function* () {
       always({ kind: "beat" })
       if (!connected) return
-      const now = yield* Clock.currentTimeMillis
+      const now = monotonicMillis(clock)
       for (const [other, at] of others) if (now - at > deadMillis) forget(other)
       yield* sql`delete from svc.channel_messages where created_at < now() - interval '1 minute'`
     })

@@ -192,13 +192,15 @@ export const Grid = (props: GridProps) => {
           const row = blocks.row(index)
           const edits = row === undefined ? undefined : editsOf(row)
           const picked = row !== undefined && isPicked(row)
+          const here = active.row === index
+          const edited = here && editing !== undefined
           return (
             <div
               key={index}
               role="row"
               aria-rowindex={index + 2}
               aria-selected={picked}
-              className={`row ${picked ? "picked" : ""}`}
+              className={`row ${picked ? "picked" : ""} ${edited ? "editing" : ""}`}
               style={{ transform: `translateY(${yOf(index)}px)` }}
             >
               <RowCells
@@ -207,8 +209,8 @@ export const Grid = (props: GridProps) => {
                 columns={columns}
                 edits={edits}
                 picked={picked}
-                active={active.row === index ? active.column : undefined}
-                editing={active.row === index ? editing : undefined}
+                active={here ? active.column : undefined}
+                editing={here ? editing : undefined}
                 actions={actions}
               />
             </div>

@@ -13,27 +13,33 @@ export interface RunOptions {
   readonly signal: AbortSignal
 }
 
-export interface Outcome {
-  readonly results: ReadonlyArray<Result>
-  readonly millis: number
-}
-
-/** Read-only by PostgreSQL itself, unless writes are allowed: nothing is guessed from the text of a statement. */
-export const runStatements = async (statements: ReadonlyArray<Statement>, options: RunOptions): Promise<Outcome> => {
-  const { rowLimit, signal, viewer, writes } = options
+/** The request that runs statements: read-only by PostgreSQL itself, unless writes are allowed. Nothing is guessed from their text. */
+const requestOf = (statements: ReadonlyArray<Statement>, { rowLimit, viewer, writes }: RunOptions) => {
   const before = viewerStatements(viewer)
   const common = { row_limit: rowLimit, ...(writes ? {} : { read_only: true }) }
   const [only] = statements
-  if (before.length === 0 && statements.length === 1 && only !== undefined) {
-    const { body, millis } = await answerOf("POST /v1/sql", { payload: { sql: only.text, ...common }, signal })
-    return { results: [body], millis }
-  }
+  if (before.length === 0 && statements.length === 1 && only !== undefined)
+    return { path: "/v1/sql", payload: { sql: only.text, ...common } } as const
   const all = [...before, ...statements.map(({ text }) => ({ sql: text }))]
-  const { body, millis } = await answerOf("POST /v1/sql/transaction", {
-    payload: { statements: all, ...common },
-    signal
-  })
-  return { results: body.results.slice(before.length), millis }
+  return { path: "/v1/sql/transaction", payload: { statements: all, ...common } } as const
+}
+export type Sent = ReturnType<typeof requestOf>
+
+export interface Outcome {
+  readonly results: ReadonlyArray<Result>
+  readonly millis: number
+  readonly sent: Sent
+}
+
+export const runStatements = async (statements: ReadonlyArray<Statement>, options: RunOptions): Promise<Outcome> => {
+  const { signal, viewer } = options
+  const sent = requestOf(statements, options)
+  if (sent.path === "/v1/sql") {
+    const { body, millis } = await answerOf("POST /v1/sql", { payload: sent.payload, signal })
+    return { results: [body], millis, sent }
+  }
+  const { body, millis } = await answerOf("POST /v1/sql/transaction", { payload: sent.payload, signal })
+  return { results: body.results.slice(statementsBefore(viewer)), millis, sent }
 }
 
 /** How many statements come before the user's, which shifts the index of one that fails. */

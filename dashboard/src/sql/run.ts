@@ -1,4 +1,5 @@
 import { answerOf } from "../wire/call.ts"
+import { exactRow, parseFaithful } from "../wire/exact.ts"
 import { type Viewer, viewerStatements } from "../wire/viewer.ts"
 import type { Wire } from "../wire/Wire.ts"
 import type { PlanDocument } from "./Plan.tsx"
@@ -31,15 +32,21 @@ export interface Outcome {
   readonly sent: Sent
 }
 
+const exact = (result: Result): Result => ({ ...result, rows: result.rows.map(exactRow) })
+
 export const runStatements = async (statements: ReadonlyArray<Statement>, options: RunOptions): Promise<Outcome> => {
   const { signal, viewer } = options
   const sent = requestOf(statements, options)
   if (sent.path === "/v1/sql") {
-    const { body, millis } = await answerOf("POST /v1/sql", { payload: sent.payload, signal })
-    return { results: [body], millis, sent }
+    const { body, millis } = await answerOf("POST /v1/sql", { payload: sent.payload, signal, parse: parseFaithful })
+    return { results: [exact(body)], millis, sent }
   }
-  const { body, millis } = await answerOf("POST /v1/sql/transaction", { payload: sent.payload, signal })
-  return { results: body.results.slice(statementsBefore(viewer)), millis, sent }
+  const { body, millis } = await answerOf("POST /v1/sql/transaction", {
+    payload: sent.payload,
+    signal,
+    parse: parseFaithful
+  })
+  return { results: body.results.slice(statementsBefore(viewer)).map(exact), millis, sent }
 }
 
 /** How many statements come before the user's, which shifts the index of one that fails. */

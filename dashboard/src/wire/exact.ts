@@ -32,13 +32,14 @@ export const parseFaithful = (text: string): unknown => {
 }
 
 /**
- * Rows of a table: numbers of columns as `parseExact` has them. Those within JSON values stay numbers as they were written,
- * or an edit of such a value would make texts of them.
+ * A row of `parseFaithful`: numbers of columns as `parseExact` has them. Those within JSON values stay numbers as they were
+ * written, or an edit of such a value would make texts of them.
  */
+export const exactRow = <Row extends object>(row: Row): Row =>
+  Object.fromEntries(Object.entries(row).map(([name, value]) => [name, exactText(value)])) as Row
+
+/** Rows of a table. */
 export const parseRows = (text: string): unknown => {
   const rows = parseFaithful(text)
-  if (!Array.isArray(rows)) return rows
-  return rows.map((row: object) =>
-    Object.fromEntries(Object.entries(row).map(([name, value]) => [name, exactText(value)]))
-  )
+  return Array.isArray(rows) ? rows.map((row: object) => exactRow(row)) : rows
 }

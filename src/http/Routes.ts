@@ -60,6 +60,7 @@ import { BroadcastRoutes } from "./supabase/Broadcasts.ts"
 import { FunctionsProxyRoutes } from "./supabase/Functions.ts"
 import { AuthAdminRoutes } from "./supabase/auth/Admin.ts"
 import { AuthFactorRoutes } from "./supabase/auth/Factors.ts"
+import { AuthPasskeyRoutes } from "./supabase/auth/Passkeys.ts"
 import { AuthProviderRoutes } from "./supabase/auth/Providers.ts"
 import { AuthSignInRoutes } from "./supabase/auth/SignIn.ts"
 import { AuthUserRoutes } from "./supabase/auth/User.ts"
@@ -153,6 +154,7 @@ export const Routes = Layer.mergeAll(
   AuthUserRoutes,
   AuthProviderRoutes,
   AuthFactorRoutes,
+  AuthPasskeyRoutes,
   AuthAdminRoutes,
   ChannelSocket,
   FileBucketsRoutes,

@@ -81,10 +81,13 @@ export const testSettings = {
 export const onTerminal = { NODE_OPTIONS: "--import=data:text/javascript,process.stdout.isTTY=true" }
 
 /** The built service, as `npm start` runs it. */
-const entry = "dist/main.mjs"
+const entry = ["--max-semi-space-size=12", "--no-allocation-site-pretenuring", "dist/main.mjs"]
 
 /** Runs the service until it exits; for starts that are expected to fail. Default: an empty data directory. */
-export const runToEnd = async (env: Readonly<Record<string, string>>, program = [entry]): Promise<End> => {
+export const runToEnd = async (
+  env: Readonly<Record<string, string>>,
+  program: ReadonlyArray<string> = entry
+): Promise<End> => {
   const dataDir = await makeDataDir()
   const { child, ended } = launch(program, { ...testSettings, SVC_DATA_DIR: dataDir, ...env })
   const timer = setTimeout(() => child.kill("SIGKILL"), 30_000)
@@ -100,7 +103,7 @@ export const startService = async (options: ServiceOptions = {}): Promise<Servic
   const dataDir = options.dataDir ?? (await (embedded ? copyDataDir(inject("preparedDataDir")) : makeDataDir()))
   const jwtSecret = options.jwtSecret ?? randomBytes(32).toString("base64url")
   const env = { ...testSettings, SVC_DATA_DIR: dataDir, SVC_JWT_SECRET: jwtSecret, ...options.env }
-  const { child, ended, output } = launch([entry], env)
+  const { child, ended, output } = launch(entry, env)
   const stop = (signal: NodeJS.Signals = "SIGTERM") => {
     child.kill(signal)
     return ended

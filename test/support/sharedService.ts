@@ -18,12 +18,22 @@ declare module "vitest" {
 /** The DASHBOARD_URL of the shared service. */
 export const dashboard = "https://dashboard.example.com"
 
-/** Starts a service for all files of a run, and prepares a data directory for those that start their own. */
-export default async function setup(project: TestProject) {
+/** The projects of a run have setups of their own, in one process. */
+const ofRun = globalThis as typeof globalThis & { preparedDataDir?: Promise<string> }
+
+/** Builds the service, and starts it once on a new data directory. */
+const prepare = async () => {
   await promisify(execFile)(process.execPath, ["scripts/build.mjs"], { cwd: root })
   const prepared = await makeDataDir()
   await (await startService({ dataDir: prepared })).stop()
   await prepareDataDir(prepared)
+  return prepared
+}
+
+/** Starts a service for all files of a project, and prepares a data directory for those that start their own. */
+export default async function setup(project: TestProject) {
+  ofRun.preparedDataDir ??= prepare()
+  const prepared = await ofRun.preparedDataDir
   project.provide("preparedDataDir", prepared)
 
   const ownDir = await copyDataDir(prepared)
@@ -35,6 +45,7 @@ export default async function setup(project: TestProject) {
   return async () => {
     const end = await service.stop()
     await Promise.all([ownDir, prepared].map(removeDataDir))
+    delete ofRun.preparedDataDir
     if (end.code !== 0) throw new Error(`The service ended with ${end.code ?? end.signal}:\n${end.output}`)
   }
 }

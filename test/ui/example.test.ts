@@ -1,3 +1,4 @@
+import { type createClient, type SupabaseClient } from "@supabase/supabase-js"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -5,11 +6,17 @@ import { type Page } from "playwright-core"
 import { afterAll, assert, beforeAll, it } from "vitest"
 import { build, preview, type PreviewServer } from "vite"
 import { ask } from "../support/client.ts"
+import { freePort } from "../support/docs/readme.ts"
 import { root, type Service, startService } from "../support/service.ts"
 import { assertAccessible } from "../support/ui/accessible.ts"
 import { checkPages, openPage } from "../support/ui/dashboard.ts"
 
 checkPages()
+
+/** Of the page, which loads the client as a script. */
+declare const supabase: { createClient: typeof createClient }
+declare const first: SupabaseClient
+declare const second: SupabaseClient
 
 const example = join(root, "examples/todo")
 const png = Buffer.from(
@@ -22,8 +29,15 @@ let service: Service
 let server: PreviewServer
 let app: string
 beforeAll(async () => {
+  const port = await freePort()
+  // Passkeys need a host name.
+  app = `http://localhost:${port}/`
   service = await startService({
-    env: { SVC_SUPABASE: "true", MIGRATIONS_DIR: join(example, "supabase/migrations") }
+    env: {
+      SVC_SUPABASE: "true",
+      SVC_WEBAUTHN_ORIGINS: new URL(app).origin,
+      MIGRATIONS_DIR: join(example, "supabase/migrations")
+    }
   })
   const { status, text } = await ask(service, "POST /api/migrations/idempotent/run", { key: service.service_role })
   assert.strictEqual(status, 200, text)
@@ -31,8 +45,8 @@ beforeAll(async () => {
   await writeFile(join(directory, ".env"), `VITE_SUPABASE_URL=${service.url}\nVITE_SUPABASE_KEY=${service.anon}\n`)
   const files = { outDir: join(directory, "dist"), emptyOutDir: true }
   await build({ root: example, envDir: directory, build: files, logLevel: "error" })
-  server = await preview({ root: example, build: files, preview: { host: "127.0.0.1", port: 0 }, logLevel: "error" })
-  app = server.resolvedUrls?.local[0] ?? ""
+  const at = { host: "127.0.0.1", port, strictPort: true }
+  server = await preview({ root: example, build: files, preview: at, logLevel: "error" })
 })
 afterAll(async () => {
   await server.close()
@@ -88,4 +102,51 @@ it("the example's people have private, live lists, avatars, and see each other",
   // A session is kept over a reload.
   await phone.reload()
   await phone.getByText("Signed in as Ann").waitFor()
+})
+
+it("a page signs in by a passkey, and confirms it by a security key", async () => {
+  const page = await openApp()
+  const devtools = await page.context().newCDPSession(page)
+  await devtools.send("WebAuthn.enable")
+  const plugIn = async (transport: "internal" | "usb", verifies: boolean) => {
+    const capable = { hasResidentKey: verifies, hasUserVerification: verifies, isUserVerified: verifies }
+    const options = { protocol: "ctap2" as const, transport, ...capable }
+    return devtools.send("WebAuthn.addVirtualAuthenticator", { options })
+  }
+  await page.addScriptTag({ path: join(root, "node_modules/@supabase/supabase-js/dist/umd/supabase.js") })
+  const { authenticatorId } = await plugIn("internal", true)
+  await page.evaluate(
+    async ([url, key]) => {
+      const [first, second] = ["first", "second"].map((storageKey) =>
+        supabase.createClient(url, key, { auth: { storageKey } })
+      ) as [SupabaseClient, SupabaseClient]
+      for (const attempt of [
+        () => first.auth.signUp({ email: "key@example.com", password: "four common words" }),
+        () => first.auth.registerPasskey(),
+        () => second.auth.signInWithPasskey()
+      ]) {
+        const { error } = await attempt()
+        if (error !== null) throw error
+      }
+      Object.assign(globalThis, { first, second })
+    },
+    [service.url, service.anon] as const
+  )
+  await devtools.send("WebAuthn.removeVirtualAuthenticator", { authenticatorId })
+  await plugIn("usb", false)
+  const levels = await page.evaluate(async () => {
+    const added = await first.auth.mfa.webauthn.register({ friendlyName: "Key" })
+    if (added.error !== null) throw added.error
+    // The session of before the first factor has ended.
+    const ended = await second.auth.getUser()
+    const again = await second.auth.signInWithPassword({ email: "key@example.com", password: "four common words" })
+    if (again.error !== null) throw again.error
+    const before = await second.auth.mfa.getAuthenticatorAssuranceLevel()
+    const { data } = await second.auth.mfa.listFactors()
+    const shown = await second.auth.mfa.webauthn.authenticate({ factorId: data?.webauthn[0]?.id ?? "" })
+    if (shown.error !== null) throw shown.error
+    const after = await second.auth.mfa.getAuthenticatorAssuranceLevel()
+    return [ended.error === null, before.data?.currentLevel, before.data?.nextLevel, after.data?.currentLevel]
+  })
+  assert.deepStrictEqual(levels, [false, "aal1", "aal2", "aal2"])
 })

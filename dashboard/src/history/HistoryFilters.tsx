@@ -20,6 +20,7 @@ const kinds: ReadonlyArray<readonly [value: string, name: string]> = [
   ["realtime", "realtime"],
   ["flag", "flags and segments"],
   ["bucket", "buckets"],
+  ["file_bucket", "buckets of Supabase's clients"],
   ["object", "objects"],
   ["branch", "branches"],
   ["backup", "backups"],

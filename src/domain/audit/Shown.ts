@@ -86,6 +86,27 @@ export const shownIdentity = ({ metadata_public, state }: Identity) => ({
   svc_role: typeof metadata_public["svc_role"] === "string" ? metadata_public["svc_role"] : null
 })
 
+/** Of what service keys set by `/auth/v1/admin`: who may do what, and the names of the rest. */
+export const shownUser = ({ ban_duration, role, ...rest }: Readonly<Record<string, unknown>>) => ({
+  ...(ban_duration == null ? {} : { ban_duration }),
+  ...(role == null ? {} : { role }),
+  ...shownReplaced(
+    rest,
+    Object.keys(rest).filter((name) => name !== "id")
+  )
+})
+
+/** What of a bucket of `/storage/v1` was set; the rest stays. */
+export const shownFileBucket = (given: {
+  readonly public?: boolean | undefined
+  readonly file_size_limit?: number | null | undefined
+  readonly allowed_mime_types?: ReadonlyArray<string> | null | undefined
+}) => {
+  const { allowed_mime_types, file_size_limit, public: isPublic } = given
+  const set = Object.entries({ public: isPublic, file_size_limit, allowed_mime_types })
+  return Object.fromEntries(set.filter(([, value]) => value !== undefined))
+}
+
 export const shownClient = (client: OAuth2Client) => ({
   client_name: client.client_name,
   redirect_uris: client.redirect_uris,

@@ -79,7 +79,9 @@ const StoredFunction = Schema.Struct({
   returns: Schema.NullOr(Schema.Struct({ schema: Schema.String, name: Schema.String })),
   /** Type of its only argument if that has no name: it receives the request's body unchanged. */
   body: Schema.NullOr(Schema.Literals(["json", "jsonb", "text", "bytea", "xml"])),
-  clean: Schema.Boolean
+  clean: Schema.Boolean,
+  /** It writes rows, or takes values of sequences. Only known of functions whose body is text. */
+  writes: Schema.Boolean
 })
 
 type Column = typeof Column.Type

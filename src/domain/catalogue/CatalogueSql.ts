@@ -29,11 +29,12 @@ select coalesce(pg_catalog.string_agg(stamp, ',' order by stamp), '') from (
  * The `clean_…` columns tell which statements on a relation run no user code, so that they leave nothing in the session
  * for the next caller and no reset is needed after them. CleanSql.ts derives them from the stored expressions: policies,
  * defaults, generated columns, constraints, index expressions, views and functions with SQL-standard bodies, and from `$2`. Anything
- * that is not known to be clean is not clean, which is only slower.
+ * that is not known to be clean is not clean, which is only slower. What depends on the search path is clean in the first
+ * schema, whose search path the clean path has.
  */
 export const catalogueSql = `
 with exposed as (
-  select oid, nspname from pg_namespace where nspname = any ($1::text[])
+  select oid, nspname, nspname = ($1::text[])[1] as first from pg_namespace where nspname = any ($1::text[])
 ),
 -- Names of types that are valid with any search path.
 type_names as (
@@ -86,9 +87,30 @@ key_ends as (
 own_keys as materialized (
   select k.oid, k.holds from key_ends k join pg_class p on p.oid = k.partner
   where p.relkind <> 'r' or p.relforcerowsecurity or ('i', p.oid) in (select kind, oid from not_clean)
+    or ('i', p.oid) in (select kind, oid from on_path)
     or ${firstOid} <= any (k.operators)
     or exists (select from pg_attribute a where a.attrelid = p.oid and a.attnum = any (k.columns)
                  and a.atttypid not in (select oid from plain_types))
+),
+-- Tables that a statement may insert into without user code, and those whose rows it may change.
+writable as materialized (
+  select c.oid,
+    c.oid not in (select k.confrelid from pg_constraint k
+                  where k.contype = 'f' and (k.confdeltype not in ('a', 'r') or k.confupdtype not in ('a', 'r')))
+      and c.oid not in (select oid from own_keys) as clean_keys
+  from pg_class c
+  where c.relkind = 'r' and c.relpersistence <> 't' and not c.relhasrules
+    and not exists (select from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal)
+    and ('w', c.oid) not in (select kind, oid from not_clean)
+    and c.oid not in (select oid from own_keys where holds)
+),
+written as (
+  select b.oid, pg_catalog.bool_and(c.oid in (select oid from writable where not w.changed or clean_keys)) as clean
+  from bodies b
+    cross join lateral (select name, false from pg_catalog.unnest(b.inserted) name
+                        union all select name, true from pg_catalog.unnest(b.changed) name) w(name, changed)
+    join pg_class c on c.relname = w.name and c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
+  group by b.oid
 ),
 relations as (
   select c.oid, n.nspname, c.relname, ${relationStamp} as stamp,
@@ -96,15 +118,11 @@ relations as (
       else 'foreign' end as kind,
     c.reltype,
     c.relkind <> 'v' and not c.relrowsecurity as all_rows,
-    not own.some and c.oid in (select oid from readable) and ('r', c.oid) not in (select kind, oid from not_clean) as clean_read,
-    c.relkind = 'r' and not c.relhasrules
-      and not exists (select from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal)
-      and ('w', c.oid) not in (select kind, oid from not_clean)
-      and c.oid not in (select oid from own_keys where holds) as clean_insert,
-    c.oid not in (select k.confrelid from pg_constraint k
-                  where k.contype = 'f' and (k.confdeltype not in ('a', 'r') or k.confupdtype not in ('a', 'r')))
-      and c.oid not in (select oid from own_keys) as clean_keys
-  from pg_class c join exposed n on n.oid = c.relnamespace cross join own
+    not own.some and c.oid in (select oid from readable) and ('r', c.oid) not in (select kind, oid from not_clean)
+      and (n.first or ('r', c.oid) not in (select kind, oid from on_path)) as clean_read,
+    w.oid is not null and (n.first or ('w', c.oid) not in (select kind, oid from on_path)) as clean_insert,
+    coalesce(w.clean_keys, false) as clean_keys
+  from pg_class c join exposed n on n.oid = c.relnamespace left join writable w on w.oid = c.oid cross join own
   -- A partition is reached through its table, whose policies its own name would go around.
   where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't' and not c.relispartition
 ),
@@ -151,9 +169,14 @@ functions as (
       when bt.typtype = 'c' then 'row'
       else 'scalar'
     end as result,
-    not own.some and p.oid in (select oid from callable) and ('f', p.oid) not in (select kind, oid from not_clean)
+    not own.some
+      and (p.oid in (select oid from callable) and ('f', p.oid) not in (select kind, oid from not_clean)
+           or coalesce(b.kind = 'p', false) and p.provolatile = 'v' and ('p', p.oid) not in (select kind, oid from not_clean)
+             and coalesce(w.clean, true))
+      and (n.first or ('f', p.oid) not in (select kind, oid from on_path) and ('p', p.oid) not in (select kind, oid from on_path))
       and not exists (select from pg_catalog.unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) a
                        where a not in (select oid from plain_types)) as clean,
+    coalesce(b.writes, false) as writes,
     coalesce((
       select pg_catalog.json_agg(coalesce(p.proargnames[u.n], '') order by u.n)
       from pg_catalog.unnest(p.proargmodes) with ordinality u(mode, n) where u.mode in ('t', 'b', 'o')), '[]') as outputs,
@@ -171,6 +194,8 @@ functions as (
     join exposed n on n.oid = p.pronamespace
     join pg_type t on t.oid = p.prorettype
     join base_types bt on bt.oid = t.oid
+    left join bodies b on b.oid = p.oid
+    left join written w on w.oid = p.oid
     cross join own
   where p.prokind = 'f' and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype)
 )
@@ -190,7 +215,7 @@ select pg_catalog.json_build_object(
   'functions', coalesce((
     select pg_catalog.json_agg(pg_catalog.json_build_object(
       'schema', r.nspname, 'name', r.proname, 'stamp', r.stamp, 'arguments', r.arguments, 'outputs', r.outputs, 'set', r.proretset,
-      'result', r.result, 'volatile', r.volatile, 'returns', r.returns, 'body', r.body, 'clean', r.clean)) from functions r), '[]'),
+      'result', r.result, 'volatile', r.volatile, 'returns', r.returns, 'body', r.body, 'clean', r.clean, 'writes', r.writes)) from functions r), '[]'),
   'relationships', pg_catalog.json_build_object(
     'keys', (select coalesce(pg_catalog.json_agg(k), '[]') from (${keysSql}) k),
     'keyed', (select coalesce(pg_catalog.json_agg(k), '[]') from (${keyedSql}) k),

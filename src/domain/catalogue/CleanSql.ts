@@ -1,4 +1,4 @@
-import { bodiesPart, bodyUses, wrongBodies } from "./bodies/BodiesSql.ts"
+import { bodiesOnPath, bodiesPart, bodyUses, wrongBodies } from "./bodies/BodiesSql.ts"
 import { cleanSettings } from "./bodies/SqlNames.ts"
 import { cleanFunctions, firstOid } from "./CleanFunctions.ts"
 import { quoteLiteral } from "../sql/Names.ts"
@@ -55,7 +55,8 @@ const readsSetting = `[{]FUNCEXPR :funcid (?:2077|3294) :funcresulttype 25 :func
  * `plain_types`: built-in types whose values read the same under any search path, and enums without casts. `not_clean`:
  * what may run user code, by kind and oid: `r` reading a relation, `i` planning a statement on it (also by a foreign key),
  * `w` writing its values (without what `r` says), `c` evaluating CHECK constraints, its own and those of what it reads, `f`
- * calling a function. `own`: `some` is true if objects exist that any statement might run.
+ * calling a function, `p` calling one that writes, from outside (without what writing says of its relations). `on_path`: what is
+ * clean, but depends on the search path. `own`: `some` is true if objects exist that any statement might run.
  */
 export const cleanSql = `
 -- The functions of PostgreSQL itself. CREATE OR REPLACE would keep the oid: then initdb did not write the entry (its
@@ -122,7 +123,7 @@ planned as materialized (
          or t.typrelid in (select oid from readable))
 ),
 callable as materialized (
-  select oid, typrelid from planned union all select oid, typrelid from bodies
+  select oid, typrelid from planned union all select oid, typrelid from bodies where kind = 'f'
 ),
 -- Whether the planner looks at CHECK and partition constraints when a table is read.
 excluding as (
@@ -202,6 +203,13 @@ not_clean(kind, oid) as (
     union select u.kind, u.oid from uses u join wrong w on w.kind = u.used and w.oid = u.by
   )
   select kind, oid from wrong
+),
+on_path(kind, oid) as (
+  with recursive dependent as (
+    select * from (${bodiesOnPath}) b(kind, oid)
+    union select u.kind, u.oid from uses u join dependent d on d.kind = u.used and d.oid = u.by
+  )
+  select kind, oid from dependent
 ),
 -- What PostgreSQL could choose for a comparison, a sort order, a cast or a call that we write: then nothing is clean.
 own as materialized (

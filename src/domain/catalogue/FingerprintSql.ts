@@ -36,7 +36,7 @@ const others = [
 ]
 
 const sumOf = (catalogue: string, where: string) =>
-  `select '${catalogue}' as name, count(*) as n, sum(xmin::text::bigint) as total from pg_catalog.${catalogue} where ${where}`
+  `select '${catalogue}' as name, pg_catalog.count(*) as n, pg_catalog.sum(xmin::text::bigint) as total from pg_catalog.${catalogue} where ${where}`
 
 /**
  * A text that differs when definitions differ. A changed row has a later transaction id, so count and sum of the ids
@@ -49,13 +49,13 @@ export const fingerprintSql = `with temporary as materialized (
     select c.* from pg_catalog.pg_class c
     where c.relkind in ('r', 'p', 'v', 'm', 'f', 'c') and c.relnamespace not in (select oid from temporary)
   )
-  select hashtextextended(string_agg(name || ' ' || n || ' ' || coalesce(total, 0), ',' order by name), 0)::text
-    || coalesce(current_setting('event_triggers', true), '') as value from (
-    select 'pg_class' as name, count(*) as n, sum(hashtextextended(concat_ws(' ', c.oid, c.relname, c.relnamespace,
+  select pg_catalog.hashtextextended(pg_catalog.string_agg(name || ' ' || n || ' ' || coalesce(total, 0), ',' order by name), 0)::text
+    || coalesce(pg_catalog.current_setting('event_triggers', true), '') as value from (
+    select 'pg_class' as name, pg_catalog.count(*) as n, pg_catalog.sum(pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', c.oid, c.relname, c.relnamespace,
       c.relowner, c.relkind, c.relam, c.relrowsecurity, c.relforcerowsecurity, c.relchecks,
       c.relispartition, c.reloptions, c.relacl), 0)) as total from relations c
     union all
-    select 'pg_index', count(*), sum(i.xmin::text::bigint) from pg_catalog.pg_index i
+    select 'pg_index', pg_catalog.count(*), pg_catalog.sum(i.xmin::text::bigint) from pg_catalog.pg_index i
       where (i.indexprs is not null or i.indpred is not null) and i.indrelid in (select oid from relations)
     union all
     ${sumOf("pg_namespace", "oid not in (select oid from temporary)")}
@@ -76,4 +76,4 @@ export const recordUnreportedSql = `with now as materialized (${fingerprintSql})
   changed as (update svc_ddl.fingerprint f set value = now.value from now where f.value <> now.value returning 1),
   recorded as (insert into svc_ddl.changes (n) select 1 from changed returning 1)
   select n > 0 as recorded, extract(epoch from clock_timestamp() - statement_timestamp())::float8 * 1000 as millis
-  from (select count(pg_notify('svc_ddl', 'fingerprint')) as n from recorded) r`
+  from (select pg_catalog.count(pg_notify('svc_ddl', 'fingerprint')) as n from recorded) r`

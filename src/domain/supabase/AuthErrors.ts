@@ -80,6 +80,13 @@ export const noProvider = new InvalidRequest({
   error: "Unsupported provider: provider is not enabled",
   code: "oauth_provider_not_supported"
 })
+/** Of an ID token: Supabase's own texts. */
+const idToken = (error: string) => new InvalidRequest({ error, code: "validation_failed" })
+export const badIdToken = idToken("Bad ID token")
+export const badIdTokenAudience = idToken("Unacceptable audience in id_token")
+export const idTokenNonceMissing = idToken("Passed nonce and nonce in id_token should either both exist or not.")
+export const idTokenNonceMismatch = idToken("Nonces mismatch")
+export const idTokenUsed = idToken("The ID token was used already: request another from the provider")
 export const reauthenticationNeeded = new InvalidRequest({
   error: "Password update requires reauthentication",
   code: "reauthentication_needed"
@@ -96,6 +103,10 @@ export const noIdentityOfUser = new Unprocessable({ error: "Identity doesn't exi
 export const noFactor = new NotFound({ error: "Factor not found", code: "mfa_factor_not_found" })
 export const insufficientAal = new Unprocessable({
   error: "AAL2 required to enroll, update or remove a verified factor",
+  code: "insufficient_aal"
+})
+export const aal2Needed = new Unauthorized({
+  error: "AAL2 session is required to update email or password when MFA is enabled.",
   code: "insufficient_aal"
 })
 export const mailsExceeded = (seconds: number) =>

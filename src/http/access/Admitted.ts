@@ -1,4 +1,5 @@
 import { type HttpServerRequest } from "effect/http"
+import { type AuditActor } from "../../domain/audit/Entry.ts"
 import { type LiveKey } from "../../services/access/Keys.ts"
 import { type Session } from "../../services/identity/Sessions.ts"
 
@@ -26,3 +27,11 @@ export const requestIdOf = ({ source }: HttpServerRequest.HttpServerRequest): st
 
 export const admittedBy = ({ source }: HttpServerRequest.HttpServerRequest): Admitted | undefined =>
   admitted.get(source)
+
+/** The key of a request as the audit names it. Those in the form of a JWT (SVC_SUPABASE_JWT_KEYS) have no record. */
+export const keyActorOf = (request: HttpServerRequest.HttpServerRequest): AuditActor => {
+  const who = admittedBy(request)
+  return who?._tag === "Key"
+    ? { type: "key", id: String(who.key.id), label: who.key.label }
+    : { type: "key", id: "", label: "JWT" }
+}

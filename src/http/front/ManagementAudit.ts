@@ -18,7 +18,7 @@ import { frameworkFailure, knownFailure } from "./ErrorBodies.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 /** An endpoint, as its middleware knows it. */
-interface Place {
+export interface Place {
   readonly endpoint: Pick<HttpApiEndpoint.Top, "identifier" | "method">
   readonly group: Pick<HttpApiGroup.Top, "identifier">
 }
@@ -33,6 +33,8 @@ const nouns: Readonly<Record<string, string>> = {
   storageUploads: "object",
   flagChanges: "flag",
   accountAdmin: "identity",
+  supabaseUsers: "identity",
+  supabaseBuckets: "file_bucket",
   oauth2Admin: "oauth2",
   oauth2Consents: "consent",
   environments: "environment",
@@ -69,7 +71,7 @@ const [maxRefused, maxSame] = [60, 3]
 /** Sessions of administrators that are remembered. */
 const maxSessions = 1_000
 
-const actorOf = ({ id, label, type }: Author): AuditActor => ({ type, id: String(id), label })
+const actorOf = ({ id, label, type }: Author | AuditActor): AuditActor => ({ type, id: String(id), label })
 const unknown: AuditActor = { type: "unknown", id: "", label: "" }
 
 /** Records the requests that change something by the management API. */
@@ -81,7 +83,7 @@ export class ManagementAudit extends Context.Service<
       app: Effect.Effect<A, E, R>,
       place: Place,
       request: Request,
-      author: Author
+      author: Author | AuditActor
     ) => Effect.Effect<A, E, R>
     /** Records that a caller with a key or a session may not do this; those without are for the access log. */
     readonly refused: (place: Place, request: Request, error: ClientError) => Effect.Effect<void>

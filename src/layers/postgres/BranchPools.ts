@@ -10,7 +10,7 @@ import { samplesOfPool } from "../../domain/metrics/Pools.ts"
 import { makeRowPath, type RowPathOptions } from "./rows/RowPath.ts"
 import { makeSqlSessions } from "./sql/Sessions.ts"
 
-interface BranchPoolsOptions extends Pick<RowPathOptions, "maxPublicAnswer" | "memory"> {
+interface BranchPoolsOptions extends Pick<RowPathOptions, "searchPath" | "maxPublicAnswer" | "memory"> {
   readonly meters: Meters
   /** Connections of each kind in one branch. */
   readonly poolSize: number

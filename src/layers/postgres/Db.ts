@@ -71,7 +71,7 @@ export const layerDb = Layer.effect(
   Db,
   Effect.gen(function* () {
     const address = yield* PostgresAddress
-    const { schemas } = yield* RowSettings
+    const { schemas, searchPath } = yield* RowSettings
     const {
       branchMaxConnections,
       branchPoolSize,
@@ -82,7 +82,12 @@ export const layerDb = Layer.effect(
       supabase,
       timeout
     } = yield* DbSettings
-    const answers = { maxPublicAnswer, memory: yield* AnswerBudget, meters: yield* CurrentMeters }
+    const answers = {
+      searchPath: searchPath(schemas[0]),
+      maxPublicAnswer,
+      memory: yield* AnswerBudget,
+      meters: yield* CurrentMeters
+    }
 
     const { authenticator, authenticatorPassword } = yield* Effect.mapError(
       install({ serviceRole, schemas, supabase }),

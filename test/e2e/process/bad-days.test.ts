@@ -124,31 +124,50 @@ describe("PostgreSQL killed", () => {
   })
 })
 
-describe("the service killed", () => {
-  it("starts again on the same data directory, with all acknowledged writes", async () => {
-    const written: Array<string> = []
-    const postmaster = await postmasterOf(service)
-    const writers = Array.from({ length: 4 }, async (_, i) => {
+/** Inserts by so many clients at once until a request fails, and returns the notes that were acknowledged. */
+const writersOf = (service: Service, count: number, name: string) => {
+  const written: Array<string> = []
+  const ended = Promise.all(
+    Array.from({ length: count }, async (_, i) => {
       for (let n = 0; ; n++) {
-        const note = `w${i}-${n}`
-        const reply = await insert(note).catch(() => undefined)
-        if (reply === undefined) return
-        if (reply.status === 201) written.push(note)
+        const note = `${name}${i}-${n}`
+        const body = { note }
+        const reply = await ask(service, "POST /v1/db/kept", { key: service.anon, body }).catch(() => undefined)
+        if (reply?.status !== 201) return
+        written.push(note)
       }
     })
-    await until(
+  )
+  const after = (least: number) =>
+    until(
       async () => written.length,
-      (count) => count > 20
+      (count) => count > least
     )
+  return { written, after, ended }
+}
+
+describe("the service killed, and then its PostgreSQL", () => {
+  it("starts again on the same data directory, with all acknowledged writes", async () => {
+    const first = writersOf(service, 4, "a")
+    const postmaster = await postmasterOf(service)
+    await first.after(20)
     await service.stop("SIGKILL")
-    await Promise.all(writers)
+    await first.ended
     const { anon, dataDir, jwtSecret, service_role } = service
-    const again = await startService({ dataDir, env, jwtSecret })
+    const again = await startService({ dataDir, jwtSecret })
+    const kept = ({ written }: typeof first) =>
+      sql(again, "select note from kept where note = any ($1::text[])", [written])
     try {
       assert.deepStrictEqual([again.anon, again.service_role], [anon, service_role])
       assert.notStrictEqual(await postmasterOf(again), postmaster)
-      const rows = await sql(again, "select note from kept where note = any ($1::text[])", [written])
-      assert.strictEqual(rows.length, written.length)
+      assert.strictEqual((await kept(first)).length, first.written.length)
+      // So many that they share connections, and waits for the disk.
+      const second = writersOf(again, 32, "b")
+      await second.after(300)
+      process.kill(await postmasterOf(again), "SIGKILL")
+      await second.ended
+      assert.isTrue(good(await until(() => ask(again, "GET /readyz"), good, 20_000)))
+      assert.strictEqual((await kept(second)).length, second.written.length)
     } finally {
       assert.strictEqual((await again.stop()).code, 0)
     }

@@ -69,8 +69,9 @@ export const startFakeGitHub = async (client: {
         if (!right) return json(200, { error: "bad_verification_code", error_description: "The code is incorrect." })
         const token = `gho_${randomUUID()}`
         tokens.set(token, issued.user)
-        fake.seen.push(code, verifier, token, client.secret)
-        return json(200, { access_token: token, token_type: "bearer", scope: "read:user,user:email" })
+        const refresh_token = `ghr_${randomUUID()}`
+        fake.seen.push(code, verifier, token, refresh_token, client.secret)
+        return json(200, { access_token: token, refresh_token, token_type: "bearer", scope: "read:user,user:email" })
       }
       const user = tokens.get(String(request.headers.authorization).replace(/^bearer /i, ""))
       if (user === undefined) return json(401, { message: "Bad credentials" })

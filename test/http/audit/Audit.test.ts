@@ -16,6 +16,7 @@ let service: InProcessService
 beforeAll(async () => {
   service = await serveInProcess({
     SVC_ENCRYPTION_KEY: encryptionKey,
+    SVC_SUPABASE: "true",
     SVC_ADMIN_IDENTITIES: "chief@example.com",
     WEBHOOK_ALLOW_PRIVATE: "true"
   })
@@ -399,5 +400,95 @@ describe("the audit", () => {
     assert.strictEqual(await prune(1), 1)
     assert.strictEqual(await prune(0), 0)
     assert.strictEqual(await left(), 1)
+  })
+})
+
+describe("writes by Supabase's clients with a service_role key", () => {
+  /** Does one, and returns the answer with the entries about it. */
+  const write = async (line: string, body?: unknown, key = service.service_role) => {
+    const id = `supabase-${++requests}`
+    const headers = { "x-request-id": id, ...(key === service.service_role ? { authorization: `Bearer ${key}` } : {}) }
+    const reply = await ask(service, line, { key, headers, ...(body === undefined ? {} : { body }) })
+    const found = await ask(service, `GET /api/audit?request_id=${id}`, { key: service.service_role })
+    return { reply, json: reply.json as Json, entries: (found.json as AuditList).entries }
+  }
+
+  it("to accounts are recorded, without what is personal", async () => {
+    const person = { email: `${secret}3@example.com`, password: `${secret} of mine`, user_metadata: { name: secret } }
+    const created = await write("POST /auth/v1/admin/users", { ...person, role: "editor" })
+    assert.strictEqual(created.reply.status, 200, created.reply.text)
+    const id = String(created.json["id"])
+    const subject = `identity:${id}`
+    assert.deepInclude(done(created.entries), {
+      action: "identity.create",
+      subject,
+      dashboard: false,
+      after: { role: "editor", replaced: ["email", "password", "user_metadata"] }
+    })
+    assert.deepInclude(created.entries[0]?.actor, { type: "key", label: "first start" })
+    const at = `/auth/v1/admin/users/${id}`
+    const none = "00000000-0000-4000-8000-000000000000"
+    const banned = await write(`PUT ${at}`, { ban_duration: "24h", app_metadata: { plan: secret } })
+    assert.deepInclude(done(banned.entries), {
+      action: "identity.update",
+      subject,
+      after: { ban_duration: "24h", replaced: ["app_metadata"] }
+    })
+    const link = await write("POST /auth/v1/admin/generate_link", { type: "magiclink", email: person.email })
+    assert.deepInclude(done(link.entries), {
+      action: "identity.generate_link",
+      subject,
+      after: { type: "magiclink" }
+    })
+    const invited = await write("POST /auth/v1/invite", { email: `${secret}4@example.com` })
+    const invitee = `identity:${String(invited.json["id"])}`
+    assert.deepInclude(done(invited.entries), { action: "identity.invite", subject: invitee })
+    for (const [what, action] of [
+      ["factors", "identity.remove_factor"],
+      ["passkeys", "identity.remove_passkey"]
+    ] as const) {
+      const { entries } = await write(`DELETE ${at}/${what}/${none}`)
+      assert.deepInclude(entries[0], { action, outcome: "failed", status: 404, subject: `${subject}/${none}` })
+    }
+    assert.deepInclude(done((await write(`DELETE ${at}`, { should_soft_delete: true })).entries), {
+      action: "identity.remove",
+      subject,
+      after: { soft: true }
+    })
+    const refused = await write("POST /auth/v1/admin/users", person, service.anon)
+    assert.strictEqual(refused.reply.status, 401)
+    const forbidden = await ask(service, "POST /auth/v1/admin/users", {
+      key: service.anon,
+      headers: { authorization: `Bearer ${service.anon}`, "x-request-id": "supabase-refused" },
+      body: person
+    })
+    assert.strictEqual(forbidden.status, 403)
+    const attempts = await ask(service, "GET /api/audit?request_id=supabase-refused", { key: service.service_role })
+    assert.deepInclude((attempts.json as AuditList).entries[0], { action: "identity.create", outcome: "refused" })
+    assert.deepStrictEqual((await write("GET /auth/v1/admin/users")).entries, [])
+    const rows = JSON.stringify(await sql(service, "select * from svc.audit"))
+    assert.notInclude(rows, secret)
+  })
+
+  it("to buckets are recorded, but not those of users, which policies allow", async () => {
+    const made = await write("POST /storage/v1/bucket", { id: "avatars", name: "avatars", public: true })
+    const subject = "file_bucket:avatars"
+    assert.deepInclude(done(made.entries), { action: "file_bucket.create", subject, after: { public: true } })
+    const at = "/storage/v1/bucket/avatars"
+    const changed = await write(`PUT ${at}`, { file_size_limit: "20mb" })
+    assert.deepInclude(done(changed.entries), {
+      action: "file_bucket.update",
+      subject,
+      after: { file_size_limit: 20_971_520 }
+    })
+    assert.deepInclude(done((await write(`POST ${at}/empty`)).entries), { action: "file_bucket.empty", subject })
+    assert.deepInclude(done((await write(`DELETE ${at}`)).entries), { action: "file_bucket.remove", subject })
+    const again = await write(`DELETE ${at}`)
+    assert.deepInclude(again.entries[0], { action: "file_bucket.remove", subject, outcome: "failed", status: 404 })
+    const invalid = await write("POST /storage/v1/bucket", { id: 7 })
+    assert.deepInclude(invalid.entries[0], { action: "file_bucket.create", outcome: "failed", status: 400 })
+    const byUser = await write("POST /storage/v1/bucket", { id: "x", name: "x" }, service.anon)
+    assert.deepStrictEqual(byUser.entries, [])
+    assert.deepStrictEqual((await write("GET /storage/v1/bucket")).entries, [])
   })
 })

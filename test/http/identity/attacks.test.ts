@@ -1,10 +1,12 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { Client } from "pg"
 import { WebSocket } from "ws"
 import { ask, assertRefused, type Reply, sql } from "../../support/client.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
 import { asMember, elsewhere, logIn, mailTo, register, sessionCookie } from "../../support/identity/people.ts"
 import { totpCode, wrongTotpCode } from "../../support/identity/totp.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+import { until } from "../../support/service.ts"
 
 let service: InProcessService
 /** Another process on the same database. */
@@ -192,6 +194,27 @@ describe("passwords", () => {
     assert.isAbove(Number(blocked.headers.get("retry-after")), 0)
     await sql(service, "update svc.identity_guesses set until = now()")
     assert.strictEqual((await logIn(service, email, password)).status, 200)
+  })
+
+  it("that are right and come at once do not make each other wait", async () => {
+    const { email, password } = await register(service)
+    assert.strictEqual((await logIn(service, email, "wrong password")).status, 401)
+    const other = new Client({ connectionString: service.databaseUrl })
+    await other.connect()
+    try {
+      // A sign-in whose statement began before that of another one, and waits for its row.
+      await other.query("begin; update svc.identity_guesses set count = count")
+      const signingIn = logIn(replica, email, password)
+      await until(
+        () => other.query("select from pg_locks where not granted and transactionid = pg_current_xact_id()::xid"),
+        ({ rowCount }) => rowCount === 1
+      )
+      await other.query("update svc.identity_guesses set until = clock_timestamp(); commit")
+      const reply = await signingIn
+      assert.strictEqual(reply.status, 200, reply.text)
+    } finally {
+      await other.end()
+    }
   })
 
   it("of many people can't be guessed by one client", async () => {

@@ -341,6 +341,8 @@ describe("other services", () => {
     )
     const values = fragmentOf(await follow(begun.url!))
     assert.isNotEmpty(values.get("refresh_token") ?? "")
+    assert.match(values.get("provider_token") ?? "", /^gho_/)
+    assert.match(values.get("provider_refresh_token") ?? "", /^ghr_/)
     const supabase = client({ flowType: "pkce" })
     const { url } = ok(
       await supabase.auth.signInWithOAuth({
@@ -350,7 +352,17 @@ describe("other services", () => {
     )
     const back = await follow(url!)
     assert.strictEqual(back.origin + back.pathname, app)
-    const session = ok(await supabase.auth.exchangeCodeForSession(back.searchParams.get("code")!))
+    assert.isFalse(back.href.includes("gho_"))
+    // Until then they are stored, but not in clear.
+    const stored = JSON.stringify(await sql(service, "select data from svc.supabase_codes"))
+    assert.include(stored, "sealed")
+    assert.isFalse(github.seen.some((text) => /^gh[or]_/.test(text) && stored.includes(text)))
+    const { session } = ok(await supabase.auth.exchangeCodeForSession(back.searchParams.get("code")!))
+    assert.match(session.provider_token ?? "", /^gho_/)
+    assert.match(session.provider_refresh_token ?? "", /^ghr_/)
+    const renewed = ok(await supabase.auth.refreshSession()).session
+    assert.notProperty(renewed, "provider_token")
+    assert.deepStrictEqual(await sql(service, "select from svc.supabase_codes where data ? 'sealed'"), [])
     assert.deepInclude(session.user, { email })
     assert.deepInclude(session.user.app_metadata, { provider: "github", providers: ["github"] })
     assert.deepInclude(session.user.user_metadata, { full_name: "Octo Cat" })
@@ -511,7 +523,7 @@ describe("what is not served", () => {
         "400 validation_failed",
         "400 validation_failed",
         "400 email_address_invalid",
-        "404 not_found",
+        "401 no_authorization",
         "400 bad_json"
       ]
     )

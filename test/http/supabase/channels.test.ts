@@ -4,8 +4,9 @@ import {
   type RealtimeChannelOptions,
   type SupabaseClient
 } from "@supabase/supabase-js"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
 import { WebSocket } from "ws"
+import { webSocketOptions } from "../../../src/layers/net/WebSockets.ts"
 import { hs256 } from "../../support/access/jwts.ts"
 import { ask, sql } from "../../support/client.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
@@ -203,6 +204,14 @@ describe("the socket", () => {
     for (const { send } of [slow, fast]) send(["1", "1", "realtime:flood", "phx_join", {}])
     await until(() => slow.frames.length + fast.frames.length === 2, "the joins")
     slow.socket.pause()
+    const closing = vi.spyOn(webSocketOptions.WebSocket.prototype, "close")
+    // The server waits two seconds for the client to read up to the end, so the client reads on from that moment.
+    const given = until(() => closing.mock.calls.some(([code]) => code === 1013), "the server to give up").finally(
+      () => {
+        closing.mockRestore()
+        slow.socket.resume()
+      }
+    )
     const message = { topic: "flood", event: "x", payload: "y".repeat(200_000) }
     for (let n = 0; n < 24; n++) {
       await ask(service, "POST /realtime/v1/api/broadcast", {
@@ -210,8 +219,8 @@ describe("the socket", () => {
         body: { messages: Array.from({ length: 5 }, () => message) }
       })
     }
+    await given
     await until(() => fast.frames.length === 121, "all messages")
-    slow.socket.resume()
     assert.strictEqual(await until(slow.closed, "the end"), 1013)
     assert.isBelow(slow.frames.length, 121)
     fast.socket.close()

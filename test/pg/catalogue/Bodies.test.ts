@@ -33,6 +33,16 @@ const before = `
   create function own.lower(a int) returns int language sql as 'select a';
   create function own.title(text) returns int language sql as 'select 1';
   create function own.mood(members) returns int language sql as 'select 1';
+  create table lists (id int primary key generated always as identity, title text, done bool default false, made timestamptz default now());
+  create table items (id int primary key, list int references lists on delete cascade);
+  create table referring (id int references lists);
+  create table spied (id int default length(spy()::text));
+  create function spy_trigger() returns trigger language plpgsql as 'begin perform spy(); return new; end';
+  create table triggered (id int);
+  create trigger t before insert on triggered for each row execute function spy_trigger();
+  create table own.lists (id int default length(spy()::text), named text);
+  create sequence numbers;
+  create function writes_items() returns void language sql as 'insert into public.items values (1)';
   create aggregate own.collected(int) (sfunc = int4pl, stype = int);`
 
 /** Arguments and more of a function, its language and body, and whether it is clean. */
@@ -96,16 +106,16 @@ const cases: ReadonlyArray<Case> = [
     true
   ],
   ["plpgsql", "() returns table (x int, y text)", "begin x = 1; y = 'a'; return next; end", true],
-  // What depends on the search path.
-  ["sql", "() returns uuid", "select owner from members limit 1", false],
-  ["sql", "() returns int", "select helper(1)", false],
-  ["sql", "() returns text", "select lower('A')", false],
-  ["sql", "() returns bool", "select 1 #-# 1", false],
-  ["sql", "() returns bool", "select 's'::size = 's'", false],
-  ["sql", "() returns bool", "select size('s') = 's'", false],
+  // What depends on the search path, which is that of the first schema.
+  ["sql", "() returns uuid", "select owner from members limit 1", true],
+  ["sql", "() returns int", "select helper(1)", true],
+  ["sql", "() returns text", "select lower('A')", true],
+  ["sql", "() returns bool", "select 1 #-# 1", true],
+  ["sql", "() returns bool", "select 's'::size = 's'", true],
+  ["sql", "() returns bool", "select size('s') = 's'", true],
+  ["plpgsql", "() returns void", "declare x size; begin x = 's'; end", true],
+  // What runs user code, or may.
   ["sql", "() returns text", "select m.mood from public.members m", false],
-  ["plpgsql", "() returns void", "declare x size; begin x = 's'; end", false],
-  // What runs user code.
   ["sql", "() returns bool", "select public.spy()", false],
   ["sql", "() returns bool set search_path = public", "select spy()", false],
   ["sql", "() returns bool set search_path = public", "select x from spy() x", false],
@@ -134,6 +144,51 @@ const cases: ReadonlyArray<Case> = [
   ["plpgsql", "() returns int", "declare x public.checked = 1; begin return x; end", false],
   ["plpgsql", "() returns int", "declare x public.pair; begin return 1; end", false],
   ["plpgsql", "() returns bool", "begin return public.spy(); end", false],
+  // What writes, by a call from outside.
+  ["sql", "() returns void", "insert into public.items values (1)", true],
+  [
+    "sql",
+    "() returns setof int",
+    "insert into items (id) select id from members on conflict do nothing returning id",
+    true
+  ],
+  [
+    "plpgsql",
+    "(a int) returns int",
+    "declare x int; begin insert into public.items values (a) returning id into x; return x; end",
+    true
+  ],
+  [
+    "plpgsql",
+    "(a int) returns void",
+    "begin update public.items set list = null where id = a; delete from items where id = a; end",
+    true
+  ],
+  ["sql", "() returns bigint", "with gone as (delete from public.items returning id) select count(*) from gone", true],
+  [
+    "sql",
+    "() returns void",
+    "insert into public.items values (1) on conflict (id) do update set list = excluded.list",
+    true
+  ],
+  ["sql", "() returns bigint", "select nextval('public.numbers')", true],
+  ["sql", "() returns void stable", "insert into public.items values (1)", false],
+  ["sql", "() returns void", "insert into public.spied values (default)", false],
+  ["sql", "() returns void", "insert into public.triggered values (1)", false],
+  ["sql", "() returns void", "insert into public.hidden values (1)", false],
+  ["sql", "() returns void", "insert into public.items values (length(public.spy()::text))", false],
+  ["sql", "() returns void", "insert into public.spying default values", false],
+  ["sql", "() returns void", "insert into public.checked_table values (1)", false],
+  ["sql", "() returns void", "insert into public.parted values (1)", false],
+  // A table of the same name in another schema has user code.
+  ["sql", "() returns void", "insert into public.lists (title) values ('a')", false],
+  ["sql", "() returns void", "delete from lists", false],
+  ["sql", "() returns void", "with gone as (delete from public.triggered returning id) select", false],
+  ["sql", "() returns void", "select public.writes_items()", false],
+  ["plpgsql", "() returns void", "begin lock table public.items; end", false],
+  ["plpgsql", "() returns void", "begin truncate public.items; end", false],
+  ["plpgsql", "() returns void", "begin create table public.made (); end", false],
+  ["plpgsql", "() returns void", "begin perform 1 from public.items for update; end", false],
   // What changes the session or the server, or may.
   ["sql", "() returns text", "select set_config('a.b', 'c', false)", false],
   ["sql", "() returns text", "select current_setting('request.headers')", false],
@@ -144,7 +199,6 @@ const cases: ReadonlyArray<Case> = [
   ["sql", "() returns text", "select current_schema()::text", false],
   ["sql", "() returns text", "select rolname from pg_catalog.pg_roles", false],
   ["sql", "() returns text", "select table_name from information_schema.tables", false],
-  ["sql", "() returns void", "insert into public.members values (1)", false],
   ["sql", "() returns int set work_mem = '1MB'", "select 1", false],
   ["sql", "() returns int set search_path = public set work_mem = '1MB'", "select 1", false],
   ["plpgsql", "() returns int", "begin execute 'select 1'; return 1; end", false],

@@ -15,6 +15,7 @@ const path = Effect.gen(function* () {
         authenticator: login,
         owner: login,
         serviceRole: login.user,
+        searchPath: "public",
         poolSize: 1,
         timeout: 5000,
         maxPublicAnswer: 1024 * 1024,

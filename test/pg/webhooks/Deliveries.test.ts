@@ -379,21 +379,32 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
         Effect.promise(() =>
           Promise.all(
             clients.map(async (client) => {
-              for (; Date.now() < until; written++) await client.query(`insert into ${name} values (1)`)
+              for (; Date.now() < until || written <= 50; written++) {
+                await client.query(`insert into ${name} values (1)`)
+              }
             })
           )
         )
       yield* write(Date.now() + 500)
       ;[notifications, written] = [0, 0]
       yield* write(Date.now() + 1_000)
-      assert.isAbove(written, 50)
       assert.isBelow(notifications, written / 20)
-      yield* eventually(waiting(id), (n) => n === 0, 20_000)
-      const sent = sink.received.length - 1
-      // Once it sleeps again, the next write must wake it, even while an older transaction is open that did not notify.
+      // Does not notify: the worker is awake.
       yield* open("begin")
       yield* open(`insert into ${name} values (2)`)
-      yield* Effect.sleep("2500 millis")
+      yield* eventually(waiting(id), (n) => n === 0, 20_000)
+      const sent = sink.received.length - 1
+      // Once it sleeps again, the next write must wake it, even while that transaction is open. Until then the worker waits
+      // for the lock, half a second at a time.
+      yield* eventually(
+        sql(
+          `select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and not granted
+             and (classid::int8 << 32 | objid::int8) = $1 and waitstart > clock_timestamp() - interval '100 milliseconds'
+             and database = (select oid from pg_database where datname = current_database())`,
+          [wakeUpLock]
+        ),
+        (waits) => waits.length > 0
+      )
       notifications = 0
       yield* sql(`insert into ${name} values (2)`)
       yield* eventually(

@@ -18,12 +18,12 @@ declare module "vitest" {
 export const databaseUrl = ({ database, password, port, user }: Login) =>
   `postgres://${user}:${encodeURIComponent(Redacted.value(password))}@127.0.0.1:${port}/${database}`
 
-/** Test data need not survive a crash of the machine. */
-const withoutSync = (login: Login) =>
+/** Test data need not survive a crash of the machine, and are too few for what autovacuum looks after. */
+const withoutUpkeep = (login: Login) =>
   Effect.promise(async () => {
     const client = new Client({ ...login, password: Redacted.value(login.password) })
     await client.connect()
-    for (const setting of ["fsync", "synchronous_commit", "full_page_writes"]) {
+    for (const setting of ["fsync", "synchronous_commit", "full_page_writes", "autovacuum"]) {
       await client.query(`alter system set ${setting} = off`)
     }
     await client.query("select pg_reload_conf()")
@@ -42,7 +42,7 @@ export default async function setup(project: TestProject) {
   }
   try {
     const login = await runtime.runPromise(Effect.service(PostgresAddress))
-    await runtime.runPromise(withoutSync(login))
+    await runtime.runPromise(withoutUpkeep(login))
     project.provide("databaseUrl", databaseUrl(login))
   } catch (cause) {
     await stop()

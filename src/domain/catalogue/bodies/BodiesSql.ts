@@ -34,12 +34,16 @@ where p.oid >= ${firstOid} and l.oid < ${firstOid} and l.lanname in ('sql', 'plp
   and pg_catalog.getdatabaseencoding() = 'UTF8'
   and pg_catalog.current_setting('server_version_num')::int4 between 150000 and 189999`
 
-/** WITH parts of `cleanSql`: `bodies`, what `$2` says of functions that are still the same. */
+/**
+ * WITH parts of `cleanSql`: `bodies`, what `$2` says of functions that are still the same, of kind `p` if they write, which
+ * only a call from outside may do.
+ */
 export const bodiesPart = `
 bodies as materialized (
-  select p.oid, t.typrelid, b.functions, b.calls, b.operators, b.relations, b.types, b.bare_functions, b.bare_operators, b.bare_types
-  from pg_catalog.json_to_recordset($2::json) b(oid oid, xmin text, functions name[], calls name[], operators name[],
-      relations name[], types name[], bare_functions name[], bare_operators name[], bare_types name[])
+  select b.*, t.typrelid, case when b.writes then 'p' else 'f' end as kind
+  from pg_catalog.json_to_recordset($2::json) b(oid oid, xmin text, writes boolean, functions name[], calls name[],
+      operators name[], relations name[], inserted name[], changed name[], types name[], bare_functions name[],
+      bare_operators name[], bare_relations name[], bare_types name[])
     join pg_proc p on p.oid = b.oid and p.xmin::text = b.xmin
     join pg_type t on t.oid = p.prorettype
   where not exists (select from pg_catalog.unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) a where a not in (select oid from plain_types))
@@ -61,13 +65,13 @@ foreign_overloads as materialized (
 ),
 -- The functions that a call, or a column of a row that has no such column, may mean.
 named_functions as materialized (
-  select b.oid, p.oid as by from bodies b cross join lateral pg_catalog.unnest(b.functions) named(name)
+  select b.kind, b.oid, p.oid as by from bodies b cross join lateral pg_catalog.unnest(b.functions) named(name)
     join pg_proc p on p.proname = named.name
     left join pg_type t on t.oid = p.proargtypes[0]
   where (p.proname = any (b.calls) or t.typtype in ('c', 'd', 'p')) and p.oid not in (select oid from foreign_overloads)
 ),
 named_operators as materialized (
-  select b.oid, o.oid as by, o.oprcode::oid as code, named.name = any (b.bare_operators) as bare,
+  select b.kind, b.oid, o.oid as by, o.oprcode::oid as code, named.name = any (b.bare_operators) as bare,
     o.oid >= ${firstOid} and not exists (
       select from (values (o.oprleft), (o.oprright)) side(type)
       where type >= ${firstOid} and type not in (select oid from plain_types)) as fits
@@ -76,25 +80,31 @@ named_operators as materialized (
 
 /** What bodies use, as in `uses`. They may contain UNION ALL, so CHECK constraints count for all. */
 export const bodyUses = `
-  select kind, n.oid, used, n.by from named_functions n cross join (values ('f', 'f'), ('f', 'c'), ('c', 'c')) k(kind, used)
+  select case k.kind when 'f' then n.kind else k.kind end, n.oid, used, n.by
+    from named_functions n cross join (values ('f', 'f'), ('f', 'c'), ('c', 'c')) k(kind, used)
     where n.by not in (select oid from clean_functions)
-  union select 'f', n.oid, 'f', n.code from named_operators n join clean_operators o on o.oid = n.by and o.called
-  union select kind, b.oid, used, c.oid from bodies b cross join lateral pg_catalog.unnest(b.relations) named(name)
+  union select n.kind, n.oid, 'f', n.code from named_operators n join clean_operators o on o.oid = n.by and o.called
+  union select case k.kind when 'f' then b.kind else k.kind end, b.oid, used, c.oid from bodies b cross join lateral pg_catalog.unnest(b.relations) named(name)
     join pg_class c on c.relname = named.name and c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
     cross join (values ('f', 'r'), ('f', 'c'), ('c', 'c')) k(kind, used)
-  union select 'f', oid, 'r', typrelid from bodies where typrelid <> 0`
+  union select kind, oid, 'r', typrelid from bodies where typrelid <> 0`
 
-/** Bodies that may run user code, or that mean something else under the search path of the clean path. */
+/** Bodies that may run user code. */
 export const wrongBodies = `
-  select 'f', oid from named_operators where code in (select oid from own_functions) or bare and fits
-  union select 'f', b.oid from bodies b cross join lateral pg_catalog.unnest(b.types) named(name)
+  select kind, oid from named_operators where code in (select oid from own_functions)
+  union select b.kind, b.oid from bodies b cross join lateral pg_catalog.unnest(b.types) named(name)
     join pg_type t on t.typname = named.name
     where t.oid not in (select oid from plain_types) and t.oid <> 'record'::regtype
   -- A call may be a cast, but not to a row.
-  union select 'f', b.oid from bodies b cross join lateral pg_catalog.unnest(b.calls) named(name)
+  union select b.kind, b.oid from bodies b cross join lateral pg_catalog.unnest(b.calls) named(name)
     join pg_type t on t.typname = named.name
-    where t.oid not in (select oid from plain_types) and t.typrelid = 0
-  union select 'f', n.oid from named_functions n join pg_proc p on p.oid = n.by join bodies b on b.oid = n.oid
+    where t.oid not in (select oid from plain_types) and t.typrelid = 0`
+
+/** Bodies whose meaning depends on the search path. */
+export const bodiesOnPath = `
+  select kind, oid from named_operators where bare and fits
+  union select kind, oid from bodies where pg_catalog.cardinality(bare_relations) > 0
+  union select n.kind, n.oid from named_functions n join pg_proc p on p.oid = n.by join bodies b on b.oid = n.oid
     where p.oid >= ${firstOid} and p.proname = any (b.bare_functions)
-  union select 'f', b.oid from bodies b cross join lateral pg_catalog.unnest(b.bare_types) named(name)
+  union select b.kind, b.oid from bodies b cross join lateral pg_catalog.unnest(b.bare_types) named(name)
     join pg_type t on t.typname = named.name where t.oid >= ${firstOid} and t.typrelid = 0`

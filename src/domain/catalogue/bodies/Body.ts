@@ -32,26 +32,24 @@ export const namesOf = (parser: BodyParser, { language, source }: Body): Names |
 
 const none: ReadonlyArray<string> = []
 
-/**
- * A body's row in the parameter of the catalogue query; undefined if its meaning depends on the search path of the caller
- * as far as this can be seen from the body alone. The query checks the other bare names.
- */
+/** A body's row in the parameter of the catalogue query. What is bare is found by the search path of the caller. */
 export const bodyRow = (
   { oid, pathed, xmin }: Body,
-  { bare, columns, functions, operators, relations, types }: Names
-) =>
-  !pathed && bare.relations.size > 0
-    ? undefined
-    : {
-        oid,
-        xmin,
-        functions: [...functions, ...columns],
-        calls: [...functions],
-        operators: [...operators],
-        relations: [...relations],
-        types: [...types],
-        bare_functions: pathed ? none : [...bare.functions, ...columns],
-        bare_operators: pathed ? none : [...bare.operators],
-        // A call may be a cast.
-        bare_types: pathed ? none : [...bare.types, ...bare.functions]
-      }
+  { bare, changed, columns, functions, inserted, operators, relations, types }: Names
+) => ({
+  oid,
+  xmin,
+  writes: inserted.size > 0 || changed.size > 0 || functions.has("nextval"),
+  functions: [...functions, ...columns],
+  calls: [...functions],
+  operators: [...operators],
+  relations: [...relations],
+  inserted: [...inserted],
+  changed: [...changed],
+  types: [...types],
+  bare_functions: pathed ? none : [...bare.functions, ...columns],
+  bare_operators: pathed ? none : [...bare.operators],
+  bare_relations: pathed ? none : [...bare.relations],
+  // A call may be a cast.
+  bare_types: pathed ? none : [...bare.types, ...bare.functions]
+})

@@ -11,6 +11,9 @@ export interface Names {
   readonly operators: Set<string>
   readonly relations: Set<string>
   readonly types: Set<string>
+  /** Of the relations, those that rows are inserted into, and those whose rows are changed. */
+  readonly inserted: Set<string>
+  readonly changed: Set<string>
   /** Those that have no schema, so that the search path decides what they mean. */
   readonly bare: {
     readonly functions: Set<string>
@@ -26,6 +29,8 @@ export const noNames = (): Names => ({
   operators: new Set(),
   relations: new Set(),
   types: new Set(),
+  inserted: new Set(),
+  changed: new Set(),
   bare: { functions: new Set(), operators: new Set(), relations: new Set(), types: new Set() }
 })
 

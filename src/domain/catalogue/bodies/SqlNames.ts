@@ -2,23 +2,24 @@ import { type Names } from "./Names.ts"
 import { isNode, listOf, type Tree, type TreeNode, words } from "./Tree.ts"
 
 /**
- * Nodes and fields of a SELECT, as PostgreSQL's grammar makes them. Whatever is not on the list is not clean: other
- * statements, INTO, locks, USING of a sort, JSON and XML functions, column definitions.
+ * Nodes and fields of SELECT, INSERT, UPDATE and DELETE, as PostgreSQL's grammar makes them. Whatever is not on the list is
+ * not clean: other statements, INTO, locks, WHERE CURRENT OF, USING of a sort, JSON and XML functions, column definitions.
  */
 const nodes = words(`
   A_ArrayExpr A_Const A_Expr A_Indices A_Indirection A_Star BitString BoolExpr Boolean BooleanTest CaseExpr CaseWhen
-  CoalesceExpr ColumnRef CommonTableExpr Float FuncCall Integer JoinExpr List MinMaxExpr NamedArgExpr NullTest ParamRef
-  RangeFunction RangeSubselect RangeVar ResTarget RowExpr SQLValueFunction SelectStmt SortBy String SubLink TypeCast
-  WindowDef`)
+  CoalesceExpr ColumnRef CommonTableExpr DeleteStmt Float FuncCall IndexElem InsertStmt Integer JoinExpr List MinMaxExpr
+  MultiAssignRef NamedArgExpr NullTest ParamRef RangeFunction RangeSubselect RangeVar ResTarget RowExpr SQLValueFunction
+  SelectStmt SetToDefault SortBy String SubLink TypeCast UpdateStmt WindowDef`)
 const fields = words(`
-  agg_distinct agg_filter agg_order agg_star agg_within_group alias aliascolnames aliasname all arg args argisrow argname
-  argnumber arrayBounds boolop booltesttype boolval bsval colnames ctecolnames ctematerialized ctename ctequery
-  cterecursive ctes defresult distinctClause elements endOffset expr fields frameOptions fromClause func_variadic funcname
-  funcformat functions fval groupClause groupDistinct havingClause indirection inh is_rowsfrom is_slice isNatural isnull
+  action agg_distinct agg_filter agg_order agg_star agg_within_group alias aliascolnames aliasname all arg args argisrow argname
+  argnumber arrayBounds boolop booltesttype boolval bsval colnames colno cols conname ctecolnames ctematerialized ctename ctequery
+  cterecursive ctes defresult distinctClause elements endOffset expr exprs fields frameOptions fromClause func_variadic funcname
+  funcformat functions fval groupClause groupDistinct havingClause indexElems indirection infer inh is_rowsfrom is_slice isNatural isnull
   items join_using_alias ival jointype kind larg lateral lexpr lidx limitCount limitOffset limitOption list_end
-  list_start location name names node nulltesttype number op operName ordinality orderClause over partitionClause
-  quals rarg recursive refname relname relpersistence result rexpr rexpr_list_end rexpr_list_start row_format
-  schemaname setof sortClause sortby_dir sortby_nulls startOffset subLinkId subLinkType subquery subselect sval
+  list_start location name names ncolumns node nulls_ordering nulltesttype number onConflictClause op operName ordering
+  ordinality orderClause over override partitionClause
+  quals rarg recursive refname relation relname relpersistence result returningClause rexpr rexpr_list_end rexpr_list_start row_format
+  schemaname selectStmt setof sortClause sortby_dir sortby_nulls source startOffset subLinkId subLinkType subquery subselect sval
   targetList testexpr typeName typemod typmods uidx usingClause val valuesLists whereClause windowClause`)
 
 /** The settings that the clean path sets as any other does. */
@@ -54,6 +55,17 @@ const readsCleanSetting = (args: Tree | undefined): boolean => {
   const value = isNode(constant) ? constant["sval"] : undefined
   const text = isNode(value) ? value["sval"] : undefined
   return typeof text === "string" && cleanSettings.includes(text)
+}
+
+/** Adds the relation that a statement writes to. */
+const addWritten = (names: Names, kind: "inserted" | "changed", relation: Tree | undefined): boolean => {
+  if (!isNode(relation)) return false
+  const { relname, schemaname } = relation
+  if (typeof relname !== "string") return false
+  names[kind].add(relname)
+  names.relations.add(relname)
+  if (schemaname === undefined) names.bare.relations.add(relname)
+  return true
 }
 
 /** Names that WITH gives to queries, which hide relations of the same name. */
@@ -95,6 +107,12 @@ const visitors: Readonly<Record<string, (names: Names, node: TreeNode, withs: Wi
     if (schemaname === undefined) names.bare.relations.add(relname)
     return true
   },
+  InsertStmt: (names, { onConflictClause, relation }) => {
+    const changes = isNode(onConflictClause) && onConflictClause["action"] !== "ONCONFLICT_NOTHING"
+    return addWritten(names, changes ? "changed" : "inserted", relation)
+  },
+  UpdateStmt: (names, { relation }) => addWritten(names, "changed", relation),
+  DeleteStmt: (names, { relation }) => addWritten(names, "changed", relation),
   // It depends on the search path.
   SQLValueFunction: (_, { op }) => op !== "SVFOP_CURRENT_SCHEMA"
 }
@@ -132,14 +150,16 @@ const visit = (names: Names, tree: Tree, outer: Withs): boolean => {
   })
 }
 
-/** Adds the names of SELECT statements. False if they are, or contain, anything that is not known to be clean. */
+const known = ["SelectStmt", "InsertStmt", "UpdateStmt", "DeleteStmt"]
+
+/** Adds the names of statements that read or write rows. False if they are, or contain, anything that is not known to be clean. */
 export const addSqlNames = (names: Names, parsed: Tree): boolean => {
   const statements = isNode(parsed) ? listOf(parsed["stmts"]) : []
   return (
     statements.length > 0 &&
     statements.every((statement) => {
-      const select = isNode(statement) ? statement["stmt"] : undefined
-      return isNode(select) && "SelectStmt" in select && visit(names, select, new Set())
+      const node = isNode(statement) ? statement["stmt"] : undefined
+      return isNode(node) && known.some((kind) => kind in node) && visit(names, node, new Set())
     })
   )
 }

@@ -63,12 +63,14 @@ export const prepareCall = (catalogue: Catalogue, request: CallRequest, options:
 
 const withRows = (
   catalogue: Catalogue,
-  { form, count, range, alone, maxAffected }: CallRequest,
+  { form, count, range, reads, alone, maxAffected }: CallRequest,
   query: RowQuery,
   call: PlannedCall,
   options: RowReadOptions
 ): Prepared => {
   const { fn } = call
+  // The clean path has no read-only transactions.
+  const clean = fn.clean && !(reads && fn.writes)
   if (maxAffected !== undefined && !fn.set) return Result.fail(notSet())
   const page = rowPage(query, range)
   if (Result.isFailure(page)) return Result.fail(page.failure)
@@ -76,7 +78,7 @@ const withRows = (
   const plain = range === undefined && isPlain(query) && relation?.formatted !== true
   const asJson = (form.media === "json" || form.media === "object") && !form.stripNulls
   if (isValue(fn) && plain && count === undefined && asJson) {
-    return Result.succeed({ sql: valueSql(call), fn, clean: fn.clean, checked: false, offset: 0, capped: false })
+    return Result.succeed({ sql: valueSql(call), fn, clean, checked: false, offset: 0, capped: false })
   }
   const planned = plain
     ? Result.succeed(everyRow(fn, options))
@@ -86,7 +88,7 @@ const withRows = (
   return Result.succeed({
     sql: callSql({ call, rows: planned.success.rows, form, total: totalOf(count), maxAffected, exactlyOne }),
     fn,
-    clean: fn.clean && planned.success.clean,
+    clean: clean && planned.success.clean,
     checked: maxAffected !== undefined || exactlyOne !== undefined,
     offset: Number(page.success.offset ?? 0),
     capped: fn.set && isCapped(page.success, options)

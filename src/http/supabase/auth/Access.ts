@@ -16,13 +16,14 @@ import {
   SupabaseAuth
 } from "../../../services/ports/supabase/AuthCalls.ts"
 import { SupabaseSettings } from "../../../services/supabase/Settings.ts"
-import { remember } from "../../access/Admitted.ts"
+import { keyActorOf, remember } from "../../access/Admitted.ts"
 import { deviceOf } from "../../access/BrowserRequests.ts"
 import { noGate } from "../../access/Caller.ts"
 import { clientAddress } from "../../access/ClientAddress.ts"
 import { apiKeyOf, bearerOf, headersOf } from "../../access/Credentials.ts"
 import { type Quota } from "../../access/KeyLimits.ts"
 import { languageOfRequest } from "../../access/PageLanguage.ts"
+import { ManagementAudit, type Place } from "../../front/ManagementAudit.ts"
 import { issueLines } from "../../front/RequestErrors.ts"
 import { bodyBytes, bodyLimit, utf8 } from "../../wire/Body.ts"
 import { queryOf } from "../../wire/Paths.ts"
@@ -43,6 +44,11 @@ export interface Call {
 
 /** Who may make a call: every browser, every client with a key, or service_role keys alone. */
 type Admits = "everybody" | "key" | "admin"
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
+/** A write by service_role keys, with its name in the audit. */
+interface Recorded {
+  readonly admin: string
+}
 
 const noStore = HttpEffect.appendPreResponseHandler((_request, response) =>
   Effect.succeed(HttpServerResponse.setHeader(response, "cache-control", "no-store"))
@@ -53,6 +59,7 @@ export const makeAuthRoutes = Effect.fnUntraced(function* (router: HttpRouter.Ht
   const { auth, enabled } = yield* SupabaseSettings
   const port = yield* SupabaseAuth
   const gate = yield* SupabaseGate
+  const audit = yield* ManagementAudit
   const identity = yield* IdentitySettings
 
   /** Admits by the key; whose bearer token it is, the call asks for itself. */
@@ -75,13 +82,27 @@ export const makeAuthRoutes = Effect.fnUntraced(function* (router: HttpRouter.Ht
     return actor.role
   })
 
-  const on = <E extends ClientError, R>(
-    method: "GET" | "POST" | "PUT" | "DELETE",
-    path: `/${string}`,
-    admits: Admits,
-    use: (call: Call) => Effect.Effect<Response, E, R>
+  /** Runs a call of admins, which the audit records if it is a write. */
+  const administered = <E extends ClientError, R>(
+    { request }: Call,
+    role: string | undefined,
+    place: Place,
+    work: Effect.Effect<Response, E, R>
   ) =>
-    enabled
+    role === "service_role"
+      ? audit.around(work, place, request, keyActorOf(request))
+      : Effect.tapError(notAdminOf(request), (error) => audit.refused(place, request, error))
+
+  const on = <M extends Method, E extends ClientError, R>(
+    method: M,
+    path: `/${string}`,
+    given: (Admits & (M extends "GET" ? Admits : Exclude<Admits, "admin">)) | Recorded,
+    use: (call: Call) => Effect.Effect<Response, E, R>
+  ) => {
+    const admits: Admits = typeof given === "object" ? "admin" : given
+    const identifier = typeof given === "object" ? given.admin : "read"
+    const place: Place = { endpoint: { identifier, method }, group: { identifier: "supabaseUsers" } }
+    return enabled
       ? router.add(
           method,
           `/auth/v1${path}`,
@@ -97,17 +118,16 @@ export const makeAuthRoutes = Effect.fnUntraced(function* (router: HttpRouter.Ht
               if (bearer === undefined) return Effect.fail(noBearer)
               return looksLikeKey(bearer) ? Effect.fail(badJwt) : calls.authenticate(bearer)
             })
-            if (admits === "admin" && role !== "service_role") return yield* notAdminOf(request)
             const redirectTo = redirectOf(query.get("redirect_to"), auth.site, auth.redirects)
-            return yield* use({ request, calls, query, redirectTo, session }).pipe(
-              Effect.provideService(CurrentLanguage, languageOfRequest(request)),
-              admits === "admin"
-                ? (effect) => effect
-                : Effect.provideService(CurrentDevice, deviceOf(request, identity))
-            )
+            const call: Call = { request, calls, query, redirectTo, session }
+            const work = Effect.provideService(use(call), CurrentLanguage, languageOfRequest(request))
+            return yield* admits === "admin"
+              ? administered(call, role, place, work)
+              : Effect.provideService(work, CurrentDevice, deviceOf(request, identity))
           })
         )
       : Effect.void
+  }
 
   return { on, settings: auth, identity, enabled }
 })
@@ -134,10 +154,12 @@ export const bodyOf = <S extends Schema.Decoder<unknown>>(schema: S) => {
   })
 }
 
-const maybe = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+export const maybe = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 /** Fields of bodies. Clients send null for what they leave out. */
 export const text = maybe(Schema.String.check(Schema.isMaxLength(4096)))
+/** Tokens of other services, which may have many claims. */
+export const token = maybe(Schema.String.check(Schema.isMaxLength(16_384)))
 export const bool = maybe(Schema.Boolean)
 export const object = maybe(JsonObjectSchema)
 export const pkce = { code_challenge: text, code_challenge_method: text }
@@ -162,4 +184,5 @@ export const json = (value: object, headers?: Record<string, string>): Response 
   HttpServerResponse.jsonUnsafe(value, headers === undefined ? {} : { headers })
 export const empty: Response = json({})
 
+export const present = (value: string | null | undefined) => (value == null || value === "" ? undefined : value)
 export const objectOr = (value: JsonObject | null | undefined): JsonObject => value ?? {}

@@ -1,9 +1,11 @@
 import { Effect, Schema } from "effect"
-import { HttpRouter } from "effect/http"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 import { invalid } from "../../../domain/supabase/AuthErrors.ts"
 import { redirectOf } from "../../../domain/supabase/Redirects.ts"
+import { shownUser } from "../../../domain/audit/Shown.ts"
+import { describeChange } from "../../../services/audit/Change.ts"
 import { type UserChange } from "../../../services/ports/supabase/AuthCalls.ts"
-import { bodyOf, bool, type Call, empty, json, makeAuthRoutes, object, objectOr, text } from "./Access.ts"
+import { bodyOf, bool, type Call, empty, json, makeAuthRoutes, object, objectOr, present, text } from "./Access.ts"
 
 const UserBody = Schema.Struct({
   id: text,
@@ -37,8 +39,6 @@ const secondsOf = (text: string): number | undefined => {
   return Math.min(seconds, maxBan)
 }
 
-const present = (value: string | null | undefined) => (value == null || value === "" ? undefined : value)
-
 const changeOf = Effect.fnUntraced(function* (given: typeof UserBody.Type) {
   const ban = present(given.ban_duration)
   const banSeconds = ban === undefined ? undefined : secondsOf(ban)
@@ -66,6 +66,8 @@ const numberOf = (query: URLSearchParams, name: string, otherwise: number, most:
   return /^[1-9]\d{0,6}$/.test(value) ? Math.min(Number(value), most) : otherwise
 }
 
+const subjectOf = (id: string) => `identity:${id}`
+
 const kinds = ["signup", "invite", "magiclink", "recovery", "email_change_current", "email_change_new"] as const
 
 /** `/auth/v1/admin`, `/auth/v1/invite`: users, for service_role keys. */
@@ -85,23 +87,28 @@ export const AuthAdminRoutes = HttpRouter.use(
         return json({ users, aud: "authenticated" }, { "x-total-count": String(total), link: links.join(", ") })
       })
     )
-    yield* on("POST", "/admin/users", "admin", (call) =>
+    yield* on("POST", "/admin/users", { admin: "create" }, (call) =>
       Effect.gen(function* () {
         const given = yield* userOf(call)
-        return json(yield* call.calls.admin.create(present(given.id), yield* changeOf(given)))
+        const user = yield* call.calls.admin.create(present(given.id), yield* changeOf(given))
+        yield* describeChange({ subject: subjectOf(user.id), after: shownUser(given) })
+        return json(user)
       })
     )
     yield* on("GET", "/admin/users/:id", "admin", ({ calls }) =>
       Effect.map(Effect.flatMap(idOf, calls.admin.get), (user) => json(user))
     )
-    yield* on("PUT", "/admin/users/:id", "admin", (call) =>
+    yield* on("PUT", "/admin/users/:id", { admin: "update" }, (call) =>
       Effect.gen(function* () {
-        return json(yield* call.calls.admin.update(yield* idOf, yield* changeOf(yield* userOf(call))))
+        const given = yield* userOf(call)
+        yield* describeChange({ subject: subjectOf(yield* idOf), after: shownUser(given) })
+        return json(yield* call.calls.admin.update(yield* idOf, yield* changeOf(given)))
       })
     )
-    yield* on("DELETE", "/admin/users/:id", "admin", (call) =>
+    yield* on("DELETE", "/admin/users/:id", { admin: "remove" }, (call) =>
       Effect.gen(function* () {
         const { should_soft_delete: soft } = yield* removalOf(call)
+        if (soft === true) yield* describeChange({ subject: subjectOf(yield* idOf), after: { soft } })
         yield* call.calls.admin.remove(yield* idOf, soft === true)
         return empty
       })
@@ -109,7 +116,7 @@ export const AuthAdminRoutes = HttpRouter.use(
     yield* on("GET", "/admin/users/:id/factors", "admin", ({ calls }) =>
       Effect.map(Effect.flatMap(idOf, calls.admin.factors), (factors) => json(factors))
     )
-    yield* on("DELETE", "/admin/users/:id/factors/:factor", "admin", ({ calls }) =>
+    yield* on("DELETE", "/admin/users/:id/factors/:factor", { admin: "remove_factor" }, ({ calls }) =>
       Effect.gen(function* () {
         const { factor = "", id = "" } = yield* HttpRouter.params
         yield* calls.admin.removeFactor(id, factor)
@@ -117,13 +124,25 @@ export const AuthAdminRoutes = HttpRouter.use(
       })
     )
 
-    yield* on("POST", "/invite", "admin", (call) =>
+    yield* on("GET", "/admin/users/:id/passkeys", "admin", ({ calls }) =>
+      Effect.map(Effect.flatMap(idOf, calls.admin.passkeys), (passkeys) => json(passkeys))
+    )
+    yield* on("DELETE", "/admin/users/:id/passkeys/:passkey", { admin: "remove_passkey" }, ({ calls }) =>
+      Effect.gen(function* () {
+        const { id = "", passkey = "" } = yield* HttpRouter.params
+        yield* calls.admin.removePasskey(id, passkey)
+        return HttpServerResponse.empty({ status: 204 })
+      })
+    )
+
+    yield* on("POST", "/invite", { admin: "invite" }, (call) =>
       Effect.gen(function* () {
         const { data, email } = yield* inviteOf(call)
         const { calls, redirectTo } = call
-        return json(
-          yield* calls.admin.invite({ email: email ?? "", challenge: undefined, redirectTo, data: objectOr(data) })
-        )
+        const invited = { email: email ?? "", challenge: undefined, redirectTo, data: objectOr(data) }
+        const user = yield* calls.admin.invite(invited)
+        yield* describeChange({ subject: subjectOf(user.id) })
+        return json(user)
       })
     )
     const generate = (call: Call) =>
@@ -142,8 +161,9 @@ export const AuthAdminRoutes = HttpRouter.use(
           challenge: undefined,
           redirectTo
         })
+        yield* describeChange({ subject: subjectOf(user.id), after: { type: kind } })
         return json({ ...user, ...properties })
       })
-    yield* on("POST", "/admin/generate_link", "admin", generate)
+    yield* on("POST", "/admin/generate_link", { admin: "generate_link" }, generate)
   })
 )

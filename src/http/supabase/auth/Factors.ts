@@ -3,10 +3,24 @@ import { HttpRouter } from "effect/http"
 import { encodeQR } from "qr"
 import { Unprocessable } from "../../../domain/errors.ts"
 import { invalid } from "../../../domain/supabase/AuthErrors.ts"
-import { bodyOf, json, makeAuthRoutes, text } from "./Access.ts"
+import { JsonObject } from "../../../domain/text/JsonObjectSchema.ts"
+import { bodyOf, json, makeAuthRoutes, maybe, text } from "./Access.ts"
 
 const enrolOf = bodyOf(Schema.Struct({ friendly_name: text, factor_type: text, issuer: text }))
-const verifyOf = bodyOf(Schema.Struct({ challenge_id: text, code: text }))
+const challengeOf = bodyOf(
+  Schema.Struct({
+    webauthn: maybe(
+      Schema.Struct({ rpId: text, rpOrigins: maybe(Schema.Array(Schema.String).check(Schema.isMaxLength(20))) })
+    )
+  })
+)
+const verifyOf = bodyOf(
+  Schema.Struct({
+    challenge_id: text,
+    code: text,
+    webauthn: maybe(Schema.Struct({ type: Schema.Literals(["create", "request"]), credential_response: JsonObject }))
+  })
+)
 
 const disabled = (type: string) =>
   new Unprocessable({
@@ -14,7 +28,7 @@ const disabled = (type: string) =>
     code: `mfa_${type.toLowerCase()}_enroll_not_enabled`
   })
 
-/** `/auth/v1/factors`: authenticator apps. */
+/** `/auth/v1/factors`: authenticator apps and security keys. */
 export const AuthFactorRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const { on } = yield* makeAuthRoutes(router)
@@ -24,9 +38,11 @@ export const AuthFactorRoutes = HttpRouter.use(
         const session = yield* call.session
         const { factor_type: type, friendly_name, issuer } = yield* enrolOf(call)
         if (type === "phone") return yield* disabled("Phone")
-        if (type === "webauthn") return yield* disabled("WebAuthn")
-        if (type !== "totp") return yield* invalid("factor_type needs to be totp")
         const name = friendly_name ?? ""
+        if (type === "webauthn") {
+          return json({ id: yield* call.calls.enrollKey(session, name), type, friendly_name: name })
+        }
+        if (type !== "totp") return yield* invalid("factor_type needs to be totp or webauthn")
         const { id, secret, uri } = yield* call.calls.enroll(session, { name, issuer: issuer ?? undefined })
         return json({
           id,
@@ -39,16 +55,25 @@ export const AuthFactorRoutes = HttpRouter.use(
     yield* on("POST", "/factors/:id/challenge", "key", (call) =>
       Effect.gen(function* () {
         const { id = "" } = yield* HttpRouter.params
-        return json({ ...(yield* call.calls.challenge(yield* call.session, id)), type: "totp" })
+        const session = yield* call.session
+        const { webauthn } = yield* challengeOf(call)
+        const page = { rpId: webauthn?.rpId ?? undefined, origins: webauthn?.rpOrigins ?? undefined }
+        const { options, ...challenge } = yield* call.calls.challenge(session, id, page)
+        if (options === undefined) return json(challenge)
+        const { publicKey, type } = options
+        return json({ ...challenge, webauthn: { type, credential_options: { publicKey } } })
       })
     )
     yield* on("POST", "/factors/:id/verify", "key", (call) =>
       Effect.gen(function* () {
         const { id = "" } = yield* HttpRouter.params
         const session = yield* call.session
-        const { challenge_id, code } = yield* verifyOf(call)
-        const given = { factorId: id, challengeId: challenge_id ?? "", code: code ?? "" }
-        return json(yield* call.calls.verifyFactor(session, given))
+        const { challenge_id, code, webauthn } = yield* verifyOf(call)
+        const proof =
+          webauthn == null
+            ? { code: code ?? "" }
+            : { type: webauthn.type, credential: JSON.stringify(webauthn.credential_response) }
+        return json(yield* call.calls.verifyFactor(session, { factorId: id, challengeId: challenge_id ?? "", proof }))
       })
     )
     yield* on("DELETE", "/factors/:id", "key", (call) =>

@@ -1,16 +1,23 @@
 import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { InvalidRequest } from "../../../domain/errors.ts"
-import {
-  anonymousDisabled,
-  invalid,
-  noProvider,
-  phoneDisabled,
-  signupDisabled
-} from "../../../domain/supabase/AuthErrors.ts"
+import { anonymousDisabled, invalid, phoneDisabled, signupDisabled } from "../../../domain/supabase/AuthErrors.ts"
 import { AccountSettings } from "../../../services/identity/AccountSettings.ts"
 import { OwnSigningKeys } from "../../../services/identity/OwnSigningKeys.ts"
-import { bodyOf, bool, challengeOf, empty, json, makeAuthRoutes, object, objectOr, pkce, text } from "./Access.ts"
+import {
+  bodyOf,
+  bool,
+  challengeOf,
+  empty,
+  json,
+  makeAuthRoutes,
+  object,
+  objectOr,
+  pkce,
+  present,
+  text,
+  token
+} from "./Access.ts"
 
 const SignUp = Schema.Struct({ email: text, phone: text, password: text, data: object, ...pkce })
 const Token = Schema.Struct({
@@ -19,7 +26,12 @@ const Token = Schema.Struct({
   password: text,
   refresh_token: text,
   auth_code: text,
-  code_verifier: text
+  code_verifier: text,
+  provider: text,
+  id_token: token,
+  access_token: token,
+  nonce: text,
+  link_identity: bool
 })
 const Mailed = Schema.Struct({ email: text, phone: text, type: text, data: object, create_user: bool, ...pkce })
 
@@ -61,7 +73,7 @@ export const AuthSignInRoutes = HttpRouter.use(
           sms_provider: "",
           saml_enabled: false,
           mfa_enabled: true,
-          passkeys_enabled: false
+          passkeys_enabled: true
         })
       )
     )
@@ -96,7 +108,13 @@ export const AuthSignInRoutes = HttpRouter.use(
         if (grant === "pkce") {
           return json(yield* call.calls.exchange(given.auth_code ?? "", given.code_verifier ?? ""))
         }
-        if (grant === "id_token") return yield* noProvider
+        if (grant === "id_token") {
+          const idToken = present(given.id_token)
+          if (idToken === undefined) return yield* invalid("id_token required")
+          const linkTo = given.link_identity === true ? yield* call.session : undefined
+          const tokens = { idToken, accessToken: present(given.access_token), nonce: present(given.nonce) }
+          return json(yield* call.calls.useIdToken(given.provider ?? "", tokens, linkTo))
+        }
         return yield* grant === "web3" ? noWeb3 : noGrant
       })
     )

@@ -20,13 +20,15 @@ const verifyOf = bodyOf(Body)
 /** Where a browser goes with what was proven: with a code in the query, or with tokens in the fragment, which no server sees. */
 export const provenUrl = (to: string, proven: Proven) => {
   if ("code" in proven) return withQuery(to, { code: proven.code })
-  const { access_token, expires_at, expires_in, refresh_token } = proven.session
+  const { access_token, expires_at, expires_in, provider_refresh_token, provider_token, refresh_token } = proven.session
   return withFragment(to, {
     access_token,
     expires_at: String(expires_at),
     expires_in: String(expires_in),
     refresh_token,
     token_type: "bearer",
+    ...(provider_token === undefined ? {} : { provider_token }),
+    ...(provider_refresh_token === undefined ? {} : { provider_refresh_token }),
     ...(proven.type === "" ? {} : { type: proven.type })
   })
 }

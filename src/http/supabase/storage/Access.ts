@@ -3,11 +3,12 @@ import { HttpServerRequest } from "effect/http"
 import { type ClientError, InvalidRequest } from "../../../domain/errors.ts"
 import { IdentitySettings } from "../../../services/identity/Settings.ts"
 import { type Actor } from "../../../services/ports/Db.ts"
-import { remember } from "../../access/Admitted.ts"
+import { keyActorOf, remember } from "../../access/Admitted.ts"
 import { noGate } from "../../access/Caller.ts"
 import { clientAddress } from "../../access/ClientAddress.ts"
 import { headersOf } from "../../access/Credentials.ts"
 import { type Quota } from "../../access/KeyLimits.ts"
+import { ManagementAudit } from "../../front/ManagementAudit.ts"
 import { branchHeader } from "../../wire/BranchHeader.ts"
 import { SupabaseGate } from "../Gate.ts"
 
@@ -19,6 +20,7 @@ export type Request = HttpServerRequest.HttpServerRequest
 export const makeAccess = Effect.gen(function* () {
   const gate = yield* SupabaseGate
   const settings = yield* IdentitySettings
+  const audit = yield* ManagementAudit
 
   const addressOf = (request: Request) => clientAddress(request, settings)
 
@@ -37,5 +39,14 @@ export const makeAccess = Effect.gen(function* () {
     given.url.startsWith("/storage/v1/") ? Effect.succeed(given) : Effect.fail(noGate)
   )
 
-  return { addressOf, enter, request }
+  /** Runs a change of a bucket, which the audit records if it is by a service_role key: users' are under policies. */
+  const recorded = <A, E, R>(request: Request, actor: Actor, action: string, change: Effect.Effect<A, E, R>) => {
+    const place = {
+      endpoint: { identifier: action, method: "POST" },
+      group: { identifier: "supabaseBuckets" }
+    } as const
+    return actor.role === "service_role" ? audit.around(change, place, request, keyActorOf(request)) : change
+  }
+
+  return { addressOf, enter, recorded, request }
 })

@@ -1,13 +1,16 @@
 import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
+import { shownFileBucket } from "../../../domain/audit/Shown.ts"
 import { InvalidRequest } from "../../../domain/errors.ts"
 import { bytesOf, invalidBucket, isBucketName } from "../../../domain/supabase/FileNames.ts"
+import { describeChange } from "../../../services/audit/Change.ts"
+import { type Actor } from "../../../services/ports/Db.ts"
 import { type BucketChange, FileBuckets, FileOperation } from "../../../services/supabase/FileBuckets.ts"
 import { Files } from "../../../services/supabase/Files.ts"
 import { SupabaseSettings } from "../../../services/supabase/Settings.ts"
 import { jsonAnswer } from "../../wire/Body.ts"
 import { queryOf } from "../../wire/Paths.ts"
-import { makeAccess } from "./Access.ts"
+import { makeAccess, type Request } from "./Access.ts"
 import { payloadOf, restOf } from "./Requests.ts"
 
 const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -40,6 +43,8 @@ const changeOf = (given: typeof Changed.Type) =>
       allowed_mime_types: types
     } satisfies BucketChange
   })
+
+const subjectOf = (id: string) => `file_bucket:${id}`
 
 const columns = ["id", "name", "created_at", "updated_at"] as const
 
@@ -78,11 +83,16 @@ export const FileBucketsRoutes = HttpRouter.use(
     const create = Effect.gen(function* () {
       const request = yield* access.request
       const actor = yield* access.enter(request)
-      const given = yield* newOf(request)
-      const id = given.id ?? given.name
-      if (!isBucketName(id) || given.name !== id) return yield* invalidBucket
-      yield* buckets.create(actor, id, yield* changeOf(given))
-      return HttpServerResponse.jsonUnsafe({ name: id })
+      const making = Effect.gen(function* () {
+        const given = yield* newOf(request)
+        const id = given.id ?? given.name
+        if (!isBucketName(id) || given.name !== id) return yield* invalidBucket
+        const change = yield* changeOf(given)
+        yield* describeChange({ subject: subjectOf(id), after: shownFileBucket(change) })
+        yield* buckets.create(actor, id, change)
+        return id
+      })
+      return HttpServerResponse.jsonUnsafe({ name: yield* access.recorded(request, actor, "create", making) })
     })
 
     const get = Effect.gen(function* () {
@@ -90,27 +100,36 @@ export const FileBucketsRoutes = HttpRouter.use(
       return HttpServerResponse.jsonUnsafe(yield* buckets.get(yield* access.enter(request), yield* idOf(request)))
     })
 
-    const update = Effect.gen(function* () {
-      const request = yield* access.request
-      const actor = yield* access.enter(request)
-      yield* buckets.update(actor, yield* idOf(request), yield* changeOf(yield* changedOf(request)))
-      return HttpServerResponse.jsonUnsafe({ message: "Successfully updated" })
-    })
-
-    const remove = Effect.gen(function* () {
-      const request = yield* access.request
-      yield* buckets.remove(yield* access.enter(request), yield* idOf(request))
-      return HttpServerResponse.jsonUnsafe({ message: "Successfully deleted" })
-    })
-
-    const empty = Effect.gen(function* () {
-      const request = yield* access.request
-      const actor = yield* access.enter(request)
-      yield* files.empty(actor, (yield* idOf(request)).replace(/\/empty$/, ""))
-      return HttpServerResponse.jsonUnsafe({
-        message: "Empty bucket has been queued. Completion may take up to an hour."
+    /** A change of the bucket in the path, and what it answers. */
+    const changing = <E, R>(
+      action: string,
+      change: (actor: Actor, id: string, request: Request) => Effect.Effect<unknown, E, R>,
+      message: string
+    ) =>
+      Effect.gen(function* () {
+        const request = yield* access.request
+        const actor = yield* access.enter(request)
+        const id = (yield* idOf(request)).replace(/\/empty$/, "")
+        const work = Effect.andThen(describeChange({ subject: subjectOf(id) }), change(actor, id, request))
+        yield* access.recorded(request, actor, action, work)
+        return HttpServerResponse.jsonUnsafe({ message })
       })
-    })
+
+    const update = changing(
+      "update",
+      Effect.fnUntraced(function* (actor: Actor, id: string, request: Request) {
+        const change = yield* changeOf(yield* changedOf(request))
+        yield* describeChange({ subject: subjectOf(id), after: shownFileBucket(change) })
+        yield* buckets.update(actor, id, change)
+      }),
+      "Successfully updated"
+    )
+    const remove = changing("remove", (actor, id) => buckets.remove(actor, id), "Successfully deleted")
+    const empty = changing(
+      "empty",
+      (actor, id) => files.empty(actor, id),
+      "Empty bucket has been queued. Completion may take up to an hour."
+    )
 
     /** `operation`: what policies know it by, behind `storage.bucket.`. */
     const as = <A, E, R>(operation: string, effect: Effect.Effect<A, E, R>) =>

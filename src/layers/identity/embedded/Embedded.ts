@@ -212,7 +212,7 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
         settings,
         reauthentication: yield* Effect.orDie(reauthentication),
         audiences: yield* Effect.orDie(jwtAudiences),
-        keys: yield* OwnSigningKeys,
+        signing: yield* OwnSigningKeys,
         mails,
         seals,
         store,
@@ -223,6 +223,8 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
         messages,
         passwords,
         totp,
+        keys,
+        checks,
         links,
         meters
       })

@@ -6,8 +6,9 @@ import { flowExpired, flowForbidden, flowNotFound, wrongCode } from "./Refusals.
 import { hashOf, iso, isUuid, type Store } from "./Store.ts"
 
 /**
- * settings: a factor that is being added. passkey, factor: a challenge to sign in, or to complete a session. provider, supabase_provider: a
- * sign-in at another service, of the service's own pages and of Supabase's clients. administrator: the link that makes the first one. The others wait for a mailed code or link.
+ * settings: a factor that is being added. passkey, factor: a challenge to sign in, or to complete a session. provider: a sign-in
+ * at another service. supabase_…: those of Supabase's clients, which the service's own pages don't accept. administrator: the
+ * link that makes the first one. The others wait for a mailed code or link.
  */
 export type FlowKind =
   | "settings"
@@ -15,6 +16,8 @@ export type FlowKind =
   | "factor"
   | "provider"
   | "supabase_provider"
+  | "supabase_factor"
+  | "supabase_passkey"
   | "administrator"
   | "recovery"
   | "verification"

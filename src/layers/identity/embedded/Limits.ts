@@ -55,17 +55,20 @@ export const makeLimits = (store: Store) => {
     if (client !== undefined) yield* take(purpose, client, limit, seconds)
   })
 
-  /** Lets each name wait for longer with every wrong guess, whether anyone has this name or not. */
+  /**
+   * Lets each name wait for longer with every wrong guess, whether anyone has this name or not. Parallel guesses wait for
+   * each other's row: now() is when a statement began, which may be before the guess that it waited for.
+   */
   const slowDown = Effect.fnUntraced(function* (key: string) {
     const allowed = yield* store.count(
       `insert into svc.identity_guesses as g (key, count, until, expires_at)
-       values ($1, 1, now(), now() + interval '1 hour')
+       values ($1, 1, clock_timestamp(), now() + interval '1 hour')
        on conflict (key) do update set
          count = case when g.expires_at <= now() then 1 else least(g.count, 100) + 1 end,
-         until = now() + make_interval(secs => case when g.expires_at <= now() or g.count < $2::int4 then 0
+         until = clock_timestamp() + make_interval(secs => case when g.expires_at <= now() or g.count < $2::int4 then 0
            else least(60, power(2, least(g.count - $2::int4, 10))) end),
          expires_at = now() + interval '1 hour'
-       where g.until <= now() returning 1`,
+       where g.until <= clock_timestamp() returning 1`,
       [key, freeGuesses]
     )
     if (allowed > 0) return

@@ -233,7 +233,7 @@ export const makeLinks = (
       const returnTo = typeof data["returnTo"] === "string" ? data["returnTo"] : undefined
       const outcome = Effect.gen(function* () {
         if (query.get("error") === "access_denied") return yield* providerDenied
-        const person = yield* provider.finish(yield* attemptOf(state, browser, String(data["callback"])), query)
+        const { person } = yield* provider.finish(yield* attemptOf(state, browser, String(data["callback"])), query)
         return identity_id === null
           ? yield* enter(provider, person, credentials)
           : yield* link(provider, person, identity_id, credentials)

@@ -39,6 +39,11 @@ const ListedRow = Schema.Struct({
   user_agent: Schema.NullOr(Schema.String)
 })
 
+/** SQL of whether the identity `i` has a second factor. */
+export const secondFactorSql = `(i.totp_secret is not null
+  or exists (select from svc.identity_keys k where k.identity_id = i.id and not k.passkey)
+  or exists (select from svc.identity_recovery_codes c where c.identity_id = i.id))`
+
 /** Sessions: a random token whose SHA-256 is stored. One that was issued for a cookie is not valid as a token. */
 export const makeSessions = (
   { ownUrl, privilegedSeconds, sessionSeconds }: AccountSettings["Service"],
@@ -70,9 +75,7 @@ export const makeSessions = (
   const half = Effect.fnUntraced(function* ({ _tag, value }: Credential) {
     const [row] = yield* sessionRows(
       `select s.id::text, s.identity_id::text, s.aal, s.methods, ${timesSql},
-         s.aal = 'aal1' and (i.totp_secret is not null
-           or exists (select from svc.identity_keys k where k.identity_id = i.id and not k.passkey)
-           or exists (select from svc.identity_recovery_codes c where c.identity_id = i.id)) as owes,
+         s.aal = 'aal1' and ${secondFactorSql} as owes,
          s.authenticated_at > now() - make_interval(secs => $3::float8) as recent
        from svc.identity_sessions s join svc.identities i on i.id = s.identity_id
        where s.token_hash = $1 and s.kind = $2 and s.expires_at > now() and i.state = 'active'`,

@@ -56,10 +56,14 @@ export const makeGitHub = ({
     finish: ({ callback, state, verifier }, query) =>
       asking(label, async () => {
         const { client, config } = await configured()
-        const { access_token } = await client.authorizationCodeGrant(config, new URL(`${callback}?${query}`), {
-          pkceCodeVerifier: verifier,
-          expectedState: state
-        })
+        const { access_token, refresh_token } = await client.authorizationCodeGrant(
+          config,
+          new URL(`${callback}?${query}`),
+          {
+            pkceCodeVerifier: verifier,
+            expectedState: state
+          }
+        )
         const get = async (path: string): Promise<unknown> => {
           const headers = new Headers({ accept: "application/vnd.github+json" })
           const answer = await client.fetchProtectedResource(
@@ -77,7 +81,7 @@ export const makeGitHub = ({
         // The address in the profile is not verified; those of the account say whether they are.
         const emails = await Emails(await get("/user/emails"))
         const primary = emails.find((one) => one.primary)
-        return {
+        const person = {
           issuer: own,
           subject: String(user.id),
           email: primary?.email,
@@ -85,6 +89,7 @@ export const makeGitHub = ({
           name: user.name?.slice(0, 200) || undefined,
           account: user.login.slice(0, 200)
         }
+        return { person, token: access_token, refreshToken: refresh_token }
       })
   }
 }

@@ -1,6 +1,7 @@
 import { Clock, Effect, Redacted } from "effect"
 import type * as OpenIdClient from "openid-client"
-import { type ProviderProtocol } from "../../../services/ports/identity/Providers.ts"
+import { type ProvidedPerson, type ProviderProtocol } from "../../../services/ports/identity/Providers.ts"
+import { makeIdTokens } from "./IdTokens.ts"
 import { asking, boundedFetch, timeoutSeconds } from "./Requests.ts"
 import { type ProviderSettings } from "./Settings.ts"
 
@@ -28,8 +29,24 @@ export const authenticationOf = (client: typeof OpenIdClient, secret: Redacted.R
 const textOf = (value: unknown, maxLength: number) =>
   typeof value === "string" && value !== "" && value.length <= maxLength ? value : undefined
 
+/** The person whom claims are about; `iss` and `sub` have been verified. */
+const personOf = (claims: { readonly [name: string]: unknown; readonly iss: string; readonly sub: string }) => {
+  const email = textOf(claims["email"], 320)
+  const person: ProvidedPerson = {
+    issuer: claims.iss,
+    subject: claims.sub,
+    email,
+    // Apple writes it as a text.
+    verified: claims["email_verified"] === true || claims["email_verified"] === "true",
+    name: textOf(claims["name"], 200),
+    account: email ?? textOf(claims["preferred_username"], 200) ?? claims.sub.slice(0, 200)
+  }
+  return person
+}
+
 /** A provider of OpenID Connect, found by its issuer. */
-export const makeOidc = ({ clientId, clientSecret, id, issuer, label, scopes }: ProviderSettings): ProviderProtocol => {
+export const makeOidc = (settings: ProviderSettings): ProviderProtocol => {
+  const { appClientIds, clientId, clientSecret, id, issuer, label, scopes } = settings
   let found: { readonly config: OpenIdClient.Configuration; readonly until: number } | undefined
 
   const configured = Effect.gen(function* () {
@@ -48,6 +65,8 @@ export const makeOidc = ({ clientId, clientSecret, id, issuer, label, scopes }: 
     found = { config, until: now + rememberMillis }
     return config
   })
+
+  const verify = makeIdTokens(label, [clientId, ...appClientIds])
 
   return {
     id,
@@ -83,16 +102,14 @@ export const makeOidc = ({ clientId, clientSecret, id, issuer, label, scopes }: 
             claims["email"] === undefined && config.serverMetadata().userinfo_endpoint !== undefined
               ? { ...(await client.fetchUserInfo(config, tokens.access_token, claims.sub)), ...claims }
               : claims
-          const email = textOf(known["email"], 320)
-          return {
-            issuer: claims.iss,
-            subject: claims.sub,
-            email,
-            verified: known["email_verified"] === true,
-            name: textOf(known["name"], 200),
-            account: email ?? textOf(known["preferred_username"], 200) ?? claims.sub.slice(0, 200)
-          }
+          const { access_token: token, refresh_token: refreshToken } = tokens
+          return { person: personOf({ ...known, iss: claims.iss, sub: claims.sub }), token, refreshToken }
         })
-      )
+      ),
+    read: (given) =>
+      Effect.gen(function* () {
+        const { claims, seconds } = yield* verify((yield* configured).serverMetadata(), given)
+        return { person: personOf(claims), seconds }
+      })
   }
 }

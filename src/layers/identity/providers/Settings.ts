@@ -13,6 +13,8 @@ export interface ProviderSettings {
   /** Of OpenID Connect: the issuer. Of GitHub: its address. */
   readonly issuer: URL
   readonly clientId: string
+  /** Further ids, of apps that get ID tokens without a redirect: those for phones have their own at most providers. */
+  readonly appClientIds: ReadonlyArray<string>
   /** Undefined for a public client. */
   readonly clientSecret: Redacted.Redacted | undefined
   readonly scopes: ReadonlyArray<string>
@@ -23,7 +25,10 @@ const known: Readonly<Record<string, { readonly label: string; readonly issuer: 
   google: { label: "Google", issuer: "https://accounts.google.com" },
   microsoft: { label: "Microsoft", issuer: "https://login.microsoftonline.com/common/v2.0" },
   gitlab: { label: "GitLab", issuer: "https://gitlab.com" },
-  github: { label: "GitHub", issuer: "https://github.com" }
+  github: { label: "GitHub", issuer: "https://github.com" },
+  // As apps made for Supabase call them.
+  apple: { label: "Apple", issuer: "https://appleid.apple.com" },
+  azure: { label: "Microsoft", issuer: "https://login.microsoftonline.com/common/v2.0" }
 }
 const scopesOf = { oidc: ["openid", "email", "profile"], github: ["read:user", "user:email"] }
 const maxProviders = 12
@@ -55,6 +60,12 @@ const provider = Effect.fnUntraced(function* (id: string) {
   const clientId = yield* text(`${prefix}_CLIENT_ID`, undefined)
   if (clientId === undefined)
     return yield* invalid(`${prefix}_CLIENT_ID must be set, because SVC_SIGN_IN_WITH has ${id}`)
+  const appClientIds = yield* list(`${prefix}_APP_CLIENT_IDS`, [])
+  if (appClientIds.length > 20 || (kind === "github" && appClientIds.length > 0)) {
+    return yield* invalid(
+      `${prefix}_APP_CLIENT_IDS must be at most 20 ids, and only of a provider of OpenID Connect: others have no ID tokens`
+    )
+  }
   const given = yield* url(`${prefix}_ISSUER`)
   const fallback = kind === "github" ? known["github"]!.issuer : defaults?.issuer
   if (given === undefined && fallback === undefined) {
@@ -79,7 +90,8 @@ const provider = Effect.fnUntraced(function* (id: string) {
   }
   const scopes = yield* list(`${prefix}_SCOPES`, scopesOf[kind])
   if (kind === "oidc" && !scopes.includes("openid")) return yield* invalid(`${prefix}_SCOPES must contain openid`)
-  const settings: ProviderSettings = { id, kind, label, issuer, clientId, clientSecret: credential, scopes }
+  const client = { clientId, appClientIds, clientSecret: credential }
+  const settings: ProviderSettings = { id, kind, label, issuer, ...client, scopes }
   return settings
 })
 

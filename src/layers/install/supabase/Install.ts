@@ -8,6 +8,7 @@ import { broadcasts } from "./0004_broadcasts.ts"
 import { channels } from "./0006_channels.ts"
 import { extensions } from "./0001_extensions.ts"
 import { files } from "./0003_files.ts"
+import { keys } from "./0010_keys.ts"
 import { laterFunctions } from "./0009_functions.ts"
 import { resumableUploads } from "./0005_resumable_uploads.ts"
 import { sessions } from "./0008_sessions.ts"
@@ -27,7 +28,8 @@ const steps = {
   "0006_channels": channels,
   "0007_users": users,
   "0008_sessions": sessions,
-  "0009_functions": laterFunctions
+  "0009_functions": laterFunctions,
+  "0010_keys": keys
 }
 
 /** Functions that act as any caller, and so are for the login of callers alone. */

@@ -58,10 +58,10 @@ export class CleanPool {
   constructor({ isOwed, onLate, open, proof = proofOfPrimary, size }: CleanPoolOptions) {
     this.proof = proof
     this.onLate = onLate
-    // In addition to `size`: the more writes run at once, the more commits PostgreSQL syncs together.
-    const [reading, writing] = size >= 4 ? [3, 6] : [0, 0]
-    this.reads = new Pipelines(reading, 16, (onClose) => open(readSettings, onClose, readLimits), proof)
-    this.writes = new Pipelines(writing, 1, (onClose) => open(writeSettings, onClose, writeLimits), proof)
+    // In addition to `size`.
+    const [reading, writing] = size >= 4 ? [3, 2] : [0, 0]
+    this.reads = new Pipelines(reading, (onClose) => open(readSettings, onClose, readLimits), proof)
+    this.writes = new Pipelines(writing, (onClose) => open(writeSettings, onClose, writeLimits), proof)
     this.pool = new BoundedPool<CleanConnection, unknown>({
       size,
       isOwed,

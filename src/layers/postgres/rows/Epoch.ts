@@ -8,6 +8,12 @@ import { isLost, type Outcome } from "./Outcome.ts"
  */
 const proof: Command = { text: `select ${ddlEpochSql}::text`, params: [], prepare: true }
 
+/** The same, and what was committed before it in the session without waiting for the disk is durable when it succeeds. */
+export const syncedProof: Command = {
+  ...proof,
+  text: `${proof.text}, pg_catalog.pg_logical_emit_message(true, 'svc', '')`
+}
+
 /** Whether the outcome of `proof` is this epoch. */
 const isProven = ({ failure, results, status }: Outcome, epoch: number): boolean =>
   failure === undefined && status === "I" && Number(results[0]?.[0]?.[0]) === epoch
@@ -30,6 +36,12 @@ export const assertion = (planned: number): Command => ({
   params: [String(planned)],
   prepare: true
 })
+
+/** The commands of a clean write, whose commit does not wait for the disk (PostgreSQL documentation, "Asynchronous Commit"). */
+export const withoutSync = (commands: CleanCommands["commands"]): CleanCommands["commands"] =>
+  commands.with(-1, { text: unchangedWithoutSync, params: commands.at(-1)?.params ?? [], prepare: true })
+
+const unchangedWithoutSync = `select ${unchanged}, pg_catalog.set_config('synchronous_commit', 'off', true)`
 
 /**
  * The outcome of a clean statement. Undefined if it is not proven that it ran in the epoch that it was planned with, or if

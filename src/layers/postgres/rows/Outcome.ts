@@ -28,6 +28,9 @@ export const oversized: ServerError = {
   hint: undefined
 }
 
+/** It is not known whether the exchange was committed. */
+export const unknown: Outcome = { results: [], failure: { error: undefined, at: 0, reused: false }, status: "" }
+
 const characterNotInRepertoire = "22021"
 
 export const nulInText: ServerError = {

@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { type RowConnection } from "./Connection.ts"
-import { isOversized, type Outcome } from "./Outcome.ts"
+import { isOversized, type Outcome, unknown } from "./Outcome.ts"
 import { type PoolUse } from "../../../domain/metrics/Pools.ts"
-import { type CleanCommands, judge, type Proof, type Proven } from "./Epoch.ts"
+import { type CleanCommands, judge, type Proof, type Proven, syncedProof, withoutSync } from "./Epoch.ts"
 
 export interface CleanRequest extends CleanCommands {
   /** The statement, which identifies what is known about its duration. */
@@ -26,8 +26,6 @@ interface Pipeline {
   /** The epoch of all statements on the connection. */
   epoch: number
   inFlight: number
-  /** Writes that have succeeded since the last proof. */
-  unproven: number
   /** When the oldest request in flight began to run, in ms. */
   headSince: number
   /** Requests that are not sent yet. */
@@ -43,7 +41,9 @@ const slowMillis = 20
 const quickerWeight = 0.5
 const slowerWeight = 0.05
 const maxInFlight = 64
-/** Requests that share one proof. The answers of reads wait for it, and so for the last of them. */
+/** Requests in flight on one pipeline before the next one is used: those on one share packets. */
+const preferredInFlight = 16
+/** Requests that share one proof. Their answers wait for it, and so for the last of them. */
 const maxProven = 8
 const maxAverages = 1000
 /** How long a text that ran into the timeout is not pipelined, in ms. */
@@ -62,22 +62,14 @@ export class Pipelines {
   /** Average ms of recent statements, by their text. */
   private readonly averages = new LRUCache<string, { millis: number }>({ max: maxAverages })
   private readonly barred = new LRUCache<string, true>({ max: maxAverages, ttl: barredMillis })
-  private readonly preferredInFlight: number
   private readonly proof: Proof
   private scheduled = false
   private closed = false
   private paused = false
   private whenEmpty: Array<() => void> = []
 
-  /** `preferredInFlight`: requests in flight on one pipeline before the next one is used. Those on one share packets. */
-  constructor(
-    size: number,
-    preferredInFlight: number,
-    open: (onClose: () => void) => Effect.Effect<RowConnection, unknown>,
-    proof: Proof
-  ) {
+  constructor(size: number, open: (onClose: () => void) => Effect.Effect<RowConnection, unknown>, proof: Proof) {
     this.proof = proof
-    this.preferredInFlight = preferredInFlight
     this.open = open
     this.pipelines = Array.from({ length: size }, newPipeline)
   }
@@ -154,7 +146,7 @@ export class Pipelines {
         pipeline.inFlight < maxInFlight &&
         (pipeline.inFlight === 0 || now - pipeline.headSince <= slowMillis)
       ) {
-        if (pipeline.inFlight < this.preferredInFlight) return pipeline
+        if (pipeline.inFlight < preferredInFlight) return pipeline
         if (best === undefined || pipeline.inFlight < best.inFlight) best = pipeline
       }
     }
@@ -183,44 +175,28 @@ export class Pipelines {
       return
     }
     for (let first = 0; first < all.length; first += maxProven) {
-      const together = all.slice(first, first + maxProven)
-      if (together[0]?.request.access === "write")
-        for (const one of together) this.write(pipeline, connection, epoch, one)
-      else this.read(pipeline, connection, epoch, together)
+      this.send(pipeline, connection, epoch, all.slice(first, first + maxProven))
     }
     connection.flush()
   }
 
-  /** Sends reads, and one proof behind them. */
-  private read(pipeline: Pipeline, connection: RowConnection, epoch: number, together: ReadonlyArray<Waiting>) {
+  /**
+   * Sends requests, each a transaction of its own, and one proof behind them. The commits of several writes do not wait for
+   * the disk: that of the proof does, and makes them durable before any of them is answered.
+   */
+  private send(pipeline: Pipeline, connection: RowConnection, epoch: number, together: ReadonlyArray<Waiting>) {
     const outcomes: Array<Outcome> = []
+    const deferred = together.length > 1 && together[0]?.request.access === "write"
     for (const { request } of together) {
-      connection.send(request.commands, (outcome) => {
+      connection.send(deferred ? withoutSync(request.commands) : request.commands, (outcome) => {
         this.ran(pipeline, request)
         outcomes.push(outcome)
       })
     }
-    connection.send([this.proof.command], (outcome) =>
-      this.prove(pipeline, connection, epoch, together, outcomes, outcome)
-    )
-  }
-
-  /**
-   * Sends a write. If it succeeds, it has proven itself, and is answered at once: one proof of several follows, which is of
-   * the connection. If it fails, perhaps in user code, a proof decides.
-   */
-  private write(pipeline: Pipeline, connection: RowConnection, epoch: number, waiting: Waiting) {
-    connection.send(waiting.request.commands, (outcome) => {
-      this.ran(pipeline, waiting.request)
-      const succeeded = outcome.failure === undefined && outcome.status === "I"
-      if (succeeded) waiting.done(outcome)
-      if (succeeded && ++pipeline.unproven < maxProven && pipeline.inFlight > 0) return
-      pipeline.unproven = 0
-      const together = succeeded ? [] : [waiting]
-      connection.send([this.proof.command], (proven) =>
-        this.prove(pipeline, connection, epoch, together, [outcome], proven)
-      )
-      connection.flush()
+    connection.send([deferred ? syncedProof : this.proof.command], (proof) => {
+      const durable = !deferred || proof.failure === undefined
+      const known = outcomes.map((outcome) => (durable || outcome.failure !== undefined ? outcome : unknown))
+      this.prove(pipeline, connection, epoch, together, known, proof)
     })
   }
 
@@ -282,7 +258,6 @@ export class Pipelines {
           pipeline.opening = false
           if (exit._tag === "Success") {
             pipeline.inFlight = 0
-            pipeline.unproven = 0
             pipeline.epoch = epoch
             pipeline.connection = exit.value
             if (this.closed) exit.value.close()
@@ -299,7 +274,6 @@ const newPipeline = (): Pipeline => ({
   opening: false,
   epoch: 0,
   inFlight: 0,
-  unproven: 0,
   headSince: 0,
   waiting: []
 })

@@ -31,6 +31,8 @@ export interface RowPathOptions {
   readonly owner: Login
   /** Database role of service keys. */
   readonly serviceRole: string
+  /** Of the clean path: that of the first schema, whose functions find by it what they name without a schema. */
+  readonly searchPath: string
   readonly poolSize: number
   /** Statement timeout in ms. */
   readonly timeout: number
@@ -125,8 +127,7 @@ export const makeRowPath = (
     }
     const isOwed = share?.isOwed
     const counts = makeStatementCounts(meters, actorRole)
-    // Names in the service's SQL must not find a user's objects.
-    const search_path = "pg_catalog"
+    const search_path = options.searchPath
     const clean = new CleanPool({
       size: options.poolSize,
       isOwed,

@@ -77,13 +77,20 @@ export abstract class InFlightQuery<A> implements Submittable {
     connection.sync()
   }
 
-  /** Sends everything that `send` writes in one packet. */
+  /**
+   * Sends everything that `send` writes in one packet. The messages are joined first: writing a list of buffers takes twice
+   * the time of writing one.
+   */
   protected together(connection: Connection, send: () => void) {
-    connection.stream.cork()
+    const { stream } = connection
+    const messages: Array<Buffer> = []
+    const write = stream.write
+    stream.write = (message: unknown) => messages.push(message as Buffer) > 0
     try {
       send()
     } finally {
-      connection.stream.uncork()
+      stream.write = write
+      if (messages.length > 0) stream.write(Buffer.concat(messages))
     }
   }
 }

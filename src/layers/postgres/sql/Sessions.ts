@@ -1,4 +1,4 @@
-import { Effect, type Scope } from "effect"
+import { Effect, Scope } from "effect"
 import { DatabaseError, type Unavailable } from "../../../domain/errors.ts"
 import { type Actor } from "../../../services/ports/Db.ts"
 import { type TypedSession } from "../../../services/sql/SqlRunner.ts"
@@ -67,7 +67,17 @@ export const makeSqlSessions = (
       (pool) => pool.close
     ),
     (pool) => {
-      const taken = Effect.acquireRelease(pool.take, (connection) => Effect.sync(() => pool.release(connection)))
+      // `Effect.acquireRelease` would copy all services of the fiber for the release, which takes 15 µs.
+      const taken = Effect.uninterruptible(
+        Effect.flatMap(Effect.scope, (scope) =>
+          Effect.tap(pool.take, (connection) =>
+            Scope.addFinalizer(
+              scope,
+              Effect.sync(() => pool.release(connection))
+            )
+          )
+        )
+      )
       const opened = Effect.map(taken, session)
       const open: OpenSession = (actor) =>
         actor.claims === "" ? opened : Effect.tap(opened, ({ query }) => query(setClaims, [actor.claims, actor.sub], 1))

@@ -1,5 +1,5 @@
 import { type Effect } from "effect"
-import { type BadGateway } from "../../../domain/errors.ts"
+import { type BadGateway, type InvalidRequest } from "../../../domain/errors.ts"
 
 /** Another service at which people can sign in. */
 export interface Provider {
@@ -37,10 +37,34 @@ interface ProviderAttempt {
   readonly nonce: string
 }
 
+/** A person who has signed in, and what the provider gives to call its API for them. */
+export interface ProvidedSignIn {
+  readonly person: ProvidedPerson
+  readonly token: string
+  /** Undefined if the provider gives none. */
+  readonly refreshToken: string | undefined
+}
+
+/** What an app got from a provider by itself, without a redirect. */
+export interface GivenIdToken {
+  readonly idToken: string
+  /** The access token that came with it. */
+  readonly accessToken: string | undefined
+  /** The text whose SHA-256, in hexadecimal digits, the token contains. */
+  readonly nonce: string | undefined
+}
+
 /** A provider, reached over its protocol. */
 export interface ProviderProtocol extends Provider {
   /** Where the browser continues. `again`: the person is to prove that it is them, even if they are signed in there. */
   readonly start: (attempt: ProviderAttempt & { readonly again: boolean }) => Effect.Effect<string, BadGateway>
   /** Who has signed in. `query`: the one with which the browser came back. */
-  readonly finish: (attempt: ProviderAttempt, query: URLSearchParams) => Effect.Effect<ProvidedPerson, BadGateway>
+  readonly finish: (attempt: ProviderAttempt, query: URLSearchParams) => Effect.Effect<ProvidedSignIn, BadGateway>
+  /**
+   * Who an ID token is about that was issued to an app of this service, and for how many seconds it is valid. Undefined for
+   * a provider without ID tokens.
+   */
+  readonly read?: (
+    given: GivenIdToken
+  ) => Effect.Effect<{ readonly person: ProvidedPerson; readonly seconds: number }, BadGateway | InvalidRequest>
 }

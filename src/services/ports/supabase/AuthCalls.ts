@@ -1,6 +1,7 @@
 import { Context, type Effect } from "effect"
 import { type ClientError, type NotImplemented, type Unavailable } from "../../../domain/errors.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
+import { type GivenIdToken } from "../identity/Providers.ts"
 
 type Call<A> = Effect.Effect<A, ClientError>
 
@@ -15,6 +16,9 @@ export interface AuthSession {
   readonly expires_at: number
   readonly refresh_token: string
   readonly user: User
+  /** To call the API of the service at which the user has signed in; given once. */
+  readonly provider_token?: string
+  readonly provider_refresh_token?: string
 }
 
 /** The session that a verified access token is of. */
@@ -89,6 +93,32 @@ export interface OwnChange {
   readonly redirectTo: string
 }
 
+/** What a page says of itself when it asks for the options of a key. */
+export interface RelyingParty {
+  readonly rpId: string | undefined
+  readonly origins: ReadonlyArray<string> | undefined
+}
+
+/** What a key has signed, as the JSON text of a credential. */
+export interface KeyProof {
+  readonly type: "create" | "request"
+  readonly credential: string
+}
+
+/** A challenge of WebAuthn; `options` are what a page passes to the browser, as JSON. */
+interface PasskeyChallenge {
+  readonly challenge_id: string
+  readonly options: object
+  readonly expires_at: number
+}
+
+interface Passkey {
+  readonly id: string
+  readonly friendly_name: string
+  readonly created_at: string
+  readonly last_used_at?: string
+}
+
 interface GeneratedLink {
   readonly user: User
   readonly properties: {
@@ -113,6 +143,8 @@ export interface AuthCalls {
   readonly signIn: (email: string, password: string) => Call<AuthSession>
   readonly refresh: (token: string) => Call<AuthSession>
   readonly exchange: (code: string, verifier: string) => Call<AuthSession>
+  /** Signs in by an ID token that an app got from a provider, or links that account to a session's. */
+  readonly useIdToken: (provider: string, given: GivenIdToken, linkTo: CurrentSession | undefined) => Call<AuthSession>
   readonly sendOtp: (given: MailRequest & { readonly createUser: boolean; readonly data: JsonObject }) => Call<void>
   readonly sendRecovery: (given: MailRequest) => Call<void>
   readonly resend: (given: MailRequest & { readonly kind: "signup" | "email_change" }) => Call<void>
@@ -147,15 +179,38 @@ export interface AuthCalls {
     session: CurrentSession,
     given: { readonly name: string; readonly issuer: string | undefined }
   ) => Call<{ readonly id: string; readonly secret: string; readonly uri: string }>
+  /** Of a security key; returns the factor's id. */
+  readonly enrollKey: (session: CurrentSession, name: string) => Call<string>
+  /** `options`: of a security key, to create or to show it. */
   readonly challenge: (
     session: CurrentSession,
-    factorId: string
-  ) => Call<{ readonly id: string; readonly expires_at: number }>
+    factorId: string,
+    page: RelyingParty
+  ) => Call<{
+    readonly id: string
+    readonly type: "totp" | "webauthn"
+    readonly expires_at: number
+    readonly options: { readonly type: KeyProof["type"]; readonly publicKey: object } | undefined
+  }>
   readonly verifyFactor: (
     session: CurrentSession,
-    given: { readonly factorId: string; readonly challengeId: string; readonly code: string }
+    given: {
+      readonly factorId: string
+      readonly challengeId: string
+      readonly proof: { readonly code: string } | KeyProof
+    }
   ) => Call<AuthSession>
   readonly unenroll: (session: CurrentSession, factorId: string) => Call<void>
+
+  readonly passkeys: {
+    readonly beginRegistration: (session: CurrentSession) => Call<PasskeyChallenge>
+    readonly register: (session: CurrentSession, challengeId: string, credential: string) => Call<Passkey>
+    readonly beginSignIn: Call<PasskeyChallenge>
+    readonly signIn: (challengeId: string, credential: string) => Call<AuthSession>
+    readonly list: (userId: string) => Call<ReadonlyArray<Passkey>>
+    readonly rename: (userId: string, id: string, name: string) => Call<Passkey>
+    readonly remove: (session: CurrentSession, id: string) => Call<void>
+  }
 
   readonly admin: {
     readonly list: (
@@ -178,6 +233,8 @@ export interface AuthCalls {
     ) => Call<GeneratedLink>
     readonly factors: (id: string) => Call<ReadonlyArray<JsonObject>>
     readonly removeFactor: (id: string, factorId: string) => Call<void>
+    readonly passkeys: (id: string) => Call<ReadonlyArray<Passkey>>
+    readonly removePasskey: (id: string, passkeyId: string) => Call<void>
   }
 }
 

@@ -38,6 +38,15 @@ it("names the well-known ones, and lets others be named", async () => {
   )
 })
 
+it("takes the ids of further apps, of providers with ID tokens", async () => {
+  const name = "SVC_SIGN_IN_MY_WORK_APP_CLIENT_IDS"
+  const [one] = (await read({ ...work, [name]: "ios, android" })) as Exclude<Awaited<ReturnType<typeof read>>, string>
+  assert.deepStrictEqual(one?.appClientIds, ["ios", "android"])
+  const refusal = `${name} must be at most 20 ids, and only of a provider of OpenID Connect: others have no ID tokens`
+  assert.strictEqual(await read({ ...work, [name]: Array.from({ length: 21 }, (_, i) => i).join() }), refusal)
+  assert.strictEqual(await read({ ...work, [name]: "ios", SVC_SIGN_IN_MY_WORK_KIND: "github" }), refusal)
+})
+
 it("reads a secret from a file", async () => {
   const folder = await mkdtemp(join(tmpdir(), "svc-provider-"))
   try {

@@ -52,15 +52,38 @@ export const makeKeys = (store: Store, sessions: EmbeddedSessions, flows: Flows,
       : Effect.fail(new InvalidRequest({ error: "The display name must be one line of at most 200 characters" }))
   }
 
-  const begin = Effect.fnUntraced(function* (session: SessionRow, passkey: boolean) {
-    const identity = yield* Effect.orDie(store.identity(session.identity_id))
+  /** Options for another key of an account. */
+  const creation = Effect.fnUntraced(function* (identityId: string, passkey: boolean) {
+    const identity = yield* Effect.orDie(store.identity(identityId))
     const exclude = yield* ids(identity.id)
     if (exclude.length >= maxKeys) {
       return yield* new Conflict({ error: `An account can have at most ${maxKeys} keys`, code: "TOO_MANY_KEYS" })
     }
-    const publicKey = yield* checks.creation(identity.id, accountOf(identity), exclude, passkey)
-    const { id } = yield* flows.begin("settings", identity.id, { challenge: publicKey.challenge, passkey })
+    return yield* checks.creation(identity.id, accountOf(identity), exclude, passkey)
+  })
+
+  const begin = Effect.fnUntraced(function* ({ identity_id }: SessionRow, passkey: boolean) {
+    const publicKey = yield* creation(identity_id, passkey)
+    const { id } = yield* flows.begin("settings", identity_id, { challenge: publicKey.challenge, passkey })
     return { flowId: id, options: { publicKey } }
+  })
+
+  /** Adds the key in an attestation of a challenge, and returns its id. In a transaction. */
+  const register = Effect.fnUntraced(function* (
+    identityId: string,
+    attestation: string,
+    challenge: string,
+    name: string,
+    passkey: boolean
+  ) {
+    const key = yield* checks.attested(attestation, challenge, passkey)
+    const added = yield* store.count(
+      `insert into svc.identity_keys (id, identity_id, passkey, public_key, counter, transports, display_name, backed_up)
+       values ($1, $2::text::uuid, $3::bool, decode($4, 'base64'), $5::float8::bigint, $6::text[], $7, $8::bool)
+       on conflict do nothing returning 1`,
+      [key.id, identityId, passkey, key.publicKey, key.counter, key.transports, name, key.backedUp]
+    )
+    return added === 0 ? yield* registered : key.id
   })
 
   const add = Effect.fnUntraced(function* (
@@ -85,17 +108,10 @@ export const makeKeys = (store: Store, sessions: EmbeddedSessions, flows: Flows,
           return yield* registered
         }
         if (used || typeof data["challenge"] !== "string" || data["passkey"] !== passkey) return yield* invalidKey
-        const key = yield* checks.attested(attestation, data["challenge"], passkey)
-        const added = yield* store.count(
-          `insert into svc.identity_keys (id, identity_id, passkey, public_key, counter, transports, display_name, backed_up)
-           values ($1, $2::text::uuid, $3::bool, decode($4, 'base64'), $5::float8::bigint, $6::text[], $7, $8::bool)
-           on conflict do nothing returning 1`,
-          [key.id, id, passkey, key.publicKey, key.counter, key.transports, name, key.backedUp]
-        )
-        if (added === 0) return yield* registered
+        const keyId = yield* register(id, attestation, data["challenge"], name, passkey)
         yield* flows.use(flowId)
         if (!passkey) yield* sessions.raise(session.id, "webauthn", false)
-        return { session, id: key.id }
+        return { session, id: keyId }
       })
     )
   })
@@ -119,6 +135,8 @@ export const makeKeys = (store: Store, sessions: EmbeddedSessions, flows: Flows,
   return {
     find,
     nameOf,
+    creation,
+    register,
     begin,
     add,
     counted,

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { passwordFault } from "../../../../domain/identity/Password.ts"
 import {
+  aal2Needed,
   invalidCredentials,
   reauthenticationInvalid,
   reauthenticationNeeded,
@@ -22,6 +23,7 @@ import { type Users } from "./Users.ts"
 
 /** A change of the password needs a code by mail once the sign-in is older, in s, if SVC_SUPABASE_REAUTHENTICATION is true. */
 const recentSeconds = 24 * 3600
+export const isStale = (age: number) => age > recentSeconds
 
 /** What users do with their own account. */
 export const makeAccount = (
@@ -48,7 +50,7 @@ export const makeAccount = (
         Effect.flatMap(mails.use),
         Effect.catchTag("Forbidden", () => Effect.fail(reauthenticationInvalid))
       )
-    } else if (reauthentication && session.age > recentSeconds && email !== undefined) {
+    } else if (reauthentication && isStale(session.age) && email !== undefined) {
       return yield* reauthenticationNeeded
     }
     const known = yield* store.exclusively(session.userId, (row) => Effect.succeed(row.password_hash))
@@ -99,6 +101,9 @@ export const makeAccount = (
 
   const update: AuthCalls["update"] = Effect.fnUntraced(function* (session, change) {
     const { data, email, password } = change
+    const before = String((yield* users.byId(session.userId))["email"]).toLowerCase()
+    const moves = email !== undefined && email !== "" && email.toLowerCase() !== before
+    if (password !== undefined || moves) yield* users.whole(session, aal2Needed)
     if (password !== undefined) yield* setPassword(session, password, change)
     if (data !== undefined) {
       yield* store.exclusively(
@@ -113,10 +118,7 @@ export const makeAccount = (
         })
       )
     }
-    if (email !== undefined && email !== "") {
-      const { email: before } = yield* users.byId(session.userId)
-      if (String(before).toLowerCase() !== email.toLowerCase()) yield* changeEmail(session, email, change)
-    }
+    if (moves) yield* changeEmail(session, email, change)
     return yield* users.byId(session.userId)
   })
 

@@ -36,7 +36,8 @@ export const makeAdmin = (
   users: Users,
   mails: OneTimes,
   { create: createPending, mail }: Entering,
-  factors: Factors
+  factors: Factors,
+  passkeys: Pick<AuthCalls["admin"], "passkeys" | "removePasskey">
 ): AuthCalls["admin"] => {
   const hashOf = Effect.fnUntraced(function* ({ password, passwordHash }: UserChange, email: string | undefined) {
     if (passwordHash !== undefined) {
@@ -64,6 +65,7 @@ export const makeAdmin = (
     )
 
   return {
+    ...passkeys,
     list: (page, perPage) => users.page(page, perPage),
     get: users.byId,
 

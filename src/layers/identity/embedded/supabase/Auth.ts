@@ -4,6 +4,8 @@ import { type Meters } from "../../../../services/metrics/Meters.ts"
 import { type OwnSigningKeys } from "../../../../services/identity/OwnSigningKeys.ts"
 import { type IdentitySeals } from "../../../../services/identity/Seals.ts"
 import { type AuthCalls } from "../../../../services/ports/supabase/AuthCalls.ts"
+import { type KeyChecks } from "../factors/KeyChecks.ts"
+import { type EmbeddedKeys } from "../factors/Keys.ts"
 import { type EmbeddedTotp } from "../factors/Totp.ts"
 import { type Flows } from "../Flows.ts"
 import { type Limits } from "../Limits.ts"
@@ -18,7 +20,9 @@ import { makeAdmin } from "./Admin.ts"
 import { makeEntering } from "./Entering.ts"
 import { makeFactors } from "./Factors.ts"
 import { makeOneTime } from "./OneTime.ts"
+import { makePasskeyCalls } from "./Passkeys.ts"
 import { makeProviders } from "./Providers.ts"
+import { makeSecurityKeys } from "./SecurityKeys.ts"
 import { makeTokens } from "./Tokens.ts"
 import { makeUsers } from "./Users.ts"
 import { makeVerifying } from "./Verifying.ts"
@@ -28,7 +32,7 @@ export const makeSupabaseAuth = (given: {
   readonly settings: AccountSettings["Service"]
   readonly reauthentication: boolean
   readonly audiences: ReadonlyArray<string>
-  readonly keys: OwnSigningKeys["Service"]
+  readonly signing: OwnSigningKeys["Service"]
   readonly mails: Mails["Service"]
   readonly seals: IdentitySeals["Service"]
   readonly store: Store
@@ -39,12 +43,14 @@ export const makeSupabaseAuth = (given: {
   readonly messages: Messages
   readonly passwords: Passwords
   readonly totp: EmbeddedTotp
+  readonly keys: EmbeddedKeys
+  readonly checks: KeyChecks
   readonly links: EmbeddedLinks
   readonly meters: Meters
 }): AuthCalls => {
   const { flows, limits, links, messages, meters, passwords, records, sessions, settings, store } = given
   const users = makeUsers(store)
-  const tokens = makeTokens(settings, given.audiences, store, users, given.keys, meters)
+  const tokens = makeTokens(settings, given.audiences, store, users, given.signing, given.seals, meters)
   const mails = makeOneTime(settings.ownUrl, settings.flowSeconds, given.mails, store, messages, limits)
   const entering = makeEntering(settings, store, records, passwords, limits, messages, users, tokens, mails, meters)
   const factors = makeFactors(
@@ -53,12 +59,24 @@ export const makeSupabaseAuth = (given: {
     sessions,
     flows,
     given.totp,
+    makeSecurityKeys(settings, store, given.keys, given.checks),
     limits,
     given.seals,
     users,
     tokens
   )
   const { reauthentication } = given
+  const { ofAdmin, passkeys } = makePasskeyCalls(
+    settings.verifyFirst,
+    reauthentication,
+    store,
+    flows,
+    given.keys,
+    given.checks,
+    limits,
+    tokens,
+    users
+  )
   return {
     ...tokens,
     ...entering,
@@ -66,8 +84,9 @@ export const makeSupabaseAuth = (given: {
     ...makeAccount(reauthentication, store, records, sessions, passwords, limits, messages, users, mails, entering),
     ...makeProviders(store, flows, limits, links, users, tokens),
     ...factors,
+    passkeys,
     user: ({ userId }) => users.byId(userId),
     providers: links.providers.map(({ id }) => id),
-    admin: makeAdmin(store, records, sessions, passwords, users, mails, entering, factors)
+    admin: makeAdmin(store, records, sessions, passwords, users, mails, entering, factors, ofAdmin)
   }
 }

@@ -1,5 +1,11 @@
 import { Effect, Schema } from "effect"
-import { noIdentityOfUser, noProvider, singleIdentity } from "../../../../domain/supabase/AuthErrors.ts"
+import {
+  idTokenUsed,
+  insufficientAal,
+  noIdentityOfUser,
+  noProvider,
+  singleIdentity
+} from "../../../../domain/supabase/AuthErrors.ts"
 import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
 import { type ProvidedPerson, type ProviderProtocol } from "../../../../services/ports/identity/Providers.ts"
 import { type Attempt, type AuthCalls, type Challenge } from "../../../../services/ports/supabase/AuthCalls.ts"
@@ -8,7 +14,7 @@ import { type Limits } from "../Limits.ts"
 import { type EmbeddedLinks } from "../Links.ts"
 import { providerDenied } from "../Refusals.ts"
 import { hashOf, isUuid, type Store } from "../Store.ts"
-import { type Tokens } from "./Tokens.ts"
+import { providerTokens, type Tokens } from "./Tokens.ts"
 import { type Users } from "./Users.ts"
 
 const OwnerRow = Schema.Struct({ user_id: Schema.String })
@@ -43,9 +49,10 @@ export const makeProviders = (
       return provider === undefined ? Effect.fail(noProvider) : Effect.succeed(provider)
     })
 
-  const linkTicket: AuthCalls["linkTicket"] = Effect.fnUntraced(function* ({ userId }, attempt) {
+  const linkTicket: AuthCalls["linkTicket"] = Effect.fnUntraced(function* (session, attempt) {
     yield* known(attempt.provider)
-    const { id } = yield* flows.begin("supabase_provider", userId, { ...attempt, ticket: true })
+    yield* users.whole(session, insufficientAal)
+    const { id } = yield* flows.begin("supabase_provider", session.userId, { ...attempt, ticket: true })
     return id
   })
 
@@ -68,21 +75,45 @@ export const makeProviders = (
     const outcome = Effect.gen(function* () {
       if (query.get("error") === "access_denied") return yield* providerDenied
       const attempt = yield* links.attemptOf(state, browser, String(data["callback"]))
-      const person = yield* provider.finish(attempt, query)
+      const { person, ...given } = yield* provider.finish(attempt, query)
       if (identity_id === null) yield* takeOver(provider, person)
       else yield* links.linkTo(provider, person, identity_id)
       const id = identity_id ?? (yield* links.identify(provider, person))
       const { challenge } = data
-      if (!isJsonObject(challenge)) return { session: yield* tokens.open(id, "oauth"), type: "" }
-      return { code: yield* tokens.codeFor(id, "oauth", challenge as object as Challenge), type: "" }
+      const provided = providerTokens(given)
+      if (!isJsonObject(challenge)) return { session: { ...(yield* tokens.open(id, "oauth")), ...provided }, type: "" }
+      return { code: yield* tokens.codeFor(id, "oauth", challenge as object as Challenge, { provided }), type: "" }
     })
     return { redirectTo: String(data["redirectTo"]), outcome }
   })
 
-  const unlink: AuthCalls["unlink"] = Effect.fnUntraced(function* ({ userId }, identityId) {
+  /**
+   * An ID token is accepted once: whoever reads it on its way, or gets it from a log, can't use it again. What is remembered is
+   * the signed part, because a signature can be written in several ways.
+   */
+  const useIdToken: AuthCalls["useIdToken"] = Effect.fnUntraced(function* (name, given, linkTo) {
+    yield* limits.takeOfClient("flows of", 60, 60)
+    const provider = yield* known(name)
+    if (provider.read === undefined) return yield* noProvider
+    if (linkTo !== undefined) yield* users.whole(linkTo, insufficientAal)
+    const { person, seconds } = yield* provider.read(given)
+    const signed = given.idToken.slice(0, given.idToken.lastIndexOf("."))
+    if (!(yield* limits.allows("ID token", signed, 1, seconds))) return yield* idTokenUsed
+    return yield* Effect.gen(function* () {
+      if (linkTo !== undefined) {
+        yield* links.linkTo(provider, person, linkTo.userId)
+        return yield* tokens.renewed(linkTo.id)
+      }
+      yield* takeOver(provider, person)
+      return yield* tokens.open(yield* links.identify(provider, person), "oauth")
+    }).pipe(Effect.tapError(() => limits.refund("ID token", signed)))
+  })
+
+  const unlink: AuthCalls["unlink"] = Effect.fnUntraced(function* (session, identityId) {
     if (!isUuid(identityId)) return yield* noIdentityOfUser
+    yield* users.whole(session, insufficientAal)
     yield* store.exclusively(
-      userId,
+      session.userId,
       Effect.fnUntraced(function* ({ id }) {
         const [row] = yield* identities(
           `select provider, provider_id, (select count(*)::int4 - 1 from auth.identities o where o.user_id = x.user_id) as others
@@ -105,5 +136,5 @@ export const makeProviders = (
     )
   })
 
-  return { linkTicket, authorize, callback, unlink }
+  return { linkTicket, authorize, callback, useIdToken, unlink }
 }

@@ -15,8 +15,10 @@ import { JsonObject } from "../../../../domain/text/JsonObjectSchema.ts"
 import { sessionTokenType } from "../../../../services/access/Tokens.ts"
 import { type AccountSettings } from "../../../../services/identity/AccountSettings.ts"
 import { type Meters } from "../../../../services/metrics/Meters.ts"
+import { type IdentitySeals } from "../../../../services/identity/Seals.ts"
 import { type OwnSigningKeys } from "../../../../services/identity/OwnSigningKeys.ts"
 import { CurrentDevice } from "../../../../services/ports/identity/Accounts.ts"
+import { type ProvidedSignIn } from "../../../../services/ports/identity/Providers.ts"
 import { type AuthSession, type Challenge, type CurrentSession } from "../../../../services/ports/supabase/AuthCalls.ts"
 import { hashOf, isUuid, type Store } from "../Store.ts"
 import { type Users } from "./Users.ts"
@@ -44,6 +46,22 @@ const RefreshedRow = Schema.Struct({
 const UsedRow = Schema.Struct({ session_id: Schema.String, first: Schema.Boolean, recent: Schema.Boolean })
 const CodeRow = Schema.Struct({ identity_id: Schema.String, data: JsonObject })
 
+const ProviderTokens = Schema.fromJsonString(
+  Schema.Struct({ provider_token: Schema.String, provider_refresh_token: Schema.optionalKey(Schema.String) })
+)
+const readProviderTokens = Schema.decodeUnknownEffect(ProviderTokens)
+
+/** What a client gets of a provider's tokens. */
+export const providerTokens = ({
+  refreshToken,
+  token
+}: Omit<ProvidedSignIn, "person">): typeof ProviderTokens.Type => ({
+  provider_token: token,
+  ...(refreshToken === undefined ? {} : { provider_refresh_token: refreshToken })
+})
+
+const placeOf = (codeHash: string) => `tokens of a provider for ${codeHash}`
+
 type Refreshed = typeof RefreshedRow.Type
 
 const newToken = (bytes = 32) => randomBytes(bytes).toString("base64url")
@@ -63,10 +81,11 @@ export const makeTokens = (
   store: Store,
   users: Users,
   keys: OwnSigningKeys["Service"],
+  seals: IdentitySeals["Service"],
   meters: Meters
 ) => {
   const began = new Map(
-    ["password", "oauth", "otp", "recovery", "anonymous"].map((method) => [
+    ["password", "oauth", "otp", "recovery", "anonymous", "passkey"].map((method) => [
       method,
       meters.counter("svc_sign_ins_total", { method })
     ])
@@ -255,18 +274,23 @@ export const makeTokens = (
       return yield* renewed(used.session_id)
     }),
 
-    /** A code to be exchanged by the client that has the verifier. `mail`: the mail that it uses up. */
+    /**
+     * A code to be exchanged by the client that has the verifier. `mail`: the mail that it uses up; `provided`: the tokens that
+     * the client gets with the session, which are stored sealed, and only until then.
+     */
     codeFor: Effect.fnUntraced(function* (
       userId: string,
       method: string,
       { method: how, value }: Challenge,
-      mail?: string
+      { mail, provided }: { readonly mail?: string; readonly provided?: ReturnType<typeof providerTokens> } = {}
     ) {
       const code = crypto.randomUUID()
+      const place = placeOf(hashOf(code))
+      const sealed = provided === undefined ? undefined : yield* seals.seal(place, JSON.stringify(provided))
       yield* store.count(
         `insert into svc.supabase_codes (hash, identity_id, data, expires_at)
          values ($1, $2::text::uuid, $3::text::jsonb, now() + make_interval(secs => ${codeSeconds})) returning 1`,
-        [hashOf(code), userId, JSON.stringify({ amr: method, challenge: value, method: how, mail })]
+        [hashOf(code), userId, JSON.stringify({ amr: method, challenge: value, method: how, mail, sealed })]
       )
       yield* store.count("delete from svc.supabase_codes where expires_at < now() - interval '1 hour' returning 1")
       return code
@@ -279,7 +303,7 @@ export const makeTokens = (
       )
       if (row === undefined) return yield* noFlowState
       if (!isVerified(row.data, verifier)) return yield* badVerifier
-      const { amr, mail } = row.data
+      const { amr, mail, sealed } = row.data
       // Of several exchanges at once one succeeds; the other codes of a mail end with it.
       const taken = yield* store.count("delete from svc.supabase_codes where hash = $1 returning 1", [hashOf(code)])
       if (taken === 0) return yield* noFlowState
@@ -290,7 +314,10 @@ export const makeTokens = (
         )
         if (unused === 0) return yield* noFlowState
       }
-      return yield* open(row.identity_id, String(amr))
+      const session = yield* open(row.identity_id, String(amr))
+      if (typeof sealed !== "string") return session
+      const text = yield* seals.unseal(placeOf(hashOf(code)), sealed)
+      return { ...session, ...(yield* Effect.orDie(readProviderTokens(text))) }
     }),
 
     logout: Effect.fnUntraced(function* ({ id, userId }: CurrentSession, scope: "global" | "local" | "others") {

@@ -1,7 +1,8 @@
 import { Effect, Schema } from "effect"
 import { noUser } from "../../../../domain/supabase/AuthErrors.ts"
 import { JsonObject } from "../../../../domain/text/JsonObjectSchema.ts"
-import { type User } from "../../../../services/ports/supabase/AuthCalls.ts"
+import { type CurrentSession, type User } from "../../../../services/ports/supabase/AuthCalls.ts"
+import { secondFactorSql } from "../Sessions.ts"
 import { iso, isUuid, type Store } from "../Store.ts"
 
 const times =
@@ -10,12 +11,23 @@ const times =
   )
 const timesSql = times.map((name) => `'${name}', ${iso(`u.${name}`)}`).join(", ")
 
-/** An authenticator app is verified once the account has its secret; one that was set up on the pages has the user's id. */
+/** The id of a key for clients, which expect UUIDs. */
+export const keyUuid = (column: string) => `substr(encode(sha256(convert_to(${column}, 'UTF8')), 'hex'), 1, 32)::uuid`
+
+/** Whether a factor `x` of the identity `i` is verified: once the account has its secret, or the factor its key. */
+export const verifiedSql = "(x.key_id is not null or x.secret = i.totp_secret is true)"
+
+/** An authenticator app that was set up on the pages has the user's id, and a security key one that its own id makes. */
 const factorsSql = `coalesce((select jsonb_agg(f.factor order by f.at) from (
-    select x.created_at as at, jsonb_strip_nulls(jsonb_build_object('id', x.id, 'friendly_name', x.friendly_name, 'factor_type', 'totp',
-      'status', case when x.secret = i.totp_secret then 'verified' else 'unverified' end,
+    select x.created_at as at, jsonb_strip_nulls(jsonb_build_object('id', x.id, 'friendly_name', x.friendly_name,
+      'factor_type', x.kind, 'status', case when ${verifiedSql} then 'verified' else 'unverified' end,
       'created_at', ${iso("x.created_at")}, 'updated_at', ${iso("x.updated_at")})) as factor
     from svc.supabase_factors x where x.identity_id = i.id
+    union all
+    select k.added_at, jsonb_build_object('id', ${keyUuid("k.id")}, 'friendly_name', k.display_name, 'factor_type', 'webauthn',
+      'status', 'verified', 'created_at', ${iso("k.added_at")}, 'updated_at', ${iso("k.added_at")})
+    from svc.identity_keys k where k.identity_id = i.id and not k.passkey
+      and not exists (select from svc.supabase_factors x where x.key_id = k.id)
     union all
     select i.updated_at, jsonb_build_object('id', i.id, 'factor_type', 'totp', 'status', 'verified',
       'created_at', ${iso("i.updated_at")}, 'updated_at', ${iso("i.updated_at")})
@@ -78,6 +90,15 @@ export const makeUsers = (store: Store) => {
 
   return {
     byId,
+    /** Refuses a session that lacks the second factors of its account. */
+    whole: Effect.fnUntraced(function* <E>({ aal, userId }: CurrentSession, refusal: E) {
+      if (aal === "aal2") return
+      const due = yield* store.count(
+        `select 1 from svc.identities i where i.id = $1::text::uuid and ${secondFactorSql}`,
+        [userId]
+      )
+      if (due > 0) return yield* Effect.fail(refusal)
+    }),
     /** The account of an address. A row that was copied into auth.users without its triggers becomes one. */
     ownerOf: Effect.fnUntraced(function* (lookup: string) {
       const found = yield* ownerOf(lookup)

@@ -73,7 +73,7 @@ export const makeVerifying = (store: Store, records: Records, users: Users, toke
       // Not used up until the client exchanges a code: a program that opens links of mails has no verifier.
       const id = yield* apply(mail)
       return {
-        code: yield* tokens.codeFor(id, mail.kind === "recovery" ? "recovery" : "otp", challenge, mail.id),
+        code: yield* tokens.codeFor(id, mail.kind === "recovery" ? "recovery" : "otp", challenge, { mail: mail.id }),
         type
       }
     }

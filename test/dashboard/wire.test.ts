@@ -3,7 +3,7 @@ import { assert, describe, it } from "vitest"
 import { parseSearch, stringifySearch } from "../../dashboard/src/shell/search.ts"
 import { csvOf } from "../../dashboard/src/sql/copies.ts"
 import { pathOf } from "../../dashboard/src/wire/path.ts"
-import { parseExact } from "../../dashboard/src/wire/exact.ts"
+import { parseExact, parseRows } from "../../dashboard/src/wire/exact.ts"
 import { parseCsv } from "../support/ui/csv.ts"
 
 describe("parseExact", () => {
@@ -26,6 +26,17 @@ describe("parseExact", () => {
       })
     )
   })
+})
+
+it("rows keep the numbers within their JSON values as numbers, with every digit", () => {
+  const text = '[{"id":9007199254740993,"price":218.90,"doc":{"price":218.90,"ids":[9007199254740993]}}]'
+  const [row] = parseRows(text) as ReadonlyArray<{
+    readonly id: unknown
+    readonly price: unknown
+    readonly doc: unknown
+  }>
+  assert.deepStrictEqual([row?.id, row?.price], ["9007199254740993", "218.90"])
+  assert.strictEqual(JSON.stringify(row?.doc), '{"price":218.90,"ids":[9007199254740993]}')
 })
 
 describe("the query of an address", () => {

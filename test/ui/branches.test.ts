@@ -36,6 +36,9 @@ it("a column is dropped on a branch, and the main database keeps it", async () =
   await row.getByText(/^(?:in 23 hours|tomorrow)$/).waitFor()
   await row.getByRole("button", { name: "Work on it" }).click()
   await row.getByText("you work on it").waitFor()
+  // Seen on every page.
+  const edge = await page.getByRole("banner").evaluate((bar) => getComputedStyle(bar).boxShadow)
+  assert.match(edge, /inset/)
   await page.getByRole("link", { name: "Webhooks" }).click()
   await page.getByText("You work on the branch").waitFor()
   await page.getByRole("link", { name: "SQL workbench" }).click()

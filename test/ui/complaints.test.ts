@@ -81,6 +81,20 @@ describe("a table", () => {
     await page.getByText("1 row saved").waitFor()
     const [row] = await sql(service, `select right(note, 2) as end, length(note) as length from ${table}`)
     assert.deepStrictEqual(row, { end: "y!", length: 50_001 })
+
+    // More than one transaction takes, with the old value: said before it is sent, and kept.
+    await page.getByRole("grid").focus()
+    await page.keyboard.press("Home")
+    await page.keyboard.press("ArrowRight")
+    await page.keyboard.press("Enter")
+    await page.getByRole("textbox", { name: "doc, jsonb" }).fill(JSON.stringify({ text: "z".repeat(60_000) }))
+    await page.keyboard.press("Control+Enter")
+    await page.keyboard.press("Control+s")
+    const review = page.getByRole("dialog", { name: "Review changes" })
+    await review.getByText("one transaction takes 1 MiB").waitFor()
+    assert.strictEqual(await review.getByRole("button", { name: "Save" }).getAttribute("aria-disabled"), "true")
+    await review.getByRole("button", { name: "Go on editing" }).click()
+    await page.getByRole("region", { name: "Unsaved changes" }).getByText("1 unsaved change").waitFor()
   })
 
   it("without a primary key is read page by page, changed and emptied, unless a row has changed meanwhile", async () => {
@@ -226,6 +240,11 @@ describe("2,000 tables", () => {
         all.longTasks.push(...list.getEntries().map(({ duration }) => duration))
       ).observe({ entryTypes: ["longtask"] })
     })
+    // And 200 queries that are saved.
+    await page.addInitScript(() => {
+      const queries = Array.from({ length: 200 }, (_, at) => ({ name: `query ${at}`, text: `select ${at}` }))
+      localStorage.setItem("svc.sql.saved", JSON.stringify(queries))
+    })
     await page.goto(at("/tables"))
     await page.getByRole("searchbox", { name: "Find a table" }).fill("many_1999")
     await page.getByRole("link", { name: "many_1999_tables" }).waitFor()
@@ -234,6 +253,10 @@ describe("2,000 tables", () => {
     await page.getByRole("option", { name: "many_1998_tables" }).waitFor()
     await page.keyboard.press("Escape")
     await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "SQL workbench" }).click()
+    await page.getByRole("textbox", { name: "SQL statement" }).click()
+    await page.getByRole("button", { name: "Saved queries" }).click()
+    await page.getByText("query 199").waitFor()
+    await page.keyboard.press("Escape")
     await page.getByRole("textbox", { name: "SQL statement" }).click()
     await page.keyboard.type("select * from many_1997")
     await page.getByRole("option", { name: "many_1997_tables" }).waitFor()

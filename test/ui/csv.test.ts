@@ -181,6 +181,37 @@ const openExport = async (table: string, query = ""): Promise<Page> => {
   return page
 }
 
+describe("a file of 200 MB", () => {
+  it("is previewed at once, and holds up nothing", async () => {
+    const table = await makeTable("id int, filler text")
+    const page = await openImport(table)
+    await dialogOf(page).getByLabel("File", { exact: true }).waitFor({ state: "attached" })
+    await page.evaluate(() => {
+      const input = document.querySelector<HTMLInputElement>('dialog input[type="file"]')
+      if (input === null) throw new Error("There is no file input")
+      const megabyte = `1,${"x".repeat(1021)}\n`.repeat(1024)
+      const files = new DataTransfer()
+      files.items.add(new File(["id,filler\n", ...Array.from({ length: 200 }, () => megabyte)], "large.csv"))
+      input.files = files.files
+    })
+    const longest = await page.evaluate(async () => {
+      let longest = 0
+      new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) longest = Math.max(longest, duration)
+      }).observe({ entryTypes: ["longtask"] })
+      const input = document.querySelector('dialog input[type="file"]')
+      input?.dispatchEvent(new Event("change", { bubbles: true }))
+      while (document.querySelector("dialog td") === null) await new Promise((done) => setTimeout(done, 20))
+      return longest
+    })
+    // In ms, on a machine with other work.
+    assert.isBelow(longest, 1000)
+    await dialogOf(page).getByText("200 MB").waitFor()
+    await dialogOf(page).getByRole("button", { name: "Cancel" }).click()
+    assert.deepStrictEqual(await rowsOf(`select count(*)::int from ${table}`), [{ count: 0 }])
+  })
+})
+
 describe("exporting", () => {
   it("writes the rows that the filters leave, in their order, with the columns that are shown", async () => {
     const { order } = await makeShop(250)

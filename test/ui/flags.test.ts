@@ -1,5 +1,7 @@
 import { assert, inject, it } from "vitest"
-import { evaluate, flagOf, makeFlag, makeSegment } from "../support/flags/api.ts"
+import { evaluateDraft } from "../../dashboard/src/flags/draft.ts"
+import { type FlagBulkEvaluation } from "../../src/domain/flags/Evaluation.ts"
+import { evaluate, flagOf, flags, makeFlag, makeSegment } from "../support/flags/api.ts"
 import { assertAccessible } from "../support/ui/accessible.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
@@ -94,6 +96,53 @@ it("the browser evaluates a draft as the service evaluates it once it is saved",
     await page.getByRole("button", { name: "Evaluate" }).click()
     const draft = page.getByRole("region", { name: /^By the draft/ })
     await draft.locator("b", { hasText: new RegExp(`^${variant}$`) }).waitFor()
+  }
+})
+
+it("the dashboard's evaluator and the service agree on 10 rules for 100 contexts each", async () => {
+  const staff = `${newKey()}-staff`
+  const rules = { ends_with: [{ var: "email" }, "@example.com"] }
+  await makeSegment(service, staff, rules)
+  const drafts = await Promise.all(
+    Array.from({ length: 10 }, async (_, at) => {
+      const key = newKey()
+      const targeting = {
+        if: [
+          { $ref: staff },
+          "on",
+          { and: [{ ">=": [{ var: "age" }, 10 * at] }, { sem_ver: [{ var: "version" }, ">=", "2.1.0"] }] },
+          {
+            fractional: [
+              { cat: [{ var: "$flagd.flagKey" }, { var: "targetingKey" }] },
+              ["on", 9 * at],
+              ["off", 100 - 9 * at]
+            ]
+          },
+          { in: [{ var: "country" }, ["de", "fr"]] },
+          "on",
+          null
+        ]
+      }
+      const { variants } = await makeFlag(service, key, { targeting })
+      return { key, state: "ENABLED", variants, targeting, defaultVariant: "off" } as const
+    })
+  )
+  const flagKeys = drafts.map(({ key }) => key)
+  for (let at = 0; at < 100; at++) {
+    const context = {
+      targetingKey: `user-${at}-${["a", "ü", "🙂", "漢"][at % 4]}`,
+      ...(at % 3 === 0 ? {} : { email: `u${at}@${at % 7 === 0 ? "example.com" : "other.org"}` }),
+      ...(at % 5 === 0 ? {} : { age: at % 90 }),
+      version: ["1.9.0", "2.1.0", "2.1.0-beta", "x", "10.0.1"][at % 5],
+      country: ["de", "us", null][at % 3]
+    }
+    const { json } = await flags(service, "POST /evaluate/bulk", { flagKeys, context, environment: "production" })
+    const saved = (json as FlagBulkEvaluation).flags
+    for (const [which, draft] of drafts.entries()) {
+      const segment = { key: staff, rules } as unknown as Parameters<typeof evaluateDraft>[3][number]
+      const { metadata: _, ...own } = evaluateDraft(draft, context, "production", [segment])
+      assert.deepInclude(saved[which], own, JSON.stringify(context))
+    }
   }
 })
 

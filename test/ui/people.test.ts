@@ -2,6 +2,7 @@ import { hash } from "@node-rs/bcrypt"
 import { type Page } from "playwright-core"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
+import { sessionCookie } from "../support/identity/people.ts"
 import { type Address, type Service, startService } from "../support/service.ts"
 import { assertAccessible } from "../support/ui/accessible.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
@@ -89,6 +90,28 @@ it("a person is created with a password, found, disabled, enabled, and deleted",
   assert.strictEqual(await signIn(own, "ann@example.com", password), 401)
   await page.goto(own.url + pathname)
   await page.getByRole("heading", { name: "No such person" }).waitFor()
+})
+
+it("an administrator without a key, by their own session, sees people and deletes one; the export is not theirs", async () => {
+  const make = (email: string, more: object = {}) =>
+    ask(own, "POST /api/identities", { key: own.service_role, body: { email, password, ...more } })
+  await make("gone@example.com")
+  await make("operator@example.com", { metadata_public: { svc_role: "admin" } })
+  const session = await ask(own, "POST /api/auth/login", { body: { identifier: "operator@example.com", password } })
+  const cookie = sessionCookie(session)
+  const page = await openPage({ on: own, signedIn: false })
+  await page.context().addCookies([{ name: "idp_session", value: cookie.split("=")[1] ?? "", url: own.url }])
+  await page.goto(at("/people", own))
+  await page.getByRole("link", { name: "gone@example.com" }).click()
+  await page.getByRole("button", { name: "Delete" }).click()
+  await page.getByLabel("Type gone@example.com to confirm").fill("gone@example.com")
+  await page.getByRole("button", { name: "Delete person" }).click()
+  await page.getByRole("link", { name: "operator@example.com" }).waitFor()
+  assert.strictEqual(await page.getByRole("link", { name: "gone@example.com" }).count(), 0)
+  assert.strictEqual(await signIn(own, "gone@example.com", password), 401)
+  // It has the password hashes of everyone.
+  const refused = await page.request.get(`${own.url}/api/identities/export`)
+  assert.strictEqual(refused.status(), 403)
 })
 
 it("a lost factor is removed, which its dialog names", async () => {

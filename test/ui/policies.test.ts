@@ -1,5 +1,6 @@
 import { assert, beforeAll, inject, it } from "vitest"
-import { sql } from "../support/client.ts"
+import { hs256 } from "../support/access/jwts.ts"
+import { ask, sql } from "../support/client.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 const service = inject("service")
@@ -50,6 +51,14 @@ it("own rows by a template: turned on, tested as a user and as anon, dropped aga
   await (await test("authenticated", "user-3")).getByRole("row", { name: /read 10 of 100/ }).waitFor()
   await page.getByRole("row", { name: new RegExp(`delete 10 of 100 own ${table}`) }).waitFor()
   await (await test("anon", "")).getByRole("row", { name: /read 0 of 100 none/ }).waitFor()
+  // The API agrees with the page.
+  const exp = Math.floor(Date.now() / 1000) + 60
+  const token = hs256(JSON.stringify({ sub: "user-3", role: "authenticated", exp }), undefined, service.jwtSecret)
+  const rows = await ask(service, `GET /v1/db/${table}`, {
+    key: service.anon,
+    headers: { authorization: `Bearer ${token}` }
+  })
+  assert.lengthOf(rows.json as ReadonlyArray<unknown>, 10, rows.text)
 
   await page.getByRole("button", { name: "Drop", exact: true }).click()
   await page.getByLabel(`Type own ${table} to confirm`).fill(`own ${table}`)
@@ -72,6 +81,9 @@ it("the schema lists columns, references, indexes and checks, and the diagram op
   const node = page.getByRole("group", { name: new RegExp(`^Table ${table},`) })
   await node.focus()
   await page.keyboard.press("Enter")
+  await page.waitForURL(new RegExp(`/tables/public/${table}$`))
+  await page.goBack()
+  await node.dblclick()
   await page.waitForURL(new RegExp(`/tables/public/${table}$`))
 })
 

@@ -7,8 +7,8 @@ import { makeShop } from "../support/ui/tables.ts"
 const service = inject("service")
 checkPages()
 
-const open = async () => {
-  const page = await openPage()
+const open = async (options: Parameters<typeof openPage>[0] = {}) => {
+  const page = await openPage(options)
   await page.goto(at("/sql"))
   await page.getByRole("textbox", { name: "SQL statement" }).waitFor()
   return page
@@ -27,10 +27,18 @@ const result = (page: Page) => page.getByRole("region", { name: "Result" })
 
 describe("reading", () => {
   it("runs the statement at the cursor, with exact numbers", async () => {
-    const page = await open()
-    await run(page, "select 1 as one;\n\nselect 9007199254740993 as big, 218.90 as price")
+    const page = await open({ permissions: ["clipboard-read", "clipboard-write"] })
+    await run(page, `select 1 as one;\n\nselect 9007199254740993 as big, 218.90 as price, '{"n": 1.10}'::jsonb as doc`)
     await result(page).getByText("9007199254740993").waitFor()
     await result(page).getByText("218.90").waitFor()
+    await result(page).getByText('{"n":1.10}').waitFor()
+    await page.getByRole("button", { name: "Copy", exact: true }).click()
+    await page.getByRole("button", { name: "Request", exact: true }).click()
+    const request = await page.evaluate(() => navigator.clipboard.readText())
+    assert.match(
+      request,
+      /^curl -H "apikey: \$SERVICE_KEY" .*--data-raw '\{"sql":"select 9007.*"read_only":true\}' 'http.*\/v1\/sql'$/
+    )
     assert.strictEqual(await result(page).getByText("one", { exact: true }).count(), 0)
   })
 
@@ -98,10 +106,11 @@ describe("reading", () => {
     await count("0 rows")
   })
 
-  it("shows 10,000 rows without holding them in the page", async () => {
+  it("shows 10,000 rows of 50 columns without holding them in the page", async () => {
     const page = await open()
+    const more = Array.from({ length: 49 }, (_, at) => `i + ${at} as c${at}`)
     await page.getByLabel("Rows to read at most").selectOption("10000")
-    await run(page, "select i, 'row ' || i as name from generate_series(1, 20000) i")
+    await run(page, `select ${more}, 'row ' || i as name from generate_series(1, 20000) i`)
     await page.getByText(/first 10,000 rows/).waitFor()
     await result(page).evaluate((element) => (element.scrollTop = element.scrollHeight))
     await result(page).getByText("row 10000", { exact: true }).waitFor()

@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
 import { assert, inject, it } from "vitest"
 import { ask } from "../support/client.ts"
 import { until } from "../support/service.ts"
@@ -95,6 +98,12 @@ it("folders are opened, listed page by page, and deleted with everything in them
   await page.getByText("First 200 files").waitFor()
   await page.getByRole("button", { name: "More", exact: true }).click()
   await page.getByText("230 files").waitFor()
+  // Left and opened again before it has been read.
+  await page.goBack()
+  await page.goForward()
+  await page.goBack()
+  await page.goForward()
+  await page.getByText("First 200 files").or(page.getByText("230 files")).waitFor()
   await page.getByRole("navigation", { name: "Folders" }).getByRole("link", { name: bucket }).click()
   await page.getByLabel("Select logs/").check()
   await page.getByRole("button", { name: "Delete 1 item" }).click()
@@ -102,6 +111,37 @@ it("folders are opened, listed page by page, and deleted with everything in them
   await page.getByRole("button", { name: "Delete 1 folder" }).click()
   await page.getByText("230 files deleted", { exact: true }).waitFor()
   assert.deepStrictEqual(await keysOf(bucket), ["keep.txt"])
+})
+
+it("a folder of 50 files is dropped, with the folders and the names that it has", async () => {
+  const bucket = await makeBucket()
+  const directory = await mkdtemp(join(tmpdir(), "svc-drop-"))
+  const names = Array.from({ length: 49 }, (_, at) => `album/2026/${String(at).padStart(2, "0")}.txt`)
+  const all = [...names, "album/ü/🙂.txt"]
+  try {
+    for (const name of all) {
+      await mkdir(dirname(join(directory, name)), { recursive: true })
+      await writeFile(join(directory, name), name)
+    }
+    const page = await openPage({ store: true })
+    await page.goto(at(`/storage/${bucket}`))
+    await page.getByText("No files yet").waitFor()
+    // As from the desktop, which a page can't imitate.
+    const devtools = await page.context().newCDPSession(page)
+    const data = { items: [], files: [join(directory, "album")], dragOperationsMask: 1 }
+    for (const type of ["dragEnter", "dragOver", "drop"] as const)
+      await devtools.send("Input.dispatchDragEvent", { type, x: 720, y: 500, data })
+    await page.getByRole("link", { name: "album/" }).click()
+    await page.getByRole("link", { name: "ü/" }).click()
+    await page.getByRole("button", { name: "🙂.txt" }).waitFor()
+    const stored = await until(
+      () => keysOf(bucket),
+      ({ length }) => length === all.length
+    )
+    assert.sameMembers([...stored], all)
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
 })
 
 it("a large file goes up in parts, is resumed where it was cancelled, and leaves nothing when it is given up", async () => {

@@ -1,6 +1,6 @@
 import { type Page } from "playwright-core"
 import { assert, describe, inject, it } from "vitest"
-import { sql } from "../support/client.ts"
+import { ask, sql } from "../support/client.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 import { makeShop } from "../support/ui/tables.ts"
 
@@ -49,6 +49,7 @@ describe("reading", () => {
     const { order } = await makeShop()
     const page = await openTable(order)
     await page.getByRole("button", { name: "Filter", exact: true }).click()
+    assert.strictEqual(await page.evaluate(() => document.activeElement?.getAttribute("aria-label")), "Column")
     await page.getByLabel("Column", { exact: true }).selectOption("status")
     await page.getByLabel("Value").selectOption("paid")
     await page.getByRole("button", { name: "Apply" }).click()
@@ -187,6 +188,29 @@ describe("editing", () => {
     await page.getByText("2 unsaved changes").waitFor()
   })
 
+  it("keeps what PostgreSQL refuses, and what a session that has ended could not save", async () => {
+    const { order } = await makeShop(5)
+    const page = await openTable(order)
+    await goTo(page, 2, 3)
+    await page.keyboard.type("1e30")
+    await press(page, "Enter")
+    await review(page)
+    await page.getByRole("alert").getByText("numeric field overflow").waitFor()
+    await page.getByRole("button", { name: "Go on editing" }).click()
+    await page.getByText("1 unsaved change").waitFor()
+    await goTo(page, 2, 3)
+    await page.keyboard.type("7.50")
+    await press(page, "Enter")
+    const session = (await page.context().cookies()).find(({ name }) => name === "svc_dashboard")
+    const headers = { cookie: `svc_dashboard=${session?.value}`, origin: service.url }
+    await ask(service, "DELETE /api/dashboard/session", { headers })
+    await review(page)
+    await page.getByRole("dialog", { name: "Sign in again" }).getByLabel("Service key").fill(service.service_role)
+    await press(page, "Enter")
+    await page.getByText("1 row saved").waitFor()
+    assert.deepStrictEqual(await sql(service, `select total from ${order} where id = 3`), [{ total: "7.50" }])
+  })
+
   it("keeps changes over a filter, and asks before it loses them", async () => {
     const { customer, order } = await makeShop()
     const page = await openTable(order)
@@ -242,6 +266,63 @@ describe("editing", () => {
     await page.getByText("4 rows").waitFor()
     const rows = await sql(service, `select customer_id, status, total, note from ${order} order by id desc limit 1`)
     assert.deepStrictEqual(rows, [{ customer_id: 4, status: "draft", total: "0.10", note: null }])
+  })
+
+  it("inserts a value of each type as it was typed", async () => {
+    const table = `types_${process.pid}`
+    await sql(service, `create type ${table}_mood as enum ('calm', 'it''s "odd"')`)
+    const given: ReadonlyArray<readonly [type: string, text: string]> = [
+      ["numeric(38,18)", "12345678901234567890.123456789012345678"],
+      ["int8", "9223372036854775807"],
+      ["float8", "0.1"],
+      ["boolean", "true"],
+      ["text", "  two\nlines, 'quoted' \"twice\" \\ 🙂 "],
+      ["timestamptz", "2026-03-29 01:59:59.123456+00"],
+      ["date", "0044-03-15 BC"],
+      ["interval", "1 year 2 mons -3 days +04:05:06.7"],
+      ["bytea", "\\xdeadbeef00"],
+      ["int[]", "{1,NULL,3}"],
+      ["text[]", '{"a,b","c\\"d",NULL}'],
+      ["int4range", "[1,10)"],
+      ["tstzrange", '["2026-01-01 00:00:00+00",)'],
+      ["json", '"text"'],
+      ["jsonb", '{"a": [9007199254740993, 1.10]}'],
+      ["uuid", "0b0e7a5e-0000-4000-8000-000000000000"],
+      ["inet", "10.0.0.0/8"],
+      [`${table}_mood`, 'it\'s "odd"']
+    ]
+    const columns = given.map(([type], at) => `c${at}x ${type}`)
+    await sql(
+      service,
+      `create table ${table} (id int generated always as identity primary key, ${columns.join(", ")}, made int generated always as (length(c4x)) stored)`
+    )
+    const page = await openPage()
+    await page.goto(at(`/tables/public/${table}`))
+    await page.getByRole("button", { name: "Insert" }).first().click()
+    const form = page.getByRole("complementary", { name: `Insert into ${table}` })
+    for (const [at, [type, text]] of given.entries()) {
+      const field = form.getByLabel(new RegExp(`^c${at}x`))
+      if (type === "boolean" || type.endsWith("_mood")) await field.selectOption(text)
+      else await field.fill(text)
+    }
+    assert.strictEqual(await form.getByLabel(/^(?:id|made)\b/).count(), 0)
+    await form.getByRole("button", { name: "Save", exact: true }).click()
+    await page.getByText("1 row", { exact: true }).waitFor()
+    // Another key of the same value is edited: the numbers beside it stay as they are.
+    await goTo(page, 0, 15)
+    await press(page, "Enter")
+    const editor = page.getByRole("textbox", { name: "c14x, jsonb" })
+    assert.include(await editor.inputValue(), "9007199254740993")
+    await editor.fill((await editor.inputValue()).replace('"a"', '"b"'))
+    await press(page, "Control+Enter")
+    await review(page)
+    await page.getByText("1 row saved").waitFor()
+    const texts = given.map((_, at) => `c${at}x::text`)
+    const [row = {}] = await sql(service, `select ${texts.join(", ")} from ${table}`)
+    assert.deepStrictEqual(
+      Object.values(row),
+      given.map(([, text]) => text.replace('"a"', '"b"'))
+    )
   })
 
   it("deletes rows after their table's name was typed", async () => {

@@ -39,6 +39,7 @@ it("a webhook is made, tested, changed without losing its secret, and deleted by
   await form.getByLabel("Table").selectOption("hooked")
   await form.getByLabel("a row is deleted").uncheck()
   await form.getByLabel("URL of the receiver").fill(`${receiver.url}/made`)
+  await form.getByLabel("Body").selectOption({ label: "as Supabase's database webhooks: record, old_record" })
   await form.getByRole("button", { name: "Generate" }).click()
   const secret = await form.getByLabel("Secret", { exact: true }).inputValue()
   assert.match(secret, /^whsec_[A-Za-z0-9+/]{32}$/)
@@ -52,6 +53,16 @@ it("a webhook is made, tested, changed without losing its secret, and deleted by
   const [first] = await receiver.count("/made", 1)
   assert.strictEqual(first?.headers["x-shop"], "one")
   assert.isString(first?.headers["webhook-signature"])
+  await page.getByText("of Supabase's database webhooks").waitFor()
+  await sql(service, "insert into hooked values (7)")
+  const [, inserted] = await receiver.count("/made", 2)
+  assert.deepStrictEqual(JSON.parse(String(inserted?.body)), {
+    type: "INSERT",
+    table: "hooked",
+    schema: "public",
+    record: { id: 7 },
+    old_record: null
+  })
   assert.notInclude(await page.content(), secret)
 
   await page.getByRole("button", { name: "Edit" }).click()

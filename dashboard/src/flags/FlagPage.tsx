@@ -5,8 +5,9 @@ import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Confirm } from "../ui/Confirm.tsx"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
-import { Empty, Skeleton } from "../ui/Empty.tsx"
+import { Skeleton } from "../ui/Empty.tsx"
 import { Switch } from "../ui/Field.tsx"
+import { Gone } from "../ui/page/Gone.tsx"
 import { Problem } from "../ui/Problem.tsx"
 import { toast, toastError } from "../ui/toast.ts"
 import { codeOf } from "../wire/ApiError.ts"
@@ -130,11 +131,11 @@ export const FlagPage = () => {
       <Skeleton lines={[40, 100, 100, 100]} />
     </div>
   ) : flag.isError && codeOf(flag.error) === "FLAG_NOT_FOUND" ? (
-    <div className="page">
-      <Empty icon="flag" title="No such flag" action={<Link to="/flags">All flags</Link>}>
-        There is no flag {key}. It may have been deleted.
-      </Empty>
-    </div>
+    <Gone icon="flag" title="No such flag">
+      <Link className="button" to="/flags">
+        All flags
+      </Link>
+    </Gone>
   ) : flag.isError ? (
     <div className="page">
       <Problem error={flag.error} title="The flag could not be read" onRetry={() => void flag.refetch()} />

@@ -2,6 +2,7 @@ import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Dialog, DialogBody } from "../ui/Dialog.tsx"
 import { Diff } from "../ui/json/Diff.tsx"
+import { prettyJson } from "../ui/json/json.ts"
 import { Problem } from "../ui/Problem.tsx"
 import { toast } from "../ui/toast.ts"
 import { call } from "../wire/call.ts"
@@ -21,6 +22,9 @@ export const Promote = ({ flag, from, onClose, onPromoted }: PromoteProps) => {
   const [to, setTo] = useState<Environment>(targets[from === "dev" ? 0 : targets.length - 1] ?? "production")
   const [busy, setBusy] = useState(false)
   const [failure, setFailure] = useState<unknown>()
+  const before = configurationOf(flag.environments[to])
+  const after = configurationOf(flag.environments[from])
+  const same = prettyJson(before) === prettyJson(after)
   const promote = async () => {
     setBusy(true)
     setFailure(undefined)
@@ -42,7 +46,7 @@ export const Promote = ({ flag, from, onClose, onPromoted }: PromoteProps) => {
         buttons={
           <>
             <Button onClick={onClose}>Cancel</Button>
-            <Button kind="main" busy={busy} onClick={() => void promote()}>
+            <Button kind="main" busy={busy} disabled={same} onClick={() => void promote()}>
               Promote to {to}
             </Button>
           </>
@@ -61,12 +65,16 @@ export const Promote = ({ flag, from, onClose, onPromoted }: PromoteProps) => {
             ))}
           </select>
         </div>
-        <p>State, default variant and rule of {to} will change like this, at once:</p>
-        <Diff
-          label={`Changes in ${to}`}
-          before={configurationOf(flag.environments[to])}
-          after={configurationOf(flag.environments[from])}
-        />
+        {same ? (
+          <p>
+            State, default variant and rule of {to} are those of {from} already: there is nothing to promote.
+          </p>
+        ) : (
+          <>
+            <p>State, default variant and rule of {to} will change like this, at once:</p>
+            <Diff label={`Changes in ${to}`} before={before} after={after} />
+          </>
+        )}
         {failure === undefined ? null : <Problem error={failure} title="The flag was not promoted" />}
       </DialogBody>
     </Dialog>

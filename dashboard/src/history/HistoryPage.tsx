@@ -1,4 +1,3 @@
-import { useNavigate, useSearch } from "@tanstack/react-router"
 import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
@@ -10,9 +9,8 @@ import { toastError } from "../ui/toast.ts"
 import { save } from "../wire/save.ts"
 import { EntryDialog, nameOf } from "./EntryDialog.tsx"
 import { HistoryFilters } from "./HistoryFilters.tsx"
+import { type Changes, useFilters } from "../ui/page/useFilters.ts"
 import { type Entry, type Filters, pathOf, readCsv, useHistory } from "./queries.ts"
-
-type Changes = { readonly [K in keyof Filters]: Filters[K] | undefined }
 
 const kinds = { done: "", failed: "bad", refused: "warn" } as const
 
@@ -28,7 +26,7 @@ const Outcome = ({ entry: { code, outcome, status } }: { entry: Entry }) => (
 )
 
 const columnsOf = (
-  choose: (changes: Changes) => void,
+  choose: (changes: Changes<Filters>) => void,
   open: (entry: Entry) => void
 ): ReadonlyArray<ListColumn<Entry>> => [
   { name: "When", cell: ({ at }) => <When at={at} /> },
@@ -78,18 +76,11 @@ const columnsOf = (
 ]
 
 export const HistoryPage = () => {
-  const filters = useSearch({ strict: false }) as Filters
-  const navigate = useNavigate()
+  const { change, clear, filters } = useFilters<Filters>("/history")
   const [shown, setShown] = useState<Entry>()
   const [saving, setSaving] = useState(false)
   const history = useHistory(filters)
   const entries = history.data?.pages.flatMap((page) => page.entries) ?? []
-  const go = (changes: Changes) => {
-    const all = Object.entries({ ...filters, ...changes }).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, value] as const]
-    )
-    void navigate({ to: "/history", search: Object.fromEntries(all), replace: true })
-  }
   const download = async () => {
     setSaving(true)
     await readCsv(filters).then((file) => save(file, "history.csv"), toastError)
@@ -111,14 +102,14 @@ export const HistoryPage = () => {
         Who changed what by the dashboard and the management API, and who tried to. Rows and SQL are not recorded here,
         secrets nowhere.
       </p>
-      <HistoryFilters filters={filters} onChange={go} />
+      <HistoryFilters filters={filters} onChange={change} />
       {history.isError ? (
         <Problem error={history.error} title="The history could not be read" onRetry={() => void history.refetch()} />
       ) : history.isPending ? (
         <Skeleton lines={[100, 100, 100, 100]} />
       ) : entries.length > 0 ? (
         <>
-          <List label="History" columns={columnsOf(go, setShown)} rows={entries} keyOf={({ id }) => id} />
+          <List label="History" columns={columnsOf(change, setShown)} rows={entries} keyOf={({ id }) => id} />
           {history.hasNextPage ? (
             <p className="list-foot">
               <Button busy={history.isFetchingNextPage} onClick={() => void history.fetchNextPage()}>
@@ -128,13 +119,7 @@ export const HistoryPage = () => {
           ) : null}
         </>
       ) : Object.keys(filters).length > 0 ? (
-        <Empty
-          icon="filter"
-          title="No entry matches"
-          action={
-            <Button onClick={() => void navigate({ to: "/history", search: {}, replace: true })}>Clear filters</Button>
-          }
-        >
+        <Empty icon="filter" title="No entry matches" action={<Button onClick={clear}>Clear filters</Button>}>
           Entries are kept for the days of SVC_AUDIT_DAYS.
         </Empty>
       ) : (

@@ -9,6 +9,7 @@ import { List, type ListColumn } from "../ui/List.tsx"
 import { Problem } from "../ui/Problem.tsx"
 import { SecretOnce } from "../ui/SecretOnce.tsx"
 import { toast } from "../ui/toast.ts"
+import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { When } from "../ui/page/When.tsx"
 import { call } from "../wire/call.ts"
 import { session } from "../wire/session.ts"
@@ -126,6 +127,7 @@ export const KeysPage = () => {
             {revoked ? "Hide revoked" : `Show revoked (${keys.data.length - live.length})`}
           </Button>
         ) : null}
+        <CopyRequest path="/api/keys" />
         <Button kind="main" icon="plus" onClick={() => setOpen({ tag: "form", key: undefined })}>
           Create key
         </Button>

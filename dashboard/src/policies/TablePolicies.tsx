@@ -162,7 +162,15 @@ export const TablePolicies = () => {
       ) : catalogue.isError ? (
         <Problem error={catalogue.error} title="The table could not be read" onRetry={() => void catalogue.refetch()} />
       ) : (
-        <Empty icon="policy" title="No such table" action={<Link to="/policies">All tables</Link>}>
+        <Empty
+          icon="policy"
+          title="No such table"
+          action={
+            <Link className="button" to="/policies">
+              All tables
+            </Link>
+          }
+        >
           There is no table {schema}.{name} in the exposed schemas.
         </Empty>
       )}

@@ -1,10 +1,11 @@
 import { Choice, Without } from "../ui/page/Filters.tsx"
+import type { Changes } from "../ui/page/useFilters.ts"
 import type { Filters } from "./queries.ts"
 
 interface FilterBarProps {
   readonly filters: Filters
   /** Undefined removes a filter. */
-  readonly onChange: (changes: { readonly [K in keyof Filters]: Filters[K] | undefined }) => void
+  readonly onChange: (changes: Changes<Filters>) => void
 }
 
 const statuses: ReadonlyArray<readonly [value: string, name: string]> = [

@@ -1,5 +1,4 @@
 import "./requests.css"
-import { useNavigate, useSearch } from "@tanstack/react-router"
 import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
@@ -9,6 +8,7 @@ import { Facts } from "../ui/page/Facts.tsx"
 import { Problem } from "../ui/Problem.tsx"
 import { Chart } from "./Chart.tsx"
 import { milliseconds } from "./chart.ts"
+import { useFilters } from "../ui/page/useFilters.ts"
 import { FilterBar } from "./Filters.tsx"
 import { RequestList, RouteList } from "./Lists.tsx"
 import { type Counts, type Filters, pathOf, useCounts, useRequests } from "./queries.ts"
@@ -39,17 +39,10 @@ const Hour = ({ counts: { minutes, processes } }: { counts: Counts }) => {
 }
 
 export const RequestsPage = () => {
-  const filters = useSearch({ strict: false }) as Filters
-  const navigate = useNavigate()
+  const { change, clear, filters } = useFilters<Filters>("/requests")
   const [live, setLive] = useState(true)
   const requests = useRequests(filters, live)
   const counts = useCounts(filters, live)
-  const go = (changes: { readonly [K in keyof Filters]: Filters[K] | undefined }) => {
-    const all = Object.entries({ ...filters, ...changes }).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, value] as const]
-    )
-    void navigate({ to: "/requests", search: Object.fromEntries(all), replace: true })
-  }
   const filtered = Object.keys(filters).some((name) => name !== "dashboard")
   return (
     <div className="page">
@@ -64,7 +57,7 @@ export const RequestsPage = () => {
         What the service has answered, in this hour and since it started: the latest 1,000 requests and the latest 500
         that failed or were slow. Queries, headers and bodies are not kept.
       </p>
-      <FilterBar filters={filters} onChange={go} />
+      <FilterBar filters={filters} onChange={change} />
       {counts.data === undefined ? null : <Hour counts={counts.data} />}
       {requests.isError ? (
         <Problem
@@ -77,20 +70,14 @@ export const RequestsPage = () => {
       ) : requests.data.requests.length > 0 ? (
         <RequestList requests={requests.data.requests} />
       ) : filtered ? (
-        <Empty
-          icon="filter"
-          title="No request matches"
-          action={
-            <Button onClick={() => void navigate({ to: "/requests", search: {}, replace: true })}>Clear filters</Button>
-          }
-        >
+        <Empty icon="filter" title="No request matches" action={<Button onClick={clear}>Clear filters</Button>}>
           Only the latest requests are kept.
         </Empty>
       ) : (
         <Empty
           icon="requests"
           title="No requests yet"
-          action={<Button onClick={() => go({ dashboard: "true" })}>Show those of the dashboard</Button>}
+          action={<Button onClick={() => change({ dashboard: "true" })}>Show those of the dashboard</Button>}
         >
           Requests of apps and servers appear here as they arrive.
         </Empty>
@@ -102,7 +89,7 @@ export const RequestsPage = () => {
           </header>
           <RouteList
             routes={counts.data.routes}
-            onChoose={({ method, route }) => go({ method, route: route ?? undefined })}
+            onChoose={({ method, route }) => change({ method, route: route ?? undefined })}
           />
         </section>
       )}

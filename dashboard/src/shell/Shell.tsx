@@ -1,5 +1,5 @@
 import { Link, Outlet, useLocation } from "@tanstack/react-router"
-import { useEffect, useState, useSyncExternalStore } from "react"
+import { useEffect, useRef, useState, useSyncExternalStore } from "react"
 import { Icon } from "../ui/Icon.tsx"
 import { isMod } from "../ui/keys.ts"
 import { Toasts } from "../ui/Toasts.tsx"
@@ -10,20 +10,28 @@ import { places } from "./places.ts"
 import { SignInAgain, SignInPage } from "./SignIn.tsx"
 import { TopBar } from "./TopBar.tsx"
 
-const Navigation = ({ open }: { open: boolean }) => (
-  <nav className={`nav ${open ? "open" : ""}`} aria-label="Main">
-    {places.map(([group, pages]) => (
-      <div key={group}>
-        <h2>{group}</h2>
-        {pages.map(({ icon, name, to }) => (
-          <Link key={to} to={to} activeOptions={{ includeSearch: false }} activeProps={{ "aria-current": "page" }}>
-            <Icon name={icon} /> {name}
-          </Link>
-        ))}
-      </div>
-    ))}
-  </nav>
-)
+const Navigation = ({ open }: { open: boolean }) => {
+  const nav = useRef<HTMLElement>(null)
+  const { pathname } = useLocation()
+  // In low windows the list scrolls, and the page may be one of its last.
+  useEffect(() => {
+    nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" })
+  }, [pathname])
+  return (
+    <nav ref={nav} className={`nav ${open ? "open" : ""}`} aria-label="Main">
+      {places.map(([group, pages]) => (
+        <div key={group}>
+          <h2>{group}</h2>
+          {pages.map(({ icon, name, to }) => (
+            <Link key={to} to={to} activeOptions={{ includeSearch: false }} activeProps={{ "aria-current": "page" }}>
+              <Icon name={icon} /> {name}
+            </Link>
+          ))}
+        </div>
+      ))}
+    </nav>
+  )
+}
 
 const Frame = ({ lost }: { lost: boolean }) => {
   const [palette, setPalette] = useState(false)

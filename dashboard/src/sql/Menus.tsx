@@ -2,18 +2,21 @@ import { ago } from "../ui/format.ts"
 import { Menu, MenuItem, Popover } from "../ui/Popover.tsx"
 import { copy } from "../ui/toast.ts"
 import { csvOf, jsonOf, markdownOf } from "./copies.ts"
-import type { Result } from "./run.ts"
+import { curlOf } from "../wire/curl.ts"
+import type { Result, Sent } from "./run.ts"
 import { ranBefore } from "./store.ts"
 
-export const Copies = ({ result }: { result: Result }) => (
-  <Popover icon="copy" label="Copy the result" trigger="Copy" kind="quiet" align="end">
+/** The result as text, and the request that it is the response of. */
+export const Copies = ({ result, sent }: { result: Result; sent: Sent }) => (
+  <Popover icon="copy" label="Copy the result or the request" trigger="Copy" kind="quiet" align="end">
     {(close) => (
       <Menu>
         {(
           [
             ["CSV", csvOf],
             ["JSON", jsonOf],
-            ["Markdown", markdownOf]
+            ["Markdown", markdownOf],
+            ["Request", () => curlOf(sent.path, {}, undefined, sent.payload)]
           ] as const
         ).map(([name, textOf]) => (
           <MenuItem

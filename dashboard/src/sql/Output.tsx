@@ -5,12 +5,12 @@ import { Problem } from "../ui/Problem.tsx"
 import { codeOf } from "../wire/ApiError.ts"
 import { Plan } from "./Plan.tsx"
 import { ResultTable } from "./ResultTable.tsx"
-import { planOf, type Result } from "./run.ts"
+import { planOf, type Result, type Sent } from "./run.ts"
 
 export type Shown =
   | { readonly tag: "nothing" }
   | { readonly tag: "running" }
-  | { readonly tag: "result"; readonly result: Result; readonly millis: number; readonly statements: number }
+  | { readonly tag: "result"; readonly result: Result; readonly millis: number; readonly sent: Sent }
   | { readonly tag: "failure"; readonly error: unknown }
 
 export const Output = ({ shown }: { shown: Shown }) => {

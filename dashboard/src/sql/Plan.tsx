@@ -1,4 +1,5 @@
 import { count } from "../ui/format.ts"
+import { exactText } from "../wire/exact.ts"
 
 interface Node {
   readonly "Node Type": string
@@ -35,14 +36,14 @@ const conditions = [
 const spent = (node: Node) => (node["Actual Total Time"] ?? 0) * (node["Actual Loops"] ?? 1)
 
 /** Numbers that were kept as PostgreSQL writes them (12.50), as numbers to calculate with. */
-const numbers = (value: unknown): unknown =>
-  typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value)
-    ? Number(value)
-    : Array.isArray(value)
-      ? value.map(numbers)
-      : typeof value === "object" && value !== null
-        ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, numbers(one)]))
-        : value
+const numbers = (written: unknown): unknown => {
+  const value = exactText(written)
+  if (typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value)) return Number(value)
+  if (Array.isArray(value)) return value.map(numbers)
+  return typeof value === "object" && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, numbers(one)]))
+    : value
+}
 
 export const Plan = ({ plan: written }: { plan: PlanDocument }) => {
   const plan = numbers(written) as PlanDocument

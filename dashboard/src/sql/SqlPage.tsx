@@ -82,10 +82,10 @@ export const SqlPage = () => {
     try {
       // ANALYZE runs the statement: never as a write.
       const options = { writes: writes && !explain, rowLimit, viewer, signal: controller.signal }
-      const { millis, results } = await runStatements(sent, options)
+      const { millis, results, sent: request } = await runStatements(sent, options)
       remember({ at: Date.now(), text, millis })
       const result = results.at(-1)
-      if (result !== undefined) setShown({ tag: "result", result, millis, statements: results.length })
+      if (result !== undefined) setShown({ tag: "result", result, millis, sent: request })
       if (results.some(({ command }) => changesCatalogue.test(command)))
         void client.invalidateQueries({ queryKey: ["catalogue"] })
     } catch (error) {
@@ -135,7 +135,7 @@ export const SqlPage = () => {
               {shown.result.truncated ? "first " : ""}
               {plural(shown.result.rows.length, "row")} · {Math.round(shown.millis)} ms
             </span>
-            {shown.result.columns.length === 0 ? null : <Copies result={shown.result} />}
+            <Copies result={shown.result} sent={shown.sent} />
           </>
         ) : null}
         <select

@@ -1,4 +1,5 @@
 import { answerOf } from "../wire/call.ts"
+import { exactRow, parseFaithful } from "../wire/exact.ts"
 import { type Viewer, viewerStatements } from "../wire/viewer.ts"
 import type { Wire } from "../wire/Wire.ts"
 import type { PlanDocument } from "./Plan.tsx"
@@ -13,27 +14,39 @@ export interface RunOptions {
   readonly signal: AbortSignal
 }
 
-export interface Outcome {
-  readonly results: ReadonlyArray<Result>
-  readonly millis: number
-}
-
-/** Read-only by PostgreSQL itself, unless writes are allowed: nothing is guessed from the text of a statement. */
-export const runStatements = async (statements: ReadonlyArray<Statement>, options: RunOptions): Promise<Outcome> => {
-  const { rowLimit, signal, viewer, writes } = options
+/** The request that runs statements: read-only by PostgreSQL itself, unless writes are allowed. Nothing is guessed from their text. */
+const requestOf = (statements: ReadonlyArray<Statement>, { rowLimit, viewer, writes }: RunOptions) => {
   const before = viewerStatements(viewer)
   const common = { row_limit: rowLimit, ...(writes ? {} : { read_only: true }) }
   const [only] = statements
-  if (before.length === 0 && statements.length === 1 && only !== undefined) {
-    const { body, millis } = await answerOf("POST /v1/sql", { payload: { sql: only.text, ...common }, signal })
-    return { results: [body], millis }
-  }
+  if (before.length === 0 && statements.length === 1 && only !== undefined)
+    return { path: "/v1/sql", payload: { sql: only.text, ...common } } as const
   const all = [...before, ...statements.map(({ text }) => ({ sql: text }))]
+  return { path: "/v1/sql/transaction", payload: { statements: all, ...common } } as const
+}
+export type Sent = ReturnType<typeof requestOf>
+
+export interface Outcome {
+  readonly results: ReadonlyArray<Result>
+  readonly millis: number
+  readonly sent: Sent
+}
+
+const exact = (result: Result): Result => ({ ...result, rows: result.rows.map(exactRow) })
+
+export const runStatements = async (statements: ReadonlyArray<Statement>, options: RunOptions): Promise<Outcome> => {
+  const { signal, viewer } = options
+  const sent = requestOf(statements, options)
+  if (sent.path === "/v1/sql") {
+    const { body, millis } = await answerOf("POST /v1/sql", { payload: sent.payload, signal, parse: parseFaithful })
+    return { results: [exact(body)], millis, sent }
+  }
   const { body, millis } = await answerOf("POST /v1/sql/transaction", {
-    payload: { statements: all, ...common },
-    signal
+    payload: sent.payload,
+    signal,
+    parse: parseFaithful
   })
-  return { results: body.results.slice(before.length), millis }
+  return { results: body.results.slice(statementsBefore(viewer)).map(exact), millis, sent }
 }
 
 /** How many statements come before the user's, which shifts the index of one that fails. */

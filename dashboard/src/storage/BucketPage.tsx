@@ -12,6 +12,7 @@ import { toastError } from "../ui/toast.ts"
 import { codeOf } from "../wire/ApiError.ts"
 import { AllowUploads } from "./AllowUploads.tsx"
 import { DeleteObjects } from "./DeleteObjects.tsx"
+import { NoBucket } from "./NoBucket.tsx"
 import { ObjectList } from "./ObjectList.tsx"
 import { FilePanel } from "./file/FilePanel.tsx"
 import { useAccess, useFolder } from "./queries.ts"
@@ -72,6 +73,7 @@ const Folder = ({ bucket, prefix }: { bucket: string; prefix: string }) => {
       Upload
     </Button>
   )
+  if (folder.isError && codeOf(folder.error) === "BUCKET_NOT_FOUND") return <NoBucket />
   const isEmpty = folder.isSuccess && objects.length + folders.length === 0
   return (
     // Dropping has the button "Upload" as its twin for the keyboard.
@@ -126,13 +128,7 @@ const Folder = ({ bucket, prefix }: { bucket: string; prefix: string }) => {
       {folder.isPending ? (
         <Skeleton lines={[100, 100, 100]} />
       ) : folder.isError ? (
-        codeOf(folder.error) === "BUCKET_NOT_FOUND" ? (
-          <Empty icon="storage" title="No such bucket" action={<Link to="/storage">All buckets</Link>}>
-            There is no bucket {bucket}. It may have been deleted.
-          </Empty>
-        ) : (
-          <Problem error={folder.error} title="The files could not be read" onRetry={() => void folder.refetch()} />
-        )
+        <Problem error={folder.error} title="The files could not be read" onRetry={() => void folder.refetch()} />
       ) : isEmpty ? (
         <Empty icon="upload" title={prefix === "" ? "No files yet" : "Nothing in this folder"}>
           Drop files or folders here, or press Upload.

@@ -43,7 +43,7 @@ export const NoRows = ({ filtered, onClear, onOpen, relation: { name, schema, ta
       title="No rows yet"
       action={
         table === undefined ? undefined : (
-          <div className="choices">
+          <div className="next-steps">
             <Button kind="main" icon="plus" onClick={() => onOpen("insert")}>
               Insert a row
             </Button>

@@ -1,11 +1,11 @@
-import { useState } from "react"
+import { useMemo, useState } from "react"
 import type { Table } from "../catalogue/queries.ts"
 import { Button } from "../ui/Button.tsx"
 import { Dialog, DialogBody } from "../ui/Dialog.tsx"
 import { plural } from "../ui/format.ts"
 import { Problem } from "../ui/Problem.tsx"
 import { call } from "../wire/call.ts"
-import { conflictOf, countEdits, type Edits, readableSql, saveStatements } from "./rows/edits.ts"
+import { conflictOf, countEdits, type Edits, readableSql, saveStatements, sizeProblem } from "./rows/edits.ts"
 import { rowId } from "./rows/identity.ts"
 
 interface ReviewProps {
@@ -19,12 +19,14 @@ interface ReviewProps {
 export const Review = ({ edits, onClose, onSaved, table }: ReviewProps) => {
   const [busy, setBusy] = useState(false)
   const [failure, setFailure] = useState<unknown>()
+  const statements = useMemo(() => saveStatements(table, edits), [table, edits])
+  const tooLarge = useMemo(() => sizeProblem(statements, table), [statements, table])
   const changes = plural(countEdits(edits), "change")
   const save = async () => {
     setBusy(true)
     setFailure(undefined)
     try {
-      await call("POST /v1/sql/transaction", { payload: { statements: saveStatements(table, edits) } })
+      await call("POST /v1/sql/transaction", { payload: { statements } })
       onSaved()
     } catch (error) {
       const conflict = conflictOf((error as Error).message, edits)
@@ -45,12 +47,13 @@ export const Review = ({ edits, onClose, onSaved, table }: ReviewProps) => {
         buttons={
           <>
             <Button onClick={onClose}>Go on editing</Button>
-            <Button kind="main" busy={busy} onClick={() => void save()}>
+            <Button kind="main" busy={busy} disabled={tooLarge !== undefined} onClick={() => void save()}>
               Save
             </Button>
           </>
         }
       >
+        {tooLarge === undefined ? null : <Problem error={new Error(tooLarge)} title="Too large for one transaction" />}
         <p>One transaction: all of it or nothing, and only if the cells are still as they were read.</p>
         {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls */}
         <pre tabIndex={0} role="region" aria-label="Statements">

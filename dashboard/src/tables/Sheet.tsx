@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useBlocker, useNavigate, useSearch } from "@tanstack/react-router"
-import { useEffect, useRef, useState } from "react"
+import { useEffect, useMemo, useRef, useState } from "react"
 import type { Catalogue } from "../catalogue/queries.ts"
 import type { Search } from "../shell/search.ts"
 import { Button } from "../ui/Button.tsx"
@@ -49,8 +49,10 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
   const [dialog, setDialog] = useState<SheetDialog>()
   const sheet = useRef<HTMLElement>(null)
 
-  const all = gridColumns(catalogue, relation, kept.widths)
-  const columns = all.filter((column) => !kept.hidden.has(column.name))
+  // The same from rendering to rendering, or each page of rows that arrives would render every row that is in view.
+  const { hidden, widths } = kept
+  const all = useMemo(() => gridColumns(catalogue, relation, widths), [catalogue, relation, widths])
+  const columns = useMemo(() => all.filter(({ name }) => !hidden.has(name)), [all, hidden])
   const blocks = useBlocks(relation, selectOf(all, schema), search, viewer)
   const filters = filtersOf(search)
   const key = keyOf(table)
@@ -119,7 +121,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
         table={table}
         name={`${schema}.${name}`}
         columns={all}
-        hidden={kept.hidden}
+        hidden={hidden}
         filters={filters}
         picked={picked.size}
         viewer={viewer}

@@ -1,4 +1,4 @@
-import { useState } from "react"
+import { useMemo, useState } from "react"
 
 /** How a table was last shown, per table. */
 interface Kept {
@@ -21,13 +21,14 @@ const read = (name: string): Kept => {
 export const useKeptColumns = (schema: string, table: string) => {
   const name = `svc.columns.${schema}.${table}`
   const [kept, setKept] = useState(() => read(name))
+  const hidden = useMemo(() => new Set(kept.hidden), [kept.hidden])
   const keep = (next: Kept) => {
     setKept(next)
     localStorage.setItem(name, JSON.stringify(next))
   }
   return {
     widths: kept.widths,
-    hidden: new Set(kept.hidden),
+    hidden,
     resize: (column: string, width: number) => keep({ ...kept, widths: { ...kept.widths, [column]: width } }),
     toggle: (column: string) =>
       keep({

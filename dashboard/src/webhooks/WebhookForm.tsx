@@ -11,6 +11,7 @@ import { SecretField } from "./SecretField.tsx"
 
 const operations = ["INSERT", "UPDATE", "DELETE"] as const
 const happenings = ["identity.created", "identity.updated", "identity.deleted", "identity.signed_in"] as const
+type Format = Webhook["format"]
 type Event = (typeof operations)[number] | (typeof happenings)[number]
 
 const whatHappened: Readonly<Record<Event, string>> = {
@@ -22,6 +23,11 @@ const whatHappened: Readonly<Record<Event, string>> = {
   "identity.deleted": "an account is deleted",
   "identity.signed_in": "a person signs in"
 }
+
+const formats: ReadonlyArray<readonly [value: Format, words: string]> = [
+  ["svc", "as this service writes it: row, old_row and more"],
+  ["supabase", "as Supabase's database webhooks: record, old_record"]
+]
 
 interface WebhookFormProps {
   /** Undefined: a new one. */
@@ -52,6 +58,7 @@ export const WebhookForm = ({ onClose, onSaved, webhook }: WebhookFormProps) => 
   const [table, setTable] = useState(webhook === undefined ? "" : written(webhook))
   const [events, setEvents] = useState<ReadonlyArray<string>>(webhook?.events ?? operations)
   const [url, setUrl] = useState(webhook?.url ?? "")
+  const [format, setFormat] = useState<Format>(webhook?.format ?? "svc")
   const [headers, setHeaders] = useState(() => headersOf(webhook?.headers ?? {}))
   const [secret, setSecret] = useState({ text: "", remove: false })
   const [checked, setChecked] = useState(false)
@@ -77,6 +84,7 @@ export const WebhookForm = ({ onClose, onSaved, webhook }: WebhookFormProps) => 
       table_name,
       events: eventsOf(table).filter((event) => events.includes(event)),
       url,
+      format,
       headers: recordOf(headers),
       ...(secret.remove ? { secret: null } : secret.text === "" ? {} : { secret: secret.text })
     }
@@ -134,6 +142,15 @@ export const WebhookForm = ({ onClose, onSaved, webhook }: WebhookFormProps) => 
         problem={checked ? urlProblem(url) : undefined}
         onText={setUrl}
       />
+      {table === people ? null : (
+        <Choose
+          label="Body"
+          value={format}
+          options={formats}
+          hint={webhook === undefined ? undefined : "Holds for what has not been attempted yet."}
+          onValue={setFormat}
+        />
+      )}
       <SecretField has={webhook?.has_secret ?? false} draft={secret} onChange={setSecret} />
       <HeaderFields headers={headers} onChange={setHeaders} />
       {checked && missing !== undefined ? (

@@ -35,6 +35,7 @@ const factsOf = (webhook: Webhook) =>
     ["Table", <code key="table">{tableOf(webhook)}</code>],
     ["Events", webhook.events.join(", ")],
     ["Receiver", <code key="url">{webhook.url}</code>],
+    ["Body", webhook.format === "svc" ? "of this service" : "of Supabase's database webhooks"],
     ["Signed", webhook.has_secret ? "yes" : "no: set a secret, so that the receiver can verify deliveries"],
     // Values are often credentials: the form has them.
     ["Headers", Object.keys(webhook.headers).length === 0 ? "none" : Object.keys(webhook.headers).join(", ")],

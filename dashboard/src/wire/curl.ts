@@ -5,11 +5,16 @@ export const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''
 export const curlOf = (
   path: string,
   headers: Readonly<Record<string, string>> = {},
-  credentials = '-H "apikey: $SERVICE_KEY"'
+  credentials = '-H "apikey: $SERVICE_KEY"',
+  /** Of a POST. */
+  payload?: object
 ): string =>
   [
     "curl",
     credentials,
     ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...(payload === undefined
+      ? []
+      : ["-H 'content-type: application/json'", `--data-raw ${quoted(JSON.stringify(payload))}`]),
     quoted(location.origin + path)
   ].join(" ")

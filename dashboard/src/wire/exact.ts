@@ -10,13 +10,36 @@ export const parseExact = (text: string): unknown => {
   return JSON.parse(text, revive as (key: string, value: unknown) => unknown)
 }
 
-const rawJson = (JSON as unknown as { readonly rawJSON?: (text: string) => unknown }).rawJSON
+/** A number that JavaScript would write differently, with its text. */
+interface Raw {
+  readonly rawJSON: string
+}
+const { isRawJSON, rawJSON: rawJson } = JSON as unknown as {
+  readonly rawJSON?: (text: string) => Raw
+  readonly isRawJSON?: (value: unknown) => value is Raw
+}
 
-/** Parses JSON that is only shown again: `JSON.stringify` of it has every number as it was written. */
+/** A number of `parseFaithful` as `parseExact` has it. */
+export const exactText = (value: unknown): unknown => (isRawJSON?.(value) === true ? value.rawJSON : value)
+
+/** Parses JSON that is not calculated with: `JSON.stringify` of it has every number as it was written. */
 export const parseFaithful = (text: string): unknown => {
   const revive = (_key: string, value: unknown, context?: { readonly source?: string }) =>
     typeof value === "number" && context?.source !== undefined && String(value) !== context.source
       ? (rawJson?.(context.source) ?? context.source)
       : value
   return JSON.parse(text, revive as (key: string, value: unknown) => unknown)
+}
+
+/**
+ * A row of `parseFaithful`: numbers of columns as `parseExact` has them. Those within JSON values stay numbers as they were
+ * written, or an edit of such a value would make texts of them.
+ */
+export const exactRow = <Row extends object>(row: Row): Row =>
+  Object.fromEntries(Object.entries(row).map(([name, value]) => [name, exactText(value)])) as Row
+
+/** Rows of a table. */
+export const parseRows = (text: string): unknown => {
+  const rows = parseFaithful(text)
+  return Array.isArray(rows) ? rows.map((row: object) => exactRow(row)) : rows
 }

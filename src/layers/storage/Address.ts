@@ -1,7 +1,8 @@
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Config, Context, Effect, Layer, Redacted } from "effect"
 import { createHmac } from "node:crypto"
 import { flag, secret, text, url } from "../../domain/Settings.ts"
 import { StartError } from "../process/StartError.ts"
+import { ownPages } from "./OwnPages.ts"
 
 /**
  * The address of the S3 store and its owner's credentials. Provided by the embedded endpoint or by S3_ENDPOINT; the rest
@@ -34,6 +35,12 @@ export const ownRequest = (secretKey: string) => ({
 export const publicEndpoint = (endpoint: string) =>
   Effect.map(origin("S3_PUBLIC_ENDPOINT"), (given) => given ?? endpoint)
 
+/**
+ * The variable by which a worker learns that the store of S3_ENDPOINT is the embedded one of its parent, for which the port
+ * of the API is this. Not a setting.
+ */
+export const parentStoreVariable = "SVC_WORKER_STORE"
+
 /** The store of S3_ENDPOINT, with S3_ACCESS_KEY, S3_SECRET_KEY, S3_REGION, S3_FORCE_PATH_STYLE. */
 export const layerExternalS3 = Layer.effect(
   ObjectStoreAddress,
@@ -46,14 +53,17 @@ export const layerExternalS3 = Layer.effect(
       const name = accessKey === undefined ? "S3_ACCESS_KEY" : "S3_SECRET_KEY"
       return yield* new StartError({ message: `${name} must be set when S3_ENDPOINT is set` })
     }
+    const known = yield* publicEndpoint(endpoint)
+    const pagesPort = yield* Effect.orDie(Config.String(parentStoreVariable).pipe(Config.withDefault("")))
+    const isOwnPage = pagesPort === "" ? undefined : yield* ownPages(Number(pagesPort))
     return {
       endpoint,
-      publicEndpoint: yield* publicEndpoint(endpoint),
+      publicEndpoint: known,
       region: yield* text("S3_REGION", "us-east-1"),
       accessKey,
       secretKey: Redacted.make(Redacted.value(secretKey).trim()),
       forcePathStyle: yield* flag("S3_FORCE_PATH_STYLE", true),
-      admitsPages: () => false
+      admitsPages: (page: string) => isOwnPage?.(page, new URL(known).host) === true
     }
   })
 )

@@ -1,7 +1,7 @@
 import { Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import { join } from "node:path"
-import { flag, integer, text, url } from "../../domain/Settings.ts"
+import { flag, integer, text } from "../../domain/Settings.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { fileStore } from "../../services/supabase/FileBytes.ts"
 import { supabaseEnabled } from "../../services/supabase/Settings.ts"
@@ -9,9 +9,11 @@ import { ObjectStoreAddress, ownRequest, publicEndpoint } from "./Address.ts"
 import { applyLifecycles } from "./endpoint/lifecycle/Expiry.ts"
 import { serveS3 } from "./endpoint/Server.ts"
 import { makeLocalStore } from "./endpoint/store/LocalStore.ts"
+import { apiPort, ownPages } from "./OwnPages.ts"
 import { StartError } from "../process/StartError.ts"
 
 const settings = Effect.all({
+  pagesPort: apiPort,
   port: integer("S3_EMBEDDED_PORT", 9000, 0, 65_535),
   host: text("HOST", "127.0.0.1"),
   region: text("S3_REGION", "us-east-1"),
@@ -27,26 +29,6 @@ const reachable = (host: string) => {
   return host.includes(":") ? `[${host}]` : host
 }
 
-const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
-const sameHost = (one: string, other: string) => one === other || (loopback.test(one) && loopback.test(other))
-
-/**
- * Whether pages of an origin are the service's own, for a client that reaches the store at `host`: those of PUBLIC_URL and
- * DASHBOARD_URL. Without PUBLIC_URL, those of the same host on the port of the API.
- */
-const ownPages = Effect.gen(function* () {
-  const port = yield* integer("PORT", 3000, 0, 65_535)
-  const known = yield* url("PUBLIC_URL")
-  const dashboard = yield* url("DASHBOARD_URL")
-  return (origin: string, host: string) => {
-    if (origin === dashboard?.origin) return true
-    if (known !== undefined) return origin === known.origin
-    const [page, store] = [origin, `http://${host}`].map((url) => (URL.canParse(url) ? new URL(url) : undefined))
-    if (page === undefined || store === undefined || page.origin !== origin) return false
-    return page.port === String(port) && sameHost(page.hostname, store.hostname)
-  }
-}).pipe(Effect.mapError(({ message }) => new StartError({ message })))
-
 /**
  * The embedded S3 endpoint on HOST:S3_EMBEDDED_PORT, with its objects and credentials in the data directory. It stops
  * with the scope. Fails if another process uses the directory.
@@ -60,7 +42,7 @@ const ownPages = Effect.gen(function* () {
 export const layerEmbeddedS3 = Layer.effect(
   ObjectStoreAddress,
   Effect.gen(function* () {
-    const { encrypted, files, host, port, region, supabase } = yield* settings
+    const { encrypted, files, host, pagesPort, port, region, supabase } = yield* settings
     const dir = yield* DataDir
     yield* Effect.catchTag(dir.lock, "DataDirInUse", ({ message }) => new StartError({ message }))
     const accessKey = Redacted.value(
@@ -69,7 +51,7 @@ export const layerEmbeddedS3 = Layer.effect(
     const secretKey = yield* dir.secret("s3_secret_key", () => randomBytes(30).toString("base64url"))
     const store = yield* makeLocalStore(join(dir.path, "objects"), dir.owner)
     const owner = { accessKey, secretKey: Redacted.value(secretKey) }
-    const isOwnPage = yield* ownPages
+    const isOwnPage = yield* ownPages(pagesPort)
     const hidden = supabase ? { hidden: { bucket: files, header: ownRequest(owner.secretKey) } } : {}
     const taken = yield* serveS3(store, { owner, region, encrypted, isOwnPage, ...hidden }, { host, port })
     yield* applyLifecycles(store)

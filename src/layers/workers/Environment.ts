@@ -7,7 +7,8 @@ import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
 import { loginUri } from "../postgres/Login.ts"
 import { compileCache } from "../process/CompileCache.ts"
-import { ObjectStoreAddress } from "../storage/Address.ts"
+import { ObjectStoreAddress, parentStoreVariable } from "../storage/Address.ts"
+import { apiPort } from "../storage/OwnPages.ts"
 
 const textOf = ({ key }: EncryptionKey) => key.export().toString("base64")
 
@@ -35,6 +36,7 @@ export const workerEnvironment = Effect.gen(function* () {
     env["S3_ACCESS_KEY"] = store.accessKey
     env["S3_SECRET_KEY"] = Redacted.value(store.secretKey)
     env["S3_FORCE_PATH_STYLE"] = String(store.forcePathStyle)
+    env[parentStoreVariable] = String(yield* apiPort)
     // Otherwise workers would use the default for a store of the operator's own.
     env["S3_UPLOAD_DAYS"] = String(yield* uploadDays)
   }

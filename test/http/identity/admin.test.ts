@@ -45,6 +45,9 @@ describe("/api/identities", () => {
     const changed = await admin(`PATCH ${one}`, { metadata_public: { svc_role: "admin" }, traits: { name: "Bob" } })
     assert.deepInclude(bodyOf(changed), { traits: { name: "Bob", email }, metadata_public: { svc_role: "admin" } })
     assert.strictEqual((await asMember(service, cookie, "GET /api/keys")).status, 200, "they are an administrator")
+    const other = bodyOf(await admin("POST /api/identities", { email: freshEmail() }))["identity"] as Json
+    const theirs = await asMember(service, cookie, `DELETE /api/identities/${String(other["id"])}`)
+    assert.strictEqual(theirs.status, 200, "and deletes without a key")
     assert.deepInclude(bodyOf(await admin(`DELETE ${one}/sessions`)), { ended: 1 })
     assertRefused(await asMember(service, cookie, "GET /api/auth/session"), 401, "UNAUTHENTICATED")
     assert.strictEqual((await admin(`DELETE ${one}`)).status, 200)

@@ -32,6 +32,18 @@ it.effect("reads the settings, with defaults for the rest", () =>
   })
 )
 
+it.effect("in a worker, the store of its parent admits the pages of the service", () =>
+  Effect.gen(function* () {
+    const worker = { ...required, S3_ENDPOINT: "http://127.0.0.1:9000", SVC_WORKER_STORE: "3100" }
+    const { admitsPages } = yield* addressOf(worker)
+    assert.isTrue(admitsPages("http://localhost:3100"))
+    assert.isFalse(admitsPages("http://localhost:3000"))
+    const { admitsPages: admitsPublic } = yield* addressOf({ ...worker, PUBLIC_URL: "https://api.example.com" })
+    assert.isTrue(admitsPublic("https://api.example.com"))
+    assert.isFalse(admitsPublic("http://localhost:3100"))
+  })
+)
+
 it.effect.each([
   [{ S3_ENDPOINT: "nowhere" }, /^S3_ENDPOINT must be an absolute URL/],
   [{ S3_ENDPOINT: "ftp://s3.example.com" }, /^S3_ENDPOINT must be an http or https URL/],

@@ -29,10 +29,15 @@ const environment = (settings: Readonly<Record<string, string>>) =>
     )
   )
 
-it.effect("workers end open uploads of the embedded store as a single process does", () =>
+it.effect("workers use the embedded store as a single process does: by its address, its days, and its own pages", () =>
   Effect.gen(function* () {
-    assert.deepInclude(yield* environment({}), { S3_ENDPOINT: "http://127.0.0.1:9000", S3_UPLOAD_DAYS: "7" })
+    assert.deepInclude(yield* environment({}), {
+      S3_ENDPOINT: "http://127.0.0.1:9000",
+      S3_UPLOAD_DAYS: "7",
+      SVC_WORKER_STORE: "3000"
+    })
     assert.deepInclude(yield* environment({ S3_UPLOAD_DAYS: "0" }), { S3_UPLOAD_DAYS: "0" })
-    assert.notProperty(yield* environment({ S3_ENDPOINT: "https://s3.example.com" }), "S3_UPLOAD_DAYS")
+    const elsewhere = yield* environment({ S3_ENDPOINT: "https://s3.example.com" })
+    assert.doesNotHaveAnyKeys(elsewhere, ["S3_UPLOAD_DAYS", "SVC_WORKER_STORE"])
   })
 )

@@ -2,11 +2,12 @@ import "../storage.css"
 import { useQuery } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
 import { CopyRequest } from "../../ui/page/CopyRequest.tsx"
-import { Empty, Skeleton } from "../../ui/Empty.tsx"
+import { Skeleton } from "../../ui/Empty.tsx"
 import { Problem } from "../../ui/Problem.tsx"
 import { codeOf } from "../../wire/ApiError.ts"
 import { call } from "../../wire/call.ts"
 import { corsQuery } from "../queries.ts"
+import { NoBucket } from "../NoBucket.tsx"
 import { AccessForm } from "./AccessForm.tsx"
 import { CorsForm } from "./CorsForm.tsx"
 
@@ -19,6 +20,7 @@ export const SettingsPage = () => {
   })
   const cors = useQuery(corsQuery(bucket))
   const error = policy.error ?? cors.error
+  if (error !== null && codeOf(error) === "BUCKET_NOT_FOUND") return <NoBucket />
   return (
     <div className="page">
       <div className="page-head">
@@ -31,20 +33,14 @@ export const SettingsPage = () => {
         <CopyRequest path={`/api/storage/buckets/${bucket}/policy`} />
       </div>
       {error !== null ? (
-        codeOf(error) === "BUCKET_NOT_FOUND" ? (
-          <Empty icon="storage" title="No such bucket" action={<Link to="/storage">All buckets</Link>}>
-            There is no bucket {bucket}. It may have been deleted.
-          </Empty>
-        ) : (
-          <Problem
-            error={error}
-            title="The settings could not be read"
-            onRetry={() => {
-              void policy.refetch()
-              void cors.refetch()
-            }}
-          />
-        )
+        <Problem
+          error={error}
+          title="The settings could not be read"
+          onRetry={() => {
+            void policy.refetch()
+            void cors.refetch()
+          }}
+        />
       ) : policy.data === undefined || cors.data === undefined ? (
         <Skeleton lines={[100, 100, 60]} />
       ) : (

@@ -1,5 +1,5 @@
 import { open } from "../../wire/request.ts"
-import { headersOf, type Source, urlOf } from "../rows/blocks.ts"
+import { headersOf, type Source, urlOf } from "../rows/source.ts"
 import type { Row } from "../rows/identity.ts"
 import { nameText, type Part, partsBehind } from "../rows/keyset.ts"
 import { CsvReader, type CsvRecord } from "./CsvReader.ts"

@@ -1,5 +1,5 @@
 import { open } from "../../wire/request.ts"
-import { headersOf, type Source, urlOf } from "../rows/blocks.ts"
+import { headersOf, type Source, urlOf } from "../rows/source.ts"
 import { nameText } from "../rows/keyset.ts"
 import { csvPages } from "./csvPages.ts"
 import { type CsvCell, cellText, CsvReader, type CsvRecord } from "./CsvReader.ts"

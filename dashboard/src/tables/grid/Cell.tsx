@@ -1,6 +1,7 @@
 import { Icon } from "../../ui/Icon.tsx"
 import { moment } from "../../ui/format.ts"
 import type { GridColumn } from "./columns.ts"
+import { exactText } from "../../wire/exact.ts"
 import { isCut, maxCell, type Row } from "../rows/identity.ts"
 
 export const cellText = (value: unknown, type: string): string => {
@@ -13,7 +14,7 @@ export const cellText = (value: unknown, type: string): string => {
 export const labelOf = ({ foreign, name }: GridColumn, row: Row, value: unknown) => {
   if (foreign?.label === undefined || row[name] !== value) return undefined
   const known = row[foreign.alias] as Row | null | undefined
-  const label = known?.[foreign.label]
+  const label = exactText(known?.[foreign.label])
   return label === null || label === undefined ? undefined : String(label)
 }
 

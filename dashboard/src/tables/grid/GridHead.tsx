@@ -1,4 +1,4 @@
-import { type PointerEvent } from "react"
+import { memo, type PointerEvent } from "react"
 import { Icon } from "../../ui/Icon.tsx"
 import { type GridColumn, shortType } from "./columns.ts"
 import type { Order } from "../rows/keyset.ts"
@@ -12,7 +12,7 @@ interface GridHeadProps {
   readonly onResize: (column: string, width: number) => void
 }
 
-export const GridHead = ({ active, columns, onResize, onSort, order }: GridHeadProps) => {
+export const GridHead = memo(({ active, columns, onResize, onSort, order }: GridHeadProps) => {
   const drag = (event: PointerEvent<HTMLElement>, { name, width }: GridColumn) => {
     event.preventDefault()
     event.stopPropagation()
@@ -70,4 +70,5 @@ export const GridHead = ({ active, columns, onResize, onSort, order }: GridHeadP
       })}
     </div>
   )
-}
+})
+GridHead.displayName = "GridHead"

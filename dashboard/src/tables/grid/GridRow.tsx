@@ -62,7 +62,7 @@ export const RowCells = memo((props: RowCellsProps) => {
             role="gridcell"
             tabIndex={-1}
             aria-colindex={at + 2}
-            className={`cell ${here ? "active" : ""} ${changed ? "changed" : ""} ${right ? "right" : ""} ${isMonospaced(column.type) ? "mono" : ""}`}
+            className={`cell ${here ? "active" : ""} ${here && editing !== undefined ? "editing" : ""} ${changed ? "changed" : ""} ${right ? "right" : ""} ${isMonospaced(column.type) ? "mono" : ""}`}
             style={{ width: column.width }}
             onMouseDown={(event) => {
               if (here && editing !== undefined) return

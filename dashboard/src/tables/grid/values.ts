@@ -1,4 +1,5 @@
 import type { Column } from "../../catalogue/queries.ts"
+import { parseFaithful } from "../../wire/exact.ts"
 import { isJson } from "./columns.ts"
 
 /** A value as the text that is edited. */
@@ -21,7 +22,7 @@ export const written = (
 ): { readonly value: unknown } | { readonly problem: string } => {
   if (isJson(column.type) && text.trim() !== "") {
     try {
-      return { value: JSON.parse(text) as unknown }
+      return { value: parseFaithful(text) }
     } catch (error) {
       return { problem: `Not valid JSON: ${(error as Error).message}` }
     }

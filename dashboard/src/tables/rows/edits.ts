@@ -83,6 +83,17 @@ export const saveStatements = (table: Table, edits: Edits): ReadonlyArray<Statem
   return statements
 }
 
+/** `/v1/sql/transaction` takes bodies of this many bytes. */
+const maxBody = 1024 * 1024
+
+/** Why one transaction can't save so much, and what to do; undefined if it can. A change has its old value and its new one. */
+export const sizeProblem = (statements: ReadonlyArray<Statement>, table: Pick<Table, "name">): string | undefined => {
+  const { size } = new Blob([JSON.stringify({ statements })])
+  if (size <= maxBody) return undefined
+  const mib = (size / maxBody).toFixed(1)
+  return `With the old values, the changes are ${mib} MiB, and one transaction takes 1 MiB. They are kept: save fewer at once. A single value of this size is saved by a CSV file that updates its row, or by PATCH /v1/db/${table.name}, which takes 10 MiB.`
+}
+
 const conflict = /"changed-row-(\d+)-\d+"/
 
 /** Whether a statement failed because a row was changed or deleted by another user since it was read. */
@@ -94,8 +105,15 @@ export const conflictOf = (message: string, edits: Edits): RowEdit | undefined =
   return found === null ? undefined : Array.from(edits.values())[Number(found[1])]
 }
 
-const literal = (value: unknown) =>
-  value === null || value === undefined ? "null" : `'${valueText(value).replaceAll("'", "''")}'`
+/** Characters of a value that are shown: browsers need seconds to lay out a megabyte. */
+const shown = 2000
+
+const literal = (value: unknown) => {
+  if (value === null || value === undefined) return "null"
+  const text = valueText(value)
+  const written = `'${text.slice(0, shown).replaceAll("'", "''")}${text.length > shown ? "…" : ""}'`
+  return text.length > shown ? `${written} /* ${text.length.toLocaleString("en")} characters */` : written
+}
 
 /** The changes as people would write them, for review. */
 export const readableSql = (table: Table, edits: Edits): string =>

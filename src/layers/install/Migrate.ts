@@ -35,8 +35,14 @@ const isNewer = (one: string, other: string) => {
  * newer version: of the same minor version they are no obstacle, because they only add; of any other, the start fails.
  */
 export const migrate = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { migrations, version }: OwnSchema) {
-  yield* sql.unsafe(`create table if not exists svc.migrations (
-    migration_id integer primary key, created_at timestamptz not null default now(), name text not null)`)
+  // A database may have event triggers that reject any DDL, also that of IF NOT EXISTS.
+  const [found] = yield* sql.unsafe<{ readonly exists: boolean }>(
+    "select pg_catalog.to_regclass('svc.migrations') is not null as exists"
+  )
+  if (found?.exists !== true) {
+    yield* sql.unsafe(`create table svc.migrations (
+      migration_id integer primary key, created_at timestamptz not null default now(), name text not null)`)
+  }
   const rows = yield* sql.unsafe<{ readonly id: number; readonly name: string }>(
     "select migration_id::int4 as id, name from svc.migrations order by 1"
   )

@@ -55,6 +55,19 @@ describe("names of a body in SQL", () => {
     ["select extract(year from x), x at time zone 'utc', trim(x)", [["btrim", "extract", "timezone"], [], [], [], []]]
   ])("%s", (text, names) => assert.deepStrictEqual(all(ofSql(text)), names))
 
+  it.each([
+    ["insert into s.t (a) values (f(1)) returning id", [["t"], []]],
+    ["insert into t select * from u on conflict (a) do nothing", [["t"], []]],
+    ["insert into t values (1) on conflict (a) do update set a = excluded.a, (b, c) = (1, 2)", [[], ["t"]]],
+    ["update t set a = u.a from u where t.id = u.id", [[], ["t"]]],
+    ["delete from s.t using u returning t.*", [[], ["t"]]],
+    ["with a as (delete from t returning 1) insert into b select * from a", [["b"], ["t"]]],
+    ["select 1; delete from t", [[], ["t"]]]
+  ])("of rows that are written: %s", (text, expected) => {
+    const names = ofSql(text)
+    assert.deepStrictEqual(names && [[...names.inserted], [...names.changed]], expected)
+  })
+
   it("without a schema depend on the search path", () => {
     const names = ofSql("select f(a operator(s.+) b - c), s.g(), x::s.t, y::u from v, s.w")
     assert.deepStrictEqual(names && Object.values(names.bare).map((set) => Array.from(set)), [
@@ -69,14 +82,9 @@ describe("names of a body in SQL", () => {
     "",
     "-- nothing",
     "selec 1",
-    "insert into t values (1)",
-    "delete from t",
-    "update t set a = 1",
     "select 1 into t",
     "select * from t for update",
     "select * from t for key share",
-    "with a as (delete from t returning 1) select * from a",
-    "select 1; delete from t",
     "set role none",
     "do $$ begin end $$",
     "call p()",
@@ -87,6 +95,9 @@ describe("names of a body in SQL", () => {
     "values (1); vacuum",
     "truncate t",
     "listen x",
+    "insert into t values (1) returning with (old as o) o.a",
+    "update t set a = 1 where current of c",
+    "merge into t using u on true when matched then delete",
     "prepare p as select 1",
     "execute p",
     "explain select 1",
@@ -164,8 +175,6 @@ describe("names of a body in PL/pgSQL", () => {
     "begin return query execute 'select 1'; end",
     "begin return 1; exception when others then return 2; end",
     "begin begin perform 1; exception when others then null; end; return 1; end",
-    "begin insert into t values (1); return 1; end",
-    "declare x int; begin insert into t values (1) returning 1 into x; return x; end",
     "begin perform 1 from t for update; return 1; end",
     "declare c cursor for select 1; begin open c; return 1; end",
     "declare c refcursor; begin open c for select 1; return 1; end",

@@ -277,7 +277,7 @@ describe("the wire", () => {
       const { json, status } = await ask(service, line, { key: service.anon })
       return { ...(json as Record<string, unknown>), status } as Record<string, unknown>
     }
-    assert.include(await of("GET /auth/v1/passkeys"), {
+    assert.include(await of("GET /auth/v1/oauth/authorizations/any"), {
       status: 404,
       code: "not_found",
       error_code: "not_found"

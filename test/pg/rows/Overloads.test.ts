@@ -16,7 +16,7 @@ const called = `avg count current_setting json_agg json_build_array json_each_te
 
 /** Functions that only the queries of the catalogue call. */
 const cataloguing =
-  `concat concat_ws format format_type getdatabaseencoding hashtextextended json_build_object json_object_agg pg_get_function_result regexp_replace to_regprocedure quote_ident quote_literal
+  `bool_and cardinality concat concat_ws format format_type getdatabaseencoding hashtextextended json_build_object json_object_agg pg_get_function_result regexp_replace to_regprocedure quote_ident quote_literal
   row_number rtrim split_part string_to_table substring unnest`.split(/\s+/)
 
 /**

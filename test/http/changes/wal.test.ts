@@ -271,7 +271,7 @@ describe("changes from the write-ahead log", () => {
     assert.strictEqual(valueOf(metrics, "svc_changes_read"), 1)
     assert.strictEqual(valueOf(metrics, "svc_changes_slot"), 1)
     assert.strictEqual(valueOf(metrics, "svc_changes_slot", { status: "reserved" }), 1)
-    assert.strictEqual(valueOf(metrics, "svc_changes_limit_bytes"), 64 * 1024 * 1024)
+    assert.strictEqual(valueOf(metrics, "svc_changes_limit_bytes"), 256 * 1024 * 1024)
     assert.isAbove(valueOf(metrics, "svc_changes_remaining_bytes"), 0)
     assert.isAbove(valueOf(metrics, "svc_changes_retained_bytes"), 0)
     assert.isBelow(valueOf(metrics, "svc_changes_lag_seconds"), 30)
@@ -303,9 +303,10 @@ describe("changes from the write-ahead log", () => {
       }
     }
     await rows("select pg_log_standby_snapshot()")
-    await fill(3)
+    // Of 16 MB each; the server keeps 256 MB, because other tests write at the same time.
+    await fill(9)
     await logged(at, "and drops it after")
-    await fill(4)
+    await fill(9)
     await rows("checkpoint")
     await logged(at, "Creating a replication slot, which waits for running transactions to end: PostgreSQL has dropped")
     await holder.query("commit")

@@ -35,7 +35,7 @@ export default async function setup(project: TestProject) {
   const path = await makeDataDir()
   // The server keeps what logical replication needs; each service chooses whether it uses that.
   const settings = ConfigProvider.layer(
-    ConfigProvider.fromEnvRecord({ SVC_CHANGES: "wal", SVC_CHANGES_MAX_WAL_MB: "64" })
+    ConfigProvider.fromEnvRecord({ SVC_CHANGES: "wal", SVC_CHANGES_MAX_WAL_MB: "256" })
   )
   const runtime = ManagedRuntime.make(Layer.provide(layerEmbedded, [DataDir.at(path), settings]))
   const stop = async () => {

@@ -17,7 +17,12 @@ const launch = async () => {
     .find((path) => name !== undefined && existsSync(path))
   // A failure, not a skip: nothing else tests the pages.
   if (executablePath === undefined) throw new Error("The dashboard's tests need Chromium: apt-get install -y chromium")
-  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"] })
+  return chromium.launch({
+    executablePath,
+    args: ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"],
+    // Without it Chromium does not find files whose names are not ASCII.
+    env: { ...process.env, LC_ALL: "C.UTF-8" }
+  })
 }
 
 /** What no test may cause, by the page that caused it. */

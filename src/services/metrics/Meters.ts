@@ -24,6 +24,7 @@ export class Meters {
     return (by = 1) => metric.updateUnsafe(by, this.context)
   }
 
+  /** A histogram, which is reported as empty from now on. */
   histogram<N extends Named<"histogram">>(name: N, labels: LabelsOf<N>): (value: number) => void {
     const { bounds = [], help } = familyOf(name)
     const metric = Metric.histogram(name, {
@@ -31,6 +32,7 @@ export class Meters {
       attributes: labels as Record<string, string>,
       boundaries: bounds
     })
+    metric.valueUnsafe(this.context)
     return (value) => metric.updateUnsafe(value, this.context)
   }
 

@@ -39,7 +39,8 @@ const rows = async (text: string, params: ReadonlyArray<unknown> = []) =>
 
 const slot = async () =>
   (
-    await rows(`select slot_name, active_pid from pg_replication_slots where active and database = current_database()`)
+    await rows(`select slot_name, active_pid from pg_replication_slots where active and confirmed_flush_lsn is not null
+        and database = current_database()`)
   )[0]
 
 const statusOf = async () => {

@@ -132,14 +132,18 @@ describe("behind PgBouncer in transaction mode", () => {
     "leaves nothing of a caller's code to the next one, of %s",
     async (role) => {
       const call = (name: string, body: object) => ask(service, `POST /v1/db/rpc/${name}`, { key: service[role], body })
+      const locks = () =>
+        direct.query(`select from pg_locks where locktype = 'advisory' and objid = 4711
+          and database = (select oid from pg_database where datname = current_database())`)
       const before = await call("session_state", {})
       assert.strictEqual(before.status, 200, before.text)
       for (const statement of dirt) {
         for (const name of ["dirty", "dirty_and_fail"]) {
           const { status, text } = await call(name, { statement })
           assert.oneOf(status, name === "dirty" ? [200] : [400], `${statement}: ${text}`)
-          const { rows } = await direct.query("select from pg_locks where locktype = 'advisory' and objid = 4711")
-          assert.lengthOf(rows, 0, "the lock is still held")
+          // What failed is rolled back behind the answer.
+          const { rowCount } = await until(locks, ({ rowCount }) => rowCount === 0)
+          assert.strictEqual(rowCount, 0, "the lock is still held")
           const after = await call("session_state", {})
           assert.deepStrictEqual(after.json, before.json, `after ${name}: ${statement}`)
         }

@@ -48,6 +48,9 @@ interface ClientInternals {
 }
 
 const connectTimeout = 4_000
+const cancelAttempts = 10
+/** ms between two requests to cancel the same statement. */
+const cancelInterval = 100
 /** A longer text is not kept prepared. */
 const maxPreparedText = 8 * 1024
 const prepares = ({ prepare, text }: Command) => prepare && text.length <= maxPreparedText
@@ -194,9 +197,16 @@ export class RowConnection {
     return this.prepared.count
   }
 
-  /** Asks PostgreSQL to cancel the running statement. Calls back when the request was received, or after a timeout. */
-  cancel(done: () => void): void {
-    cancelRequest(this.login, this.processId, this.secretKey, done)
+  /**
+   * Asks PostgreSQL to cancel the running statement, and calls back when the session can be closed. PostgreSQL ignores a
+   * request that arrives before the statement does, so another one follows while it runs.
+   */
+  cancel(done: () => void, attempts = cancelAttempts): void {
+    cancelRequest(this.login, this.processId, this.secretKey, () => {
+      const again = () => (this.inFlight.length === 0 ? done() : this.cancel(done, attempts - 1))
+      if (this.inFlight.length === 0 || attempts <= 1) done()
+      else setTimeout(again, cancelInterval)
+    })
   }
 
   /** Ends the session after what was sent. */

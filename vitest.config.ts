@@ -65,7 +65,7 @@ export default defineConfig({
           setupFiles,
           // A worker starts one browser for all of its files.
           isolate: false,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
           ...slow
         }

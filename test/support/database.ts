@@ -114,20 +114,26 @@ const makeTemplate = (root: Login, ask: ReturnType<typeof asking>) =>
     yield* ask(`alter database ${half} rename to ${template}`)
   })
 
-const made = (name: string, before: string | undefined) =>
+/** A new database of the run's server with the service installed, until the scope closes. */
+export const newDatabase = (database: string) =>
   Effect.gen(function* () {
     const root = parseLogin(inject("databaseUrl")) as Login
-    const login = { ...root, database: `${name}_${process.pid}` }
     const ask = asking(yield* connect(root))
     yield* Effect.acquireRelease(
       Effect.gen(function* () {
         yield* ask("select pg_advisory_lock(4711)")
         yield* makeTemplate(root, ask)
-        yield* ask(`create database ${login.database} template ${template}`)
+        yield* ask(`create database ${database} template ${template}`)
         yield* ask("select pg_advisory_unlock(4711)")
       }),
-      () => ask(`drop database ${login.database} with (force)`)
+      () => ask(`drop database ${database} with (force)`)
     )
+    return { ...root, database }
+  })
+
+const made = (name: string, before: string | undefined) =>
+  Effect.gen(function* () {
+    const login = yield* newDatabase(`${name}_${process.pid}`)
     const sql = asking(yield* connect(login))
     if (before !== undefined) yield* sql(before)
     return Context.make(Outside, { login, sql })

@@ -1,20 +1,13 @@
 import { ConfigProvider, Console, Effect, Exit, Layer, Scope } from "effect"
 import { randomBytes } from "node:crypto"
-import { Client } from "pg"
 import { inject } from "vitest"
 import { startFailure } from "../../src/layers/process/StartError.ts"
 import { Service } from "../../src/main.ts"
+import { newDatabase } from "./database.ts"
 import { makeDataDir, removeDataDir } from "./dataDir.ts"
 import { type Address, testSettings, keysOf, listeningAt } from "./service.ts"
 
 let made = 0
-
-const admin = async (statement: string) => {
-  const client = new Client({ connectionString: inject("databaseUrl") })
-  await client.connect()
-  await client.query(statement)
-  await client.end()
-}
 
 export interface InProcessService extends Address, AsyncDisposable {
   readonly databaseUrl: string
@@ -35,7 +28,8 @@ export const serveInProcess = async (
   const address = new URL(inject("databaseUrl"))
   address.pathname = database
   const dataDir = await makeDataDir()
-  await admin(`create database ${database}`)
+  const scope = Scope.makeUnsafe()
+  await Effect.runPromise(Scope.provide(newDatabase(database), scope))
 
   const jwtSecret = randomBytes(32).toString("base64url")
   const reached = reachedAt(address.href)
@@ -49,10 +43,8 @@ export const serveInProcess = async (
   let output = ""
   const write = (text: unknown) => void (output += `${String(text)}\n`)
   const console_: Console.Console = { ...console, log: write, info: write, warn: write, error: write }
-  const scope = Scope.makeUnsafe()
   const dispose = async () => {
     await Effect.runPromise(Scope.close(scope, Exit.void))
-    await admin(`drop database ${database} with (force)`)
     await removeDataDir(dataDir)
   }
   const exit = await Layer.buildWithScope(Layer.fresh(Service), scope).pipe(

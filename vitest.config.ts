@@ -6,7 +6,7 @@ const retry = process.env["CI"] === undefined ? 0 : 2
 const slow = { testTimeout: 60_000, hookTimeout: 60_000, retry }
 const server = "test/support/postgres/server.ts"
 
-/** Tests that measure waiting or losses under load: two files at a time, after all others. */
+/** Tests that measure waiting or losses under load: three files at a time, after all others. */
 const underLoad = ["test/e2e/**/{bad-days,loss}.test.ts"]
 
 export default defineConfig({
@@ -53,6 +53,7 @@ export default defineConfig({
           exclude: underLoad,
           globalSetup: [server, "test/support/sharedService.ts"],
           setupFiles,
+          isolate: false,
           maxWorkers: 4,
           ...slow
         }
@@ -76,7 +77,8 @@ export default defineConfig({
           include: underLoad,
           globalSetup: [server, "test/support/sharedService.ts"],
           setupFiles,
-          maxWorkers: 2,
+          isolate: false,
+          maxWorkers: 3,
           sequence: { groupOrder: 2 },
           ...slow
         }

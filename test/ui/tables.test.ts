@@ -188,6 +188,22 @@ describe("editing", () => {
     await page.getByText("2 unsaved changes").waitFor()
   })
 
+  it("compares an edit with the row as it was when it began, although the table is read again meanwhile", async () => {
+    const { order } = await makeShop()
+    const page = await openTable(order)
+    await goTo(page, 0, 4)
+    await press(page, "Enter")
+    const editor = page.getByRole("textbox", { name: "note, text" })
+    await editor.fill("mine")
+    await sql(service, `update ${order} set note = 'theirs' where id in (1, 2)`)
+    await page.getByRole("button", { name: "Read again" }).dispatchEvent("click")
+    await page.getByRole("gridcell", { name: "theirs" }).last().waitFor()
+    await editor.press("Enter")
+    await review(page)
+    await page.getByText("Row [1] was changed or deleted by another user").waitFor()
+    assert.deepStrictEqual(await sql(service, `select note from ${order} where id = 1`), [{ note: "theirs" }])
+  })
+
   it("keeps what PostgreSQL refuses, and what a session that has ended could not save", async () => {
     const { order } = await makeShop(5)
     const page = await openTable(order)

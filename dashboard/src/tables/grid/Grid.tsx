@@ -6,7 +6,7 @@ import { cellText } from "./Cell.tsx"
 import type { Move } from "./CellEditor.tsx"
 import { type GridColumn, isMade } from "./columns.ts"
 import { GridHead } from "./GridHead.tsx"
-import { type RowActions, RowCells } from "./GridRow.tsx"
+import { type Editing, type RowActions, RowCells } from "./GridRow.tsx"
 import { isCut, isWhole, type Row } from "../rows/identity.ts"
 import type { Order } from "../rows/keyset.ts"
 import { gutter, useGridView } from "./useGridView.ts"
@@ -46,7 +46,7 @@ export const Grid = (props: GridProps) => {
   useSyncExternalStore(blocks.subscribe, blocks.snapshot)
   const scroller = useRef<HTMLDivElement>(null)
   const [active, setActive] = useState({ row: 0, column: 0 })
-  const [editing, setEditing] = useState<{ readonly typed: string | undefined }>()
+  const [editing, setEditing] = useState<Editing>()
   const { from, height, look, page, show, to, yOf } = useGridView(scroller, blocks, columns)
   const { length } = blocks
 
@@ -83,7 +83,7 @@ export const Grid = (props: GridProps) => {
     else {
       withWhole(row, column, (whole) => {
         // The table may have been read again meanwhile, and has another row there, with its beginning only.
-        if (blocks.row(active.row) === whole) setEditing({ typed })
+        if (blocks.row(active.row) === whole) setEditing({ row: whole, typed })
         else edit(typed)
       })
     }

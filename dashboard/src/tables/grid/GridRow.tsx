@@ -4,6 +4,14 @@ import { Cell } from "./Cell.tsx"
 import { CellEditor, type Move } from "./CellEditor.tsx"
 import { type GridColumn, isMonospaced, isNumeric } from "./columns.ts"
 
+/** An edit of the active cell. */
+export interface Editing {
+  /** As it was when the edit began: what is saved is compared with that, however often the table is read meanwhile. */
+  readonly row: Row
+  /** The first character, if typing began the edit. */
+  readonly typed: string | undefined
+}
+
 /** What happens in a row. */
 export interface RowActions {
   readonly pick: (row: Row, on: boolean) => void
@@ -26,7 +34,7 @@ interface RowCellsProps {
   /** The column of the active cell, if it is in this row. */
   readonly active: number | undefined
   /** The editor in the active cell. */
-  readonly editing: { readonly typed: string | undefined } | undefined
+  readonly editing: Editing | undefined
   /** The current callbacks, in a ref: a change of them does not render the row again. */
   readonly actions: RefObject<RowActions>
 }
@@ -85,10 +93,10 @@ export const RowCells = memo((props: RowCellsProps) => {
               <CellEditor
                 key={`${index}.${at}`}
                 column={column}
-                value={value}
+                value={changed ? value : editing.row[column.name]}
                 typed={editing.typed}
                 onCancel={() => actions.current.cancel()}
-                onDone={(value, move) => actions.current.finish(row, column.name, value, move)}
+                onDone={(value, move) => actions.current.finish(editing.row, column.name, value, move)}
               />
             )}
           </div>

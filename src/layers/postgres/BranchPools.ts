@@ -1,5 +1,5 @@
 import { Effect, FiberSet, RcMap } from "effect"
-import { type Unavailable } from "../../domain/errors.ts"
+import { Unavailable } from "../../domain/errors.ts"
 import { watchChannel } from "../../services/NotifiedCache.ts"
 import { type Meters } from "../../services/metrics/Meters.ts"
 import { type BranchPlace, type Database, type Db } from "../../services/ports/Db.ts"
@@ -47,7 +47,8 @@ export const makeBranchPools = Effect.fnUntraced(function* (
   const run = yield* FiberSet.makeRuntime()
 
   const open = Effect.fnUntraced(function* (name: string) {
-    const { place } = known.get(name) as { readonly place: BranchPlace }
+    const place = known.get(name)?.place
+    if (place === undefined) return yield* new Unavailable({ error: "The branch was closed; retry shortly" })
     const login = (user: string): Login => ({ ...address, database: name, user, password: place.password })
     const rows = makeRowPath({
       authenticator: login(place.rowsLogin),
@@ -97,14 +98,23 @@ export const makeBranchPools = Effect.fnUntraced(function* (
 
   const databaseOf = (place: BranchPlace): Database => {
     const name = place.database
-    // A failure would be kept for as long as an idle branch.
-    const pool = Effect.tapError(RcMap.get(pools, name), () => RcMap.invalidate(pools, name))
+    const pool = Effect.suspend(() => {
+      // It may have been closed between a request's look-up of the branch and its first statement.
+      known.set(name, known.get(name) ?? { place, database })
+      return RcMap.get(pools, name)
+    }).pipe(
+      // A failure would be kept for as long as an idle branch.
+      Effect.tapError(() => {
+        known.delete(name)
+        return RcMap.invalidate(pools, name)
+      })
+    )
     const openNow = () => {
       const found = opened.get(name)
       if (found !== undefined) found.used = true
       return found
     }
-    return {
+    const database: Database = {
       name,
       run: (actor, statement) => {
         const now = openNow()
@@ -115,6 +125,7 @@ export const makeBranchPools = Effect.fnUntraced(function* (
       session: (actor) => openNow()?.session(actor) ?? Effect.flatMap(pool, ({ session }) => session(actor)),
       ddlGeneration: () => opened.get(name)?.ddlGeneration()
     }
+    return database
   }
 
   return {

@@ -22,6 +22,7 @@ import { monotonicMillis } from "../access/RateLimits.ts"
 
 /** A branch that was looked up; `until` is when it expires, in ms of the clock. */
 interface Known {
+  readonly id: BranchId
   readonly database: Database
   readonly access: BranchAccess
   readonly until: number
@@ -113,13 +114,20 @@ export class Branches extends Context.Service<
         if (status === "restoring") return yield* restoring(id)
         const database = db.branch({ ...branchNames(name), password: Redacted.make(password) })
         const until = left === null ? Number.POSITIVE_INFINITY : monotonicMillis(yield* Clock.Clock) + left
-        return { access, database, until } satisfies Known
+        return { id, access, database, until } satisfies Known
       })
       const known = yield* makeNotifiedCache({
         channel: "svc_branches",
         load: lookUp,
         key: (payload) => Number(payload) as BranchId,
-        onInvalidated: (gone) => (gone === undefined ? Effect.void : db.leave(gone.database.name))
+        // A branch that is served as before keeps its connections: statements of other callers run on them.
+        onInvalidated: (before) =>
+          before === undefined
+            ? Effect.void
+            : Effect.matchEffect(lookUp(before.id), {
+                onFailure: () => db.leave(before.database.name),
+                onSuccess: (now) => (now.database === before.database ? Effect.void : db.leave(before.database.name))
+              })
       })
 
       const copied = Effect.fn("Branches.copied")(function* (given: NewBranch, begins: Begins | undefined) {

@@ -93,6 +93,24 @@ describe("access to a branch", () => {
     assertRefused(anon, 403, "FORBIDDEN")
   })
 
+  it("changes while statements of the branch go on", async () => {
+    const { id } = await makeBranch(service, "busy", { access: "clients" })
+    const naps = [0, 1].map((n) =>
+      ask(service, "POST /v1/db/rpc/nap", {
+        key: n === 0 ? service.service_role : service.anon,
+        headers: { "x-svc-branch": String(id) },
+        body: { s: 1.5 }
+      })
+    )
+    await sleep(500)
+    const closed = await call(`PATCH /api/branches/${id}`, { access: "service_role" })
+    assert.strictEqual(closed.status, 200, closed.text)
+    for (const { json, status, text } of await Promise.all(naps)) {
+      assert.strictEqual(status, 200, text)
+      assert.strictEqual(json, 1)
+    }
+  })
+
   it("is not given to a restored backup either, unless it is opened", async () => {
     const { id } = await backupOver(service, (await backUp(service)).id)
     const closed = await call(`POST /api/backups/${id}/restore`)

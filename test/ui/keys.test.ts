@@ -30,7 +30,7 @@ it("a key is created, shown once, changed, and revoked after its label was typed
   await row.getByRole("button", { name: "Edit" }).click()
   await page.getByLabel("Requests per minute").fill("")
   await page.getByRole("button", { name: "Save" }).click()
-  await row.getByText("none").waitFor()
+  await row.locator("[data-name='Limit per minute']").getByText("none").waitFor()
 
   await row.getByRole("button", { name: "Revoke" }).click()
   const confirm = page.getByRole("dialog")

@@ -19,7 +19,12 @@ const length = (tuple: LogTuple | undefined) =>
 /** Changes that are to be passed on in one statement (domain/changes/LogSql.ts), and where they end. */
 export class ChangeBatch {
   private readonly relations = new Map<LogRelation, number>()
-  private readonly columns: ReadonlyArray<Array<string>> = [[], [], [], [], [], []]
+  private readonly numbers: Array<string> = []
+  private readonly operations: Array<string> = []
+  private readonly micros: Array<string> = []
+  private readonly rows: Array<string> = []
+  private readonly formerRows: Array<string> = []
+  private readonly feed: Array<string> = []
   private position: LogPosition | undefined
   /** The end of the last transaction that is complete: up to here the log is not needed once the batch is stored. */
   end: bigint | undefined
@@ -31,9 +36,12 @@ export class ChangeBatch {
   add(relation: LogRelation, operation: string, micros: number, row: string, old: string, feed: string) {
     const number = this.relations.get(relation) ?? this.relations.size
     this.relations.set(relation, number)
-    for (const [n, text] of [String(number), operation, String(micros), row, old, feed].entries()) {
-      this.columns[n]?.push(text)
-    }
+    this.numbers.push(String(number))
+    this.operations.push(operation)
+    this.micros.push(String(micros))
+    this.rows.push(row)
+    this.formerRows.push(old)
+    this.feed.push(feed)
   }
 
   /** Records that all changes up to a position were added. */
@@ -45,7 +53,17 @@ export class ChangeBatch {
   get params(): ReadonlyArray<unknown> {
     const relations = Array.from(this.relations, ([{ name, oid, schema }, r]) => ({ r, oid, schema, name }))
     const { done, lsn } = this.position ?? { done: 0, lsn: 0n }
-    return [JSON.stringify(relations), ...this.columns, lsnText(lsn), String(done)]
+    return [
+      JSON.stringify(relations),
+      this.numbers,
+      this.operations,
+      this.micros,
+      this.rows,
+      this.formerRows,
+      this.feed,
+      lsnText(lsn),
+      String(done)
+    ]
   }
 }
 

@@ -6,8 +6,10 @@ import { bulk, manySql } from "./writer.ts"
 export interface Slice {
   readonly table: string
   readonly seconds: number
-  /** One row per statement over 32 connections, or 1,000 over 4. */
+  /** Rows per statement: one or 1,000. */
   readonly many: boolean
+  /** At most 32. */
+  readonly connections: number
 }
 
 const clients: Array<Client> = []
@@ -18,7 +20,7 @@ const open = async (url: string) => {
 }
 
 /** Rows per second. */
-const run = async ({ many, seconds, table }: Slice) => {
+const run = async ({ connections, many, seconds, table }: Slice) => {
   const one = `insert into ${table} (n, title, done) values ($1, $2, false)`
   const started = performance.now()
   const end = started + seconds * 1000
@@ -32,7 +34,7 @@ const run = async ({ many, seconds, table }: Slice) => {
         : client.query({ name: `one ${table}`, text: one, values: [n, `Task number ${n}`] }))
     }
   }
-  await Promise.all(clients.slice(0, many ? 4 : 32).map(loop))
+  await Promise.all(clients.slice(0, connections).map(loop))
   return (rows * 1000) / (performance.now() - started)
 }
 

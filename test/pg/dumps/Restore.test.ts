@@ -4,7 +4,7 @@ import { execFile } from "node:child_process"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { zstdCompressSync } from "node:zlib"
+import { constants, zstdCompressSync } from "node:zlib"
 import { dumpWasm } from "../../../src/layers/dumps/wasm/Wasm.ts"
 import { restorePlain } from "../../../src/layers/dumps/plain/Restore.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
@@ -82,6 +82,9 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
         "create table public.t (i int);\ncopy public.t from stdin;\n" + "1\n".repeat(200_000) + "\\.\nselect 1;\n"
       const whole = zstdCompressSync(Buffer.from(text))
       yield* restored(yield* write(whole))
+      // So ended some dumps of earlier versions.
+      const empty = zstdCompressSync("", { params: { [constants.ZSTD_c_checksumFlag]: 1 } })
+      yield* restored(yield* write(Buffer.concat([whole, empty])))
       for (const size of [0, 3, 20, whole.length - 1]) {
         assert.include(yield* failure(yield* write(whole.subarray(0, size))), "truncated", `${size} bytes`)
       }

@@ -1,5 +1,5 @@
 import { Effect, type Scope } from "effect"
-import { open } from "node:fs/promises"
+import { type FileHandle, open } from "node:fs/promises"
 import { pipeline } from "node:stream"
 import { createZstdDecompress } from "node:zlib"
 import { DumpFailed } from "../../../services/ports/DumpTools.ts"
@@ -24,6 +24,17 @@ const explained = (cause: unknown) => {
   return new DumpFailed({ reason: `Failed to read the backup file: ${String(code ?? message)}` })
 }
 
+/** A frame without content, which backups made before 0.1.0 may have after the first. */
+const emptyFrame = Buffer.from("28b52ffd240001000099e9d851", "hex")
+
+/** Size of the file without it. */
+const frameSize = async (handle: FileHandle) => {
+  const { size } = await handle.stat()
+  const position = Math.max(0, size - emptyFrame.length)
+  const { buffer } = await handle.read({ buffer: Buffer.alloc(emptyFrame.length), position })
+  return buffer.equals(emptyFrame) ? position : size
+}
+
 /** Opens a file compressed with zstd as a single frame. */
 export const openDump = (file: string): Effect.Effect<PlainRestoreFile, DumpFailed, Scope.Scope> =>
   Effect.map(
@@ -31,7 +42,10 @@ export const openDump = (file: string): Effect.Effect<PlainRestoreFile, DumpFail
       Effect.tryPromise({
         try: async () => {
           const handle = await open(file)
-          const { size } = await handle.stat()
+          const size = await frameSize(handle).catch(async (error: unknown) => {
+            await handle.close()
+            throw error
+          })
           const decompressed = createZstdDecompress({ chunkSize: chunkBytes })
           // The iterator reports errors of both streams, including those before its first use.
           decompressed.on("error", () => undefined)

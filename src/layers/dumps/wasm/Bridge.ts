@@ -3,6 +3,7 @@ import { type Socket } from "node:net"
 import { pipeline } from "node:stream/promises"
 import { parentPort, Worker, workerData } from "node:worker_threads"
 import { constants, createZstdCompress } from "node:zlib"
+import { endFrame } from "./Frame.ts"
 import { at, chunkBytes, type DumpWasmShared } from "./Shared.ts"
 import { connectServer, type DumpWasmServer } from "./Socket.ts"
 import type { PgDumpMessage, PgDumpTask } from "./Worker.ts"
@@ -126,7 +127,7 @@ const run = async (task: BridgeTask, fail: (cause: unknown) => void): Promise<vo
           hasEnded = true
           const { code, errors, isComplete } = message
           if (code === 0 && isComplete) {
-            zstd.end()
+            endFrame(zstd)
             written.then(() => resolve(), fail)
           } else if (code === 0) fail(new Error("pg_dump ended before its output was complete"))
           else fail(new Error(reasonOf(errors) || broken?.message || `pg_dump ended with ${code}`))

@@ -41,7 +41,7 @@ const listSql = (where = "true") => `select s.id, s.table_schema as schema, s.ta
          when t.tgenabled in ('D', 'R') then 'trigger_disabled'
          else 'active' end as status,
     case when here.oid is null then quote_ident(tn.nspname) || '.' || quote_ident(there.relname) end as renamed_to,
-    case when not coalesce(here.relrowsecurity, there.relrowsecurity) then null
+    case when coalesce(here.relrowsecurity, there.relrowsecurity) is not true then null
          when not has_schema_privilege('authenticated', coalesce(here.relnamespace, there.relnamespace), 'usage')
            or not has_table_privilege('authenticated', coalesce(here.oid, there.oid), 'select')
            or not ${hasPolicySql("coalesce(here.oid, there.oid)")}

@@ -152,7 +152,12 @@ suite("subscriptions", (it) => {
         yield* sql("create table come_and_go (id int)")
         const first = yield* watch("come_and_go")
         yield* sql("drop table come_and_go")
-        assert.deepInclude(yield* find("come_and_go"), { id: first.id, status: "table_missing", renamed_to: null })
+        assert.deepInclude(yield* find("come_and_go"), {
+          id: first.id,
+          status: "table_missing",
+          renamed_to: null,
+          warning: null
+        })
         assert.strictEqual(yield* refusal(subscribe("come_and_go")), "404 TABLE_NOT_FOUND")
         yield* sql("create table come_and_go (id int)")
         assert.deepInclude(yield* becomes("come_and_go", "active"), { id: first.id })

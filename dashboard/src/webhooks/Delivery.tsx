@@ -20,7 +20,7 @@ export const Delivery = ({ attempt, onClose }: { attempt: Attempt; onClose: () =
   const [busy, setBusy] = useState(false)
   const [result, setResult] = useState<Sent>()
   const [failure, setFailure] = useState<unknown>()
-  const { error, event_type, payload, response_body } = attempt
+  const { error, event_type, payload, response_body, status_code } = attempt
   const text = payload === null ? undefined : JSON.stringify(payload, null, 2)
   const replay = async () => {
     setBusy(true)
@@ -77,7 +77,7 @@ export const Delivery = ({ attempt, onClose }: { attempt: Attempt; onClose: () =
             {text.length > mostShown ? `${text.slice(0, mostShown)}\n… (“Copy payload” has all of it)` : text}
           </pre>
         )}
-        {response_body === null ? null : (
+        {status_code === null ? null : (
           <>
             <h3>Received</h3>
             {response_body === "" ? (

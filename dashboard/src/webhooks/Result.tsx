@@ -7,6 +7,6 @@ export const Result = ({ sent, what }: { sent: Sent; what: string }) => (
   <p className="result" role="status">
     <span className={`badge ${succeeded(sent) ? "good" : "bad"}`}>{outcomeOf(sent)}</span> {what} in{" "}
     {count(sent.latency_ms)} ms{sent.error === null ? "." : `: ${sent.error}`}
-    {sent.response_body === null || sent.response_body === "" ? null : <code>{sent.response_body}</code>}
+    {sent.response_body === "" ? null : <code>{sent.response_body}</code>}
   </p>
 )

@@ -182,7 +182,8 @@ export const warned = (webhook: Webhook, allowPrivate: boolean): Webhook =>
 export const WebhookAttempt = Schema.Struct({
   /** Null when the receiver did not respond; `error` says why. */
   status_code: Schema.NullOr(Schema.Int),
-  response_body: Schema.NullOr(Schema.String),
+  /** Empty when it did not respond. */
+  response_body: Schema.String,
   latency_ms: Schema.Int,
   log_id: Schema.Int,
   error: Schema.NullOr(Schema.String)
@@ -197,7 +198,7 @@ export const WebhookLog = Schema.Struct({
   /** The payload that was sent, with exact numbers; null when it was too large to send. */
   payload: Schema.Unknown,
   status_code: Schema.NullOr(Schema.Int),
-  response_body: Schema.NullOr(Schema.String),
+  response_body: Schema.String,
   error: Schema.NullOr(Schema.String),
   latency_ms: Schema.Int,
   /** The number of the attempt, from 1. */

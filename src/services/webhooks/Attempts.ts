@@ -50,7 +50,7 @@ const logsSql = `
   select '[' || coalesce(string_agg(entry, ',' order by id desc), '') || ']' as body from (
     select l.id, json_build_object('id', l.id, 'webhook_id', l.webhook_id, 'event_type', l.event_type,
         'payload', case when l.size <= ${maxPayload} then m.payload::json end,
-        'status_code', l.status_code, 'response_body', l.response_body, 'error', l.error, 'latency_ms', l.latency_ms,
+        'status_code', l.status_code, 'response_body', coalesce(l.response_body, ''), 'error', l.error, 'latency_ms', l.latency_ms,
         'attempt', l.attempt, 'message_id', 'msg_' || m.message_id,
         'created_at', ${isoSql("l.created_at")})::text as entry
     from (
@@ -150,7 +150,7 @@ export class WebhookAttempts extends Context.Service<
           const log = logs[0] ?? (yield* webhookNotFound(webhook))
           return {
             status_code: reply.status,
-            response_body: reply.body,
+            response_body: reply.body ?? "",
             latency_ms: reply.latencyMillis,
             log_id: Number(log),
             error: reply.error

@@ -364,7 +364,7 @@ describe("a delivery", () => {
 
     sink.answer = () => ({ hang: true })
     const timedOut = (await call(`POST /api/webhooks/${hook.id}/test`)).json
-    assert.deepInclude(timedOut, { status_code: null, response_body: null })
+    assert.deepInclude(timedOut, { status_code: null, response_body: "" })
     assert.match(String((timedOut as { error: string }).error), /^Timeout/)
     sink.answer = () => ({ status: 302, headers: { location: "/elsewhere" } })
     assert.deepInclude((await call(`POST /api/webhooks/${hook.id}/test`)).json, { status_code: 302 })
@@ -439,7 +439,7 @@ it("receivers on loopback addresses are rejected by default", async () => {
   const { id } = made.json as Record
   try {
     const tested = await ask(other, `POST /api/webhooks/${id}/test`, { key: other.service_role })
-    assert.deepInclude(tested.json, { status_code: null, response_body: null })
+    assert.deepInclude(tested.json, { status_code: null, response_body: "" })
     assert.match(String((tested.json as { error: string }).error), /^Refused: .*WEBHOOK_ALLOW_PRIVATE/)
     assert.lengthOf(sink.at("/private"), 0)
   } finally {

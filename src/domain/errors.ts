@@ -43,8 +43,10 @@ const retryAfter = Schema.Int
 /** Where a browser continues. */
 const redirectTo = { redirect_to: nullable(Schema.String) }
 
-/** The request itself is wrong; sending it again unchanged fails again. */
-export class InvalidRequest extends problem<InvalidRequest>()("InvalidRequest", 400, "INVALID_REQUEST") {}
+/** The request itself is wrong; sending it again unchanged fails again. `statement_index`: which statement of several. */
+export class InvalidRequest extends problem<InvalidRequest>()("InvalidRequest", 400, "INVALID_REQUEST", {
+  statement_index: Schema.optionalKey(Schema.Int)
+}) {}
 
 /** Credentials are missing, invalid or expired. */
 export class Unauthorized extends problem<Unauthorized>()("Unauthorized", 401, "UNAUTHORIZED") {}

@@ -111,7 +111,13 @@ const inStatement = (index: number) => (error: SqlError) => {
   const { code, details, hint } = error
   switch (error._tag) {
     case "InvalidRequest":
-      return new InvalidRequest({ error: `statements[${index}]: ${error.error}`, code, details, hint })
+      return new InvalidRequest({
+        error: `statements[${index}]: ${error.error}`,
+        code,
+        details,
+        hint,
+        statement_index: index
+      })
     case "DatabaseError":
       return new DatabaseError({
         error: error.error,
@@ -133,7 +139,7 @@ export class SqlRunner extends Context.Service<
   {
     /** Runs one statement, in its own transaction unless the statement does not allow one. */
     readonly run: (database: Database, actor: Actor, request: SqlRequest) => Effect.Effect<SqlAnswer, SqlError>
-    /** Runs 1 to 20 statements in one transaction. The `DatabaseError` of a statement has its `statement_index`. */
+    /** Runs 1 to 20 statements in one transaction. The error of a statement has its `statement_index`. */
     readonly transaction: (
       database: Database,
       actor: Actor,

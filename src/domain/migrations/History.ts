@@ -116,10 +116,11 @@ export const recordOf = (
     return { text: `insert into ${table} (name, checksum) values ($1, $2)`, params: [name, checksum] }
   }
   if (place.keeper === "drizzle") {
+    const time = "coalesce($2::bigint, floor(extract(epoch from pg_catalog.clock_timestamp()) * 1000)::bigint)"
     const text = place.named
-      ? `insert into ${table} (hash, created_at, name) values ($1, $2, $3)`
-      : `insert into ${table} (hash, created_at) values ($1, $2)`
-    return { text, params: [checksum, String(when), ...(place.named ? [name] : [])] }
+      ? `insert into ${table} (hash, created_at, name) values ($1, ${time}, $3)`
+      : `insert into ${table} (hash, created_at) values ($1, ${time})`
+    return { text, params: [checksum, when === undefined ? null : String(when), ...(place.named ? [name] : [])] }
   }
   if (place.keeper === "supabase") {
     const [, version = "", rest = ""] = /^(\d*)_?(.*)$/s.exec(name) ?? []

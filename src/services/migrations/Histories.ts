@@ -69,6 +69,7 @@ export const makeMigrationHistories = Effect.gen(function* () {
     const fits = ours.find((table) => table.tool === tool)
     if (fits !== undefined) return placeOfTable(fits)
     if (wanted !== undefined) return newPlace(wanted, folder)
+    if (layoutTool === undefined && (yield* ownRows)) return ownPlace
     const tools = Array.from(
       new Set([...ours.map((table) => table.tool), ...(layoutTool === undefined ? [] : [layoutTool])])
     )

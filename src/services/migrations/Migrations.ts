@@ -48,7 +48,7 @@ const busy = new Conflict({
 /** The files that the tool of the history would consider. */
 const filesFor = ({ keeper }: HistoryPlace, folder: MigrationFolder) =>
   folder.files.filter((file) => {
-    if (keeper === "drizzle") return file.when !== undefined
+    if (keeper === "drizzle") return file.when !== undefined || (folder.layout === "plain" && !file.folder)
     if (keeper === "supabase") return /^\d+_/.test(file.name) && !file.folder
     return keeper === "other" ? false : keeper === "own" || file.folder
   })
@@ -130,7 +130,7 @@ export class Migrations extends Context.Service<
 
       /** Finds every file that can't be run before the first one is run. */
       const pendingOf = Effect.fnUntraced(function* ({ folder, history, states }: Comparison) {
-        yield* refuse(history, states)
+        yield* refuse(history, states, folder)
         const pending = states.flatMap(({ file, status }) => (status === "pending" && file ? [file] : []))
         for (const file of pending) yield* scriptOf(folder, file)
         return pending
@@ -187,7 +187,11 @@ export class Migrations extends Context.Service<
   )
 }
 
-const refuse = ({ place }: History, states: ReadonlyArray<MigrationState>): Effect.Effect<void, Conflict> => {
+const refuse = (
+  { place }: History,
+  states: ReadonlyArray<MigrationState>,
+  { layout }: MigrationFolder
+): Effect.Effect<void, Conflict> => {
   if (place.keeper === "other") {
     return Effect.fail(
       new Conflict({
@@ -207,6 +211,21 @@ const refuse = ({ place }: History, states: ReadonlyArray<MigrationState>): Effe
         hint: "Restore the original files, and make the change in a new migration"
       })
     )
+  }
+  const pending = namesOf(states.filter(({ status }) => status === "pending"))
+  if (place.keeper === "drizzle" && layout === "plain" && pending.length > 0) {
+    const orphaned = states.filter(({ status }) => status === "orphaned").length
+    // Without times a row can only be matched by the content of its file.
+    if (orphaned > 0) {
+      return Effect.fail(
+        new Conflict({
+          error: `Without meta/_journal.json it is unknown whether these are new, or were applied and then modified: ${pending.join(", ")}`,
+          code: "MIGRATION_MODIFIED",
+          details: pending,
+          hint: "Add Drizzle's journal to the directory, or restore the original files"
+        })
+      )
+    }
   }
   const unfinished = namesOf(states.filter((state) => state.unfinished))
   if (unfinished.length === 0) return Effect.void

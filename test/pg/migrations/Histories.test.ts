@@ -161,6 +161,44 @@ describe("Drizzle's", () => {
     )
   )
 
+  it.live("files without its journal are compared by their content", () =>
+    fresh(
+      Effect.gen(function* () {
+        yield* history(drizzle, 0)
+        const { "meta/_journal.json": _journal, ...files } = drizzle.files
+        const directory = yield* filesDirectory(files)
+        const before = yield* status(directory)
+        assert.deepInclude(before, { tool: "drizzle", table, notes: [] })
+        assert.deepStrictEqual(states(before), {
+          "0000_init": "applied",
+          "0001_born": "pending",
+          "0002_seed": "pending"
+        })
+        assert.deepStrictEqual((yield* run(directory)).ran, ["0001_born", "0002_seed"])
+        const [late] = yield* ask(`select
+          created_at > (select min(created_at) from ${table}) as later from ${table} order by id desc limit 1`)
+        assert.strictEqual(late?.["later"], true)
+        assert.strictEqual((yield* status(directory)).summary.applied, 3)
+        yield* Effect.promise(() => writeFiles(directory, { "0001_born.sql": "select 1" }))
+        assert.deepInclude((yield* status(directory)).summary, { applied: 2, pending: 1, orphaned: 1 })
+        assert.deepInclude(yield* refused(directory), { code: "MIGRATION_MODIFIED", details: ["0001_born"] })
+      })
+    )
+  )
+
+  it.live("table does not replace the service's own history, once that has files", () =>
+    fresh(
+      Effect.gen(function* () {
+        const directory = yield* filesDirectory({ "1.sql": "create table a ()" })
+        assert.deepStrictEqual((yield* run(directory)).ran, ["1"])
+        yield* history(drizzle, 0)
+        const seen = yield* status(directory)
+        assert.deepInclude(seen, { tool: null, table: "svc.applied_migrations" })
+        assert.deepStrictEqual(states(seen), { "1": "applied" })
+      })
+    )
+  )
+
   it.live("table may have another name and schema", () =>
     fresh(
       Effect.gen(function* () {

@@ -11,6 +11,17 @@ import {
 import { type BulkDeleted, byteLength } from "../../domain/storage/Object.ts"
 import { ObjectStore, type Presigned, type StoreCall, type UploadRef } from "../ports/ObjectStore.ts"
 
+/**
+ * A check before a URL is signed. A policy may deny the service what it allows the user of the URL, for example by address
+ * or referrer, so the store decides when the URL is used.
+ */
+const unlessDenied = <A>(check: StoreCall<A>) =>
+  Effect.catchIf(
+    Effect.asVoid(check),
+    ({ code }) => code === "STORE_ACCESS_DENIED",
+    () => Effect.void
+  )
+
 /** How often a bucket is emptied if objects keep being added. */
 const emptyAttempts = 3
 
@@ -102,13 +113,16 @@ export class Storage extends Context.Service<
         }),
 
         presignUpload: (bucket, key, contentType, seconds, size) =>
-          Effect.andThen(store.findBucket(bucket), store.presignUpload(bucket, key, contentType, seconds, size)),
+          Effect.andThen(
+            unlessDenied(store.findBucket(bucket)),
+            store.presignUpload(bucket, key, contentType, seconds, size)
+          ),
 
         presignDownload: (bucket, key, seconds) =>
-          Effect.andThen(store.record(bucket, key), store.presignDownload(bucket, key, seconds)),
+          Effect.andThen(unlessDenied(store.record(bucket, key)), store.presignDownload(bucket, key, seconds)),
 
         presignPart: (upload, partNumber, seconds) =>
-          Effect.andThen(store.parts(upload, 1), store.presignPart(upload, partNumber, seconds)),
+          Effect.andThen(unlessDenied(store.parts(upload, 1)), store.presignPart(upload, partNumber, seconds)),
 
         deleteObjects: (bucket, keys) => store.removeMany(bucket, Array.from(new Set(keys))),
 

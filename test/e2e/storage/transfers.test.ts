@@ -2,10 +2,11 @@ import { randomBytes } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, inject, it } from "vitest"
 import { makeBuckets } from "../../support/storage/buckets.ts"
-import { assertRefused } from "../../support/client.ts"
+import { ask, assertRefused } from "../../support/client.ts"
 import { until } from "../../support/service.ts"
 
-const { bucketOf, inBucket, upload } = makeBuckets(inject("service"))
+const service = inject("service")
+const { bucketOf, inBucket, upload } = makeBuckets(service)
 
 interface Signed {
   readonly url: string
@@ -53,6 +54,41 @@ describe("presigned URLs", () => {
     const download = await sign(bucket, "presign-download", { key: "one" })
     assert.strictEqual((await fetch(download.url, { method: "DELETE" })).status, 403)
     assert.strictEqual((await fetch(download.url)).status, 200)
+  })
+
+  it("are signed where a policy denies the service what it allows their users", async () => {
+    const bucket = await bucketOf()
+    await upload(bucket, "held")
+    const policy = (actions: ReadonlyArray<string>) => ({
+      Version: "2012-10-17",
+      Statement: [
+        {
+          Effect: "Deny",
+          Principal: "*",
+          Action: actions,
+          Resource: [`arn:aws:s3:::${bucket}`, `arn:aws:s3:::${bucket}/*`],
+          Condition: { StringNotLike: { "aws:Referer": "https://app.example/*" } }
+        }
+      ]
+    })
+    const actions = ["s3:GetObject", "s3:PutObject", "s3:ListBucket"]
+    const set = (document: unknown) =>
+      ask(service, `PUT /api/storage/buckets/${bucket}/policy`, {
+        key: service.service_role,
+        body: { policy: document }
+      })
+    assert.strictEqual((await set(policy(actions))).status, 200)
+    try {
+      const ours = { referer: "https://app.example/files" }
+      const download = await sign(bucket, "presign-download", { key: "held" })
+      assert.strictEqual((await fetch(download.url)).status, 403)
+      assert.strictEqual((await fetch(download.url, { headers: ours })).status, 200)
+      const { headers, url } = await sign(bucket, "presign-upload", { key: "new", contentType: "a/b" })
+      assert.strictEqual((await put(url, "x", headers)).status, 403)
+      assert.strictEqual((await put(url, "x", { ...headers, ...ours })).status, 200)
+    } finally {
+      await set(null)
+    }
   })
 
   it("limit an upload to the size that they were made for", async () => {

@@ -25,11 +25,14 @@ interface Pipeline {
   opening: boolean
   /** The epoch of all statements on the connection. */
   epoch: number
+  /** Requests without an outcome, with those that are not sent yet. */
   inFlight: number
-  /** When the oldest request in flight began to run, in ms. */
+  /** When the oldest request that was sent began to run, in ms. */
   headSince: number
   /** Requests that are not sent yet. */
   waiting: Array<Waiting>
+  /** Batches whose proof has not arrived. */
+  unproven: number
 }
 
 /** A statement that takes longer on average is not pipelined, and none is sent behind a head that has run for longer. */
@@ -40,11 +43,21 @@ const slowMillis = 20
  */
 const quickerWeight = 0.5
 const slowerWeight = 0.05
-const maxInFlight = 64
-/** Requests in flight on one pipeline before the next one is used: those on one share packets. */
-const preferredInFlight = 16
-/** Requests that share one proof. Their answers wait for it, and so for the last of them. */
-const maxProven = 8
+
+interface Limits {
+  readonly maxInFlight: number
+  /** Requests in flight on one pipeline before the next one is used: those on one share packets. */
+  readonly preferredInFlight: number
+  /** Requests that share one proof. Their answers wait for it, and so for the last of them. */
+  readonly maxProven: number
+}
+
+const limits: Readonly<Record<CleanRequest["access"], Limits>> = {
+  read: { maxInFlight: 64, preferredInFlight: 16, maxProven: 8 },
+  // Their answers wait for the disk in any case. Those that arrive meanwhile are sent together, and wait for it once.
+  write: { maxInFlight: 256, preferredInFlight: 64, maxProven: 64 }
+}
+
 const maxAverages = 1000
 /** How long a text that ran into the timeout is not pipelined, in ms. */
 const barredMillis = 60_000
@@ -91,7 +104,7 @@ export class Pipelines {
   run(request: CleanRequest, done: (outcome: Proven | "late") => void): boolean {
     const pipeline = this.find(request)
     if (pipeline === undefined) return false
-    if (pipeline.inFlight++ === 0) pipeline.headSince = performance.now()
+    pipeline.inFlight++
     pipeline.waiting.push({ request, done })
     this.schedule()
     return true
@@ -133,9 +146,10 @@ export class Pipelines {
     for (const { connection } of this.pipelines) connection?.close()
   })
 
-  private find({ epoch, text }: CleanRequest): Pipeline | undefined {
+  private find({ access, epoch, text }: CleanRequest): Pipeline | undefined {
     if (this.paused || this.barred.has(text)) return undefined
     if ((this.averages.peek(text)?.millis ?? Number.POSITIVE_INFINITY) > slowMillis) return undefined
+    const { maxInFlight, preferredInFlight } = limits[access]
     const now = performance.now()
     let best: Pipeline | undefined
     for (const pipeline of this.pipelines) {
@@ -144,7 +158,7 @@ export class Pipelines {
       else if (
         pipeline.epoch === epoch &&
         pipeline.inFlight < maxInFlight &&
-        (pipeline.inFlight === 0 || now - pipeline.headSince <= slowMillis)
+        (isIdle(pipeline) || now - pipeline.headSince <= slowMillis)
       ) {
         if (pipeline.inFlight < preferredInFlight) return pipeline
         if (best === undefined || pipeline.inFlight < best.inFlight) best = pipeline
@@ -164,20 +178,26 @@ export class Pipelines {
   }
 
   private flush(pipeline: Pipeline) {
-    const { connection, epoch } = pipeline
-    if (pipeline.waiting.length === 0) return
-    const all = pipeline.waiting
-    pipeline.waiting = []
-    if (connection === undefined || connection.dead) {
-      // It was lost since, so nothing of these requests was sent.
-      pipeline.inFlight -= all.length
-      for (const { done } of all) done(undefined)
-      return
-    }
-    for (let first = 0; first < all.length; first += maxProven) {
-      this.send(pipeline, connection, epoch, all.slice(first, first + maxProven))
+    const { connection, epoch, waiting } = pipeline
+    const [first] = waiting
+    if (first === undefined) return
+    if (connection === undefined || connection.dead) return this.giveBack(pipeline)
+    const { access } = first.request
+    if (access === "write" && pipeline.unproven > 0) return
+    if (isIdle(pipeline)) pipeline.headSince = performance.now()
+    const { maxProven } = limits[access]
+    const all = waiting.splice(0, access === "write" ? maxProven : waiting.length)
+    for (let at = 0; at < all.length; at += maxProven) {
+      this.send(pipeline, connection, epoch, all.slice(at, at + maxProven))
     }
     connection.flush()
+  }
+
+  /** What waits for a connection that cannot be used any more was not sent, and runs elsewhere. */
+  private giveBack(pipeline: Pipeline) {
+    const all = pipeline.waiting.splice(0)
+    pipeline.inFlight -= all.length
+    for (const { done } of all) done(undefined)
   }
 
   /**
@@ -185,6 +205,7 @@ export class Pipelines {
    * the disk: that of the proof does, and makes them durable before any of them is answered.
    */
   private send(pipeline: Pipeline, connection: RowConnection, epoch: number, together: ReadonlyArray<Waiting>) {
+    pipeline.unproven++
     const outcomes: Array<Outcome> = []
     const deferred = together.length > 1 && together[0]?.request.access === "write"
     for (const { request } of together) {
@@ -216,7 +237,11 @@ export class Pipelines {
     outcome: Outcome
   ) {
     const proven = this.proof.holds(outcome, epoch)
-    if (!proven) this.retire(pipeline, connection)
+    pipeline.unproven--
+    if (!proven) {
+      if (pipeline.connection === connection) this.giveBack(pipeline)
+      this.retire(pipeline, connection)
+    } else if (pipeline.waiting.length > 0) this.schedule()
     for (const [index, { done, request }] of together.entries()) {
       const answer = judge(request, outcomes[index] ?? outcome, proven)
       const error = answer?.failure?.error
@@ -258,6 +283,7 @@ export class Pipelines {
           pipeline.opening = false
           if (exit._tag === "Success") {
             pipeline.inFlight = 0
+            pipeline.unproven = 0
             pipeline.epoch = epoch
             pipeline.connection = exit.value
             if (this.closed) exit.value.close()
@@ -275,5 +301,9 @@ const newPipeline = (): Pipeline => ({
   epoch: 0,
   inFlight: 0,
   headSince: 0,
-  waiting: []
+  waiting: [],
+  unproven: 0
 })
+
+/** Whether nothing that was sent is without an outcome. */
+const isIdle = ({ inFlight, waiting }: Pipeline) => inFlight === waiting.length

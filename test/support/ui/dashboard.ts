@@ -94,6 +94,19 @@ export const openPage = async ({
   return page
 }
 
+/** Counts for how long the pages that are opened from now on did not respond: the longest time in ms, and then none. */
+export const watchTasks = async (page: Page) => {
+  await page.addInitScript(() => {
+    const all = window as unknown as { longTasks: Array<number> }
+    all.longTasks = []
+    new PerformanceObserver((list) => all.longTasks.push(...list.getEntries().map(({ duration }) => duration))).observe(
+      { entryTypes: ["longtask"] }
+    )
+  })
+  return () =>
+    page.evaluate(() => Math.max(0, ...(window as unknown as { longTasks: Array<number> }).longTasks.splice(0)))
+}
+
 /** The page stays open for the tests after this one, unless this one fails. */
 export const keepPage = (page: Page) => kept.add(page)
 

@@ -4,6 +4,7 @@ import { useCatalogue } from "../catalogue/queries.ts"
 import { Dialog } from "../ui/Dialog.tsx"
 import { Icon } from "../ui/Icon.tsx"
 import type { IconName } from "../ui/icons.ts"
+import { mayLeave } from "../ui/page/unsaved.ts"
 import { session } from "../wire/session.ts"
 import { savedQueries } from "./saved.ts"
 import { places } from "./places.ts"
@@ -28,7 +29,7 @@ const actions: ReadonlyArray<Action> = [
 const settings: ReadonlyArray<Action> = [
   { name: "Light theme", icon: "sun", note: "Setting", run: () => applyTheme("light") },
   { name: "Dark theme", icon: "moon", note: "Setting", run: () => applyTheme("dark") },
-  { name: "Sign out", icon: "signout", note: "Session", run: () => void session.close() }
+  { name: "Sign out", icon: "signout", note: "Session", run: () => void (mayLeave() && session.close()) }
 ]
 
 /** Names that begin with the words first, then those that contain them. */

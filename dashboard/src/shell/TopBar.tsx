@@ -5,6 +5,7 @@ import { Button } from "../ui/Button.tsx"
 import { Icon } from "../ui/Icon.tsx"
 import { mod } from "../ui/keys.ts"
 import { Menu, MenuItem, Popover } from "../ui/Popover.tsx"
+import { mayLeave } from "../ui/page/unsaved.ts"
 import { toastError, toastStore } from "../ui/toast.ts"
 import { branch } from "../wire/branch.ts"
 import { call } from "../wire/call.ts"
@@ -45,8 +46,9 @@ const BranchSwitcher = () => {
   const current = useSyncExternalStore(branch.subscribe, branch.current)
   const all = useQuery({ queryKey: ["branches"], queryFn: ({ signal }) => call("GET /api/branches/", { signal }) })
   const choose = (next: typeof current, close: () => void) => {
-    branch.choose(next)
     close()
+    if (next?.id === current?.id || !mayLeave()) return
+    branch.choose(next)
     void client.resetQueries()
   }
   return (
@@ -98,6 +100,7 @@ const SessionMenu = () => {
             icon="signout"
             onClick={() => {
               close()
+              if (!mayLeave()) return
               toastStore.clear()
               session.close().catch(toastError)
             }}

@@ -8,6 +8,7 @@ import { session } from "../wire/session.ts"
 import { Palette } from "./Palette.tsx"
 import { places } from "./places.ts"
 import { SignInAgain, SignInPage } from "./SignIn.tsx"
+import { Stale } from "./Stale.tsx"
 import { TopBar } from "./TopBar.tsx"
 
 const Navigation = ({ open }: { open: boolean }) => {
@@ -57,6 +58,7 @@ const Frame = ({ lost }: { lost: boolean }) => {
       <TopBar onNavigation={() => setDrawer(!drawer)} onPalette={() => setPalette(true)} />
       <Navigation open={drawer} />
       <main id="content" className="main-area" tabIndex={-1}>
+        <Stale />
         <Outlet />
       </main>
       {palette ? <Palette onClose={() => setPalette(false)} /> : null}

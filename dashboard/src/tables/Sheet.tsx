@@ -1,19 +1,22 @@
 import { useQueryClient } from "@tanstack/react-query"
-import { useBlocker, useNavigate, useSearch } from "@tanstack/react-router"
+import { useNavigate, useSearch } from "@tanstack/react-router"
 import { useEffect, useMemo, useRef, useState } from "react"
 import type { Catalogue } from "../catalogue/queries.ts"
 import type { Search } from "../shell/search.ts"
 import { Button } from "../ui/Button.tsx"
 import { plural } from "../ui/format.ts"
 import { isMod, mod } from "../ui/keys.ts"
+import { Notice } from "../ui/Notice.tsx"
 import { Problem } from "../ui/Problem.tsx"
-import { copy, toast, toastError } from "../ui/toast.ts"
+import { mayDiscard, useUnsaved } from "../ui/page/unsaved.ts"
+import { copy, toast, toastError, toastUndo } from "../ui/toast.ts"
 import { curlOf } from "../wire/curl.ts"
 import { type Viewer, viewerCredentials } from "../wire/viewer.ts"
 import { useBlocks } from "./rows/useBlocks.ts"
-import { gridColumns, type Relation, selectOf } from "./grid/columns.ts"
+import { gridColumns, type Relation, selectOf, shownValues } from "./grid/columns.ts"
 import { countEdits, type Edits, withEdit } from "./rows/edits.ts"
 import { filtersOf, orderOf, withFilter, withNextOrder, withoutFilter } from "./rows/filters.ts"
+import { type Cell, CellMenu } from "./CellMenu.tsx"
 import { Grid } from "./grid/Grid.tsx"
 import { useKeptColumns } from "./kept.ts"
 import { isPlaced, keyOf, type Row, rowId } from "./rows/identity.ts"
@@ -47,6 +50,12 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
   const [picked, setPicked] = useState<ReadonlyMap<string, Row>>(new Map())
   const [open, setOpen] = useState<Row>()
   const [dialog, setDialog] = useState<SheetDialog>()
+  const [menu, setMenu] = useState<Cell>()
+  const [deleted, setDeleted] = useState<ReadonlyArray<Row>>([])
+  const [like, setLike] = useState<Row>()
+  /** Whether the form of a new row has something to lose. */
+  const typed = useRef(false)
+  const [setTyped] = useState(() => (now: boolean) => void (typed.current = now))
   const sheet = useRef<HTMLElement>(null)
 
   // The same from rendering to rendering, or each page of rows that arrives would render every row that is in view.
@@ -61,14 +70,8 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
     viewer.role !== "service_role" ? asOther : table === undefined ? isView : key.length === 0 ? noKey : undefined
   const changes = countEdits(edits)
 
-  useBlocker({
-    shouldBlockFn: ({ current, next }) =>
-      // Filters and sorting keep the changes; another table would lose them.
-      changes > 0 &&
-      current.pathname !== next.pathname &&
-      !confirm(`Leave and discard ${plural(changes, "unsaved change")}?`),
-    enableBeforeUnload: changes > 0
-  })
+  // Filters and sorting keep the changes; another table would lose them.
+  useUnsaved(changes === 0 ? undefined : `Leave and discard ${plural(changes, "unsaved change")}?`, true)
   useEffect(() => {
     const keys = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== "s" || !isMod(event)) return
@@ -94,8 +97,26 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
   }
   const copyPicked = async () => {
     const rows = await Promise.all(Array.from(picked.values(), (row) => blocks.whole(row)))
-    const shown = rows.map((row) => Object.fromEntries(all.map(({ name }) => [name, row[name]])))
+    const shown = rows.map((row) => shownValues(row, all))
     await copy(JSON.stringify(shown, null, 2), plural(picked.size, "row"))
+  }
+  const openRow = (row: Row) => {
+    if (dialog === "insert" && !mayDiscard(typed.current, "the new row")) return
+    setDialog(undefined)
+    setOpen(row)
+  }
+  const insertLike = (row: Row) => {
+    if (dialog === "insert" && !mayDiscard(typed.current, "the new row")) return
+    setLike(row)
+    setOpen(undefined)
+    setDialog("insert")
+  }
+  const change = (one: Parameters<typeof withEdit>[2]) => {
+    if (table !== undefined) setEdits((now) => withEdit(now, table, one))
+  }
+  const remove = (rows: ReadonlyArray<Row>) => {
+    setDeleted(rows)
+    setDialog("delete")
   }
   const saved = () => {
     toast(`${plural(edits.size, "row")} saved`)
@@ -103,6 +124,12 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
     setDialog(undefined)
     refresh()
     focusGrid()
+  }
+  const discard = () => {
+    setEdits(new Map())
+    focusGrid()
+    // What has been changed meanwhile stays as well.
+    toastUndo(`${plural(changes, "change")} discarded`, () => setEdits((now) => new Map([...edits, ...now])))
   }
   const inserted = () => {
     toast("Row inserted")
@@ -134,9 +161,14 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
         onCopyPicked={() => void copyPicked().catch(toastError)}
         onOpen={(next) => {
           setOpen(undefined)
-          setDialog(next)
+          setLike(undefined)
+          if (next === "delete") remove(Array.from(picked.values()))
+          else setDialog(next)
         }}
       />
+      {blocks.failure !== undefined && blocks.ready ? (
+        <Notice error={blocks.failure} title="Some rows could not be read" onRetry={refresh} />
+      ) : null}
       {blocks.failure !== undefined && !blocks.ready ? (
         <div className="fill">
           <Problem error={blocks.failure} title="The rows could not be read" onRetry={refresh} />
@@ -161,9 +193,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
           isPicked={(row) => picked.has(idOf(row))}
           onPick={pick}
           onSort={(column) => go(withNextOrder(search, column))}
-          onChange={(change) => {
-            if (table !== undefined) setEdits(withEdit(edits, table, change))
-          }}
+          onChange={change}
           onFollow={({ foreign }, value) => {
             if (foreign === undefined) return
             const { columns, schema, table } = foreign.references
@@ -173,9 +203,10 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
               search: { [columns[0] ?? ""]: `eq.${String(value)}` }
             })
           }}
-          onOpen={(row) => {
-            setDialog(undefined)
-            setOpen(row)
+          onOpen={openRow}
+          onMenu={({ column: name, ...cell }) => {
+            const column = columns.find((one) => one.name === name)
+            if (column !== undefined) setMenu({ column, ...cell })
           }}
           onResize={kept.resize}
         />
@@ -185,7 +216,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
           <span>
             <b>{changes}</b> unsaved {changes === 1 ? "change" : "changes"}
           </span>
-          <Button kind="quiet" icon="undo" onClick={() => setEdits(new Map())}>
+          <Button kind="quiet" icon="undo" onClick={discard}>
             Discard
           </Button>
           <Button kind="main" keys={`${mod}S`} onClick={() => setDialog("review")}>
@@ -221,19 +252,43 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
         all={all}
         columns={columns}
         edits={edits}
-        picked={Array.from(picked.values())}
+        deleted={deleted}
+        like={like}
+        onTyped={setTyped}
         onSaved={saved}
         onInserted={inserted}
         onImported={refresh}
         onDeleted={() => {
-          setPicked(new Map())
+          const gone = new Set(deleted.map(idOf))
+          setPicked(new Map(Array.from(picked).filter(([id]) => !gone.has(id))))
+          setEdits(new Map(Array.from(edits).filter(([id]) => !gone.has(id))))
           refresh()
         }}
         onClose={() => {
           setDialog(undefined)
+          setLike(undefined)
           if (dialog === "insert") focusGrid()
         }}
       />
+      {menu === undefined ? null : (
+        <CellMenu
+          cell={menu}
+          columns={all}
+          blocks={blocks}
+          keyed={!isPlaced(table)}
+          changeable={readOnly === undefined}
+          insertable={table !== undefined && viewer.role === "service_role"}
+          onFilter={(filter) => go(withFilter(search, filter))}
+          onChange={change}
+          onOpen={() => openRow(menu.row)}
+          onInsertLike={insertLike}
+          onDelete={() => remove([menu.row])}
+          onClose={() => {
+            setMenu(undefined)
+            focusGrid()
+          }}
+        />
+      )}
     </section>
   )
 }

@@ -1,7 +1,10 @@
 import type { Search } from "../../shell/search.ts"
-import type { Order } from "./keyset.ts"
+import { type Order, reserved } from "./keyset.ts"
 
 export type Filter = readonly [column: string, value: string]
+
+/** A column with the name of a parameter can't be named in an address. */
+export const isFilterable = ({ name }: { readonly name: string }) => !reserved.has(name)
 
 interface Operator {
   /** The start of a filter's value. */

@@ -39,7 +39,7 @@ export const conditionText = (condition: Condition): string => {
 }
 
 /** Parameters that are not names of columns. */
-const reserved: ReadonlySet<string> = new Set([
+export const reserved: ReadonlySet<string> = new Set([
   "select",
   "order",
   "limit",

@@ -1,7 +1,7 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { csv, json, textOf } from "../../dashboard/src/sql/copies.ts"
-import { parseResult, parseResults, type Result } from "../../dashboard/src/sql/result.ts"
+import { csv, json, textOf } from "../../dashboard/src/sql/result/copies.ts"
+import { parseResult, parseResults, type Result } from "../../dashboard/src/sql/result/rows.ts"
 import { exactRow, parseFaithful } from "../../dashboard/src/wire/exact.ts"
 import { parseCsv } from "../support/ui/csv.ts"
 

@@ -472,6 +472,9 @@ describe("the keyboard", () => {
     await page.keyboard.type(order)
     await page.keyboard.press("Enter")
     await page.waitForURL(new RegExp(order))
+    // What was opened last is the first that is offered.
+    await page.keyboard.press("Control+k")
+    assert.match((await page.getByRole("option").first().textContent()) ?? "", new RegExp(order))
   })
 })
 

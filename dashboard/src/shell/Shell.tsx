@@ -7,6 +7,7 @@ import { branch } from "../wire/branch.ts"
 import { session } from "../wire/session.ts"
 import { Palette } from "./Palette.tsx"
 import { places } from "./places.ts"
+import { rememberTable } from "./recent.ts"
 import { SignInAgain, SignInPage } from "./SignIn.tsx"
 import { Stale } from "./Stale.tsx"
 import { TopBar } from "./TopBar.tsx"
@@ -49,7 +50,10 @@ const Frame = ({ lost }: { lost: boolean }) => {
     addEventListener("keydown", keys)
     return () => removeEventListener("keydown", keys)
   }, [])
-  useEffect(() => setDrawer(false), [pathname])
+  useEffect(() => {
+    setDrawer(false)
+    if (/^\/tables\/[^/]+\/[^/]+$/.test(pathname)) rememberTable(pathname)
+  }, [pathname])
   return (
     <div className={`shell ${onBranch ? "on-branch" : ""}`}>
       <a className="skip" href="#content">

@@ -1,6 +1,6 @@
 import { notifyManager, type Query, useQueryClient } from "@tanstack/react-query"
 import { useCallback, useEffect, useSyncExternalStore } from "react"
-import { Notice } from "../ui/Notice.tsx"
+import { Notice } from "../ui/page/Notice.tsx"
 import { ApiError } from "../wire/ApiError.ts"
 
 /** ms after which what failed is read again. */

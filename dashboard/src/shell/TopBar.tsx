@@ -20,7 +20,8 @@ const Crumbs = () => {
   const [, , ...rest] = pathname.split("/")
   const parts = rest.filter((part) => part !== "").map(decodeURIComponent)
   // The schema is named where it is not the usual one.
-  const shown = place?.to === "/tables" && parts[0] === "public" ? parts.slice(1) : parts
+  const shown =
+    ["/tables", "/policies", "/api"].includes(place?.to ?? "") && parts[0] === "public" ? parts.slice(1) : parts
   const title = place?.name ?? "Not found"
   useEffect(() => {
     document.title = `${[shown.at(-1), title].filter((part) => part !== undefined).join(" · ")} · Dashboard`

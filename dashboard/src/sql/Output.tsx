@@ -4,8 +4,8 @@ import { mod } from "../ui/keys.ts"
 import { Problem } from "../ui/Problem.tsx"
 import { codeOf } from "../wire/ApiError.ts"
 import { Plan } from "./Plan.tsx"
-import { ResultTable } from "./ResultTable.tsx"
-import type { Result } from "./result.ts"
+import { ResultTable } from "./result/ResultTable.tsx"
+import type { Result } from "./result/rows.ts"
 import { type Outcome, planOf } from "./run.ts"
 
 /** What the last run of a query came to. */

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react"
 import { plural } from "../ui/format.ts"
-import type { Result } from "./result.ts"
+import type { Result } from "./result/rows.ts"
 
 /** For how long a statement has run. */
 export const Running = () => {

@@ -1,7 +1,7 @@
 import { request } from "../wire/request.ts"
 import { type Viewer, viewerStatements } from "../wire/viewer.ts"
 import type { PlanDocument } from "./Plan.tsx"
-import { parseResult, parseResults, type Result } from "./result.ts"
+import { parseResult, parseResults, type Result } from "./result/rows.ts"
 import type { Statement } from "./statements.ts"
 
 export interface RunOptions {

@@ -3,20 +3,20 @@ import { useNavigate, useSearch } from "@tanstack/react-router"
 import { useEffect, useMemo, useRef, useState } from "react"
 import type { Catalogue } from "../catalogue/queries.ts"
 import type { Search } from "../shell/search.ts"
-import { Button } from "../ui/Button.tsx"
 import { plural } from "../ui/format.ts"
-import { isMod, mod } from "../ui/keys.ts"
-import { Notice } from "../ui/Notice.tsx"
+import { isMod } from "../ui/keys.ts"
+import { Notice } from "../ui/page/Notice.tsx"
 import { Problem } from "../ui/Problem.tsx"
 import { mayDiscard, useUnsaved } from "../ui/page/unsaved.ts"
-import { copy, toast, toastError, toastUndo } from "../ui/toast.ts"
+import { toast, toastError, toastUndo } from "../ui/toast.ts"
 import { curlOf } from "../wire/curl.ts"
 import { type Viewer, viewerCredentials } from "../wire/viewer.ts"
 import { useBlocks } from "./rows/useBlocks.ts"
-import { gridColumns, type Relation, selectOf, shownValues } from "./grid/columns.ts"
+import { gridColumns, type Relation, selectOf } from "./grid/columns.ts"
 import { countEdits, type Edits, withEdit } from "./rows/edits.ts"
 import { filtersOf, orderOf, withFilter, withNextOrder, withoutFilter } from "./rows/filters.ts"
-import { type Cell, CellMenu } from "./CellMenu.tsx"
+import { type Cell, CellMenu } from "./grid/CellMenu.tsx"
+import { Changes } from "./Changes.tsx"
 import { Grid } from "./grid/Grid.tsx"
 import { useKeptColumns } from "./kept.ts"
 import { isPlaced, keyOf, type Row, rowId } from "./rows/identity.ts"
@@ -25,6 +25,7 @@ import { RowPanel } from "./RowPanel.tsx"
 import { type SheetDialog, SheetDialogs } from "./SheetDialogs.tsx"
 import { StatusBar } from "./StatusBar.tsx"
 import { Toolbar } from "./Toolbar.tsx"
+import { usePicked } from "./usePicked.ts"
 
 const noKey =
   "This table has no primary key, and its rows are stored in other tables, so they can't be identified: change them with SQL"
@@ -47,7 +48,6 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
   const client = useQueryClient()
   const kept = useKeptColumns(schema, name)
   const [edits, setEdits] = useState<Edits>(new Map())
-  const [picked, setPicked] = useState<ReadonlyMap<string, Row>>(new Map())
   const [open, setOpen] = useState<Row>()
   const [dialog, setDialog] = useState<SheetDialog>()
   const [menu, setMenu] = useState<Cell>()
@@ -66,6 +66,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
   const filters = filtersOf(search)
   const key = keyOf(table)
   const idOf = (row: Row) => (table === undefined || key.length === 0 ? JSON.stringify(row) : rowId(table, row))
+  const picked = usePicked(idOf)
   const readOnly =
     viewer.role !== "service_role" ? asOther : table === undefined ? isView : key.length === 0 ? noKey : undefined
   const changes = countEdits(edits)
@@ -89,17 +90,6 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
     void client.invalidateQueries({ queryKey: ["catalogue"] })
   }
   const focusGrid = () => sheet.current?.querySelector<HTMLElement>(".grid")?.focus()
-  const pick = (row: Row, on: boolean) => {
-    const next = new Map(picked)
-    if (on) next.set(idOf(row), row)
-    else next.delete(idOf(row))
-    setPicked(next)
-  }
-  const copyPicked = async () => {
-    const rows = await Promise.all(Array.from(picked.values(), (row) => blocks.whole(row)))
-    const shown = rows.map((row) => shownValues(row, all))
-    await copy(JSON.stringify(shown, null, 2), plural(picked.size, "row"))
-  }
   const openRow = (row: Row) => {
     if (dialog === "insert" && !mayDiscard(typed.current, "the new row")) return
     setDialog(undefined)
@@ -150,7 +140,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
         columns={all}
         hidden={hidden}
         filters={filters}
-        picked={picked.size}
+        picked={picked.rows.length}
         viewer={viewer}
         onView={onView}
         curl={curl}
@@ -158,11 +148,15 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
         onDropFilter={(filter) => go(withoutFilter(search, filter))}
         onToggle={kept.toggle}
         onRefresh={refresh}
-        onCopyPicked={() => void copyPicked().catch(toastError)}
+        onCopyPicked={() => void picked.copy(blocks, all).catch(toastError)}
+        onOpenPicked={() => {
+          const [row] = picked.rows
+          if (row !== undefined) openRow(row)
+        }}
         onOpen={(next) => {
           setOpen(undefined)
           setLike(undefined)
-          if (next === "delete") remove(Array.from(picked.values()))
+          if (next === "delete") remove(picked.rows)
           else setDialog(next)
         }}
       />
@@ -190,8 +184,8 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
           readOnly={readOnly}
           keyed={!isPlaced(table)}
           editsOf={(row) => edits.get(idOf(row))?.values}
-          isPicked={(row) => picked.has(idOf(row))}
-          onPick={pick}
+          isPicked={picked.has}
+          onPick={picked.pick}
           onSort={(column) => go(withNextOrder(search, column))}
           onChange={change}
           onFollow={({ foreign }, value) => {
@@ -211,19 +205,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
           onResize={kept.resize}
         />
       )}
-      {changes === 0 ? null : (
-        <div className="changes" role="region" aria-label="Unsaved changes">
-          <span>
-            <b>{changes}</b> unsaved {changes === 1 ? "change" : "changes"}
-          </span>
-          <Button kind="quiet" icon="undo" onClick={discard}>
-            Discard
-          </Button>
-          <Button kind="main" keys={`${mod}S`} onClick={() => setDialog("review")}>
-            Review and save
-          </Button>
-        </div>
-      )}
+      <Changes changes={changes} onDiscard={discard} onReview={() => setDialog("review")} />
       <StatusBar
         blocks={blocks}
         bytes={relation.table?.bytes}
@@ -260,7 +242,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
         onImported={refresh}
         onDeleted={() => {
           const gone = new Set(deleted.map(idOf))
-          setPicked(new Map(Array.from(picked).filter(([id]) => !gone.has(id))))
+          picked.forget(gone)
           setEdits(new Map(Array.from(edits).filter(([id]) => !gone.has(id))))
           refresh()
         }}

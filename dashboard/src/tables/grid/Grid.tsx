@@ -1,7 +1,7 @@
 import { type KeyboardEvent, type MouseEvent, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react"
 import { isMod } from "../../ui/keys.ts"
 import { toast, toastError } from "../../ui/toast.ts"
-import type { Point } from "../../ui/ContextMenu.tsx"
+import type { Point } from "./ContextMenu.tsx"
 import type { Blocks } from "../rows/blocks.ts"
 import { cellText } from "./Cell.tsx"
 import type { Move } from "./CellEditor.tsx"

@@ -1,4 +1,5 @@
 import type { Search } from "../../shell/search.ts"
+import type { GridColumn } from "../grid/columns.ts"
 import { type Order, reserved } from "./keyset.ts"
 
 export type Filter = readonly [column: string, value: string]
@@ -14,7 +15,7 @@ interface Operator {
   readonly bare?: boolean
 }
 
-export const operators: ReadonlyArray<Operator> = [
+const operators: ReadonlyArray<Operator> = [
   { key: "eq", words: "is" },
   { key: "neq", words: "is not" },
   { key: "ilike", words: "contains" },
@@ -26,6 +27,16 @@ export const operators: ReadonlyArray<Operator> = [
   { key: "is.null", words: "is NULL", bare: true },
   { key: "not.is.null", words: "is not NULL", bare: true }
 ]
+
+/** Types that have no parts to search for. */
+const unsearchable =
+  /^(?:smallint|integer|bigint|numeric|real|double|money|oid|boolean|timestamp|date|time|interval|uuid|jsonb?|bytea|inet|cidr|macaddr)|\[\]$/
+
+/** What PostgreSQL can compare in a column. */
+export const operatorsOf = (column: Pick<GridColumn, "type" | "values"> | undefined): ReadonlyArray<Operator> =>
+  column === undefined || (column.values === undefined && !unsearchable.test(column.type))
+    ? operators
+    : operators.filter(({ key }) => key !== "ilike")
 
 /** The filters of an address; the other parameters are the order. */
 export const filtersOf = (search: Search): ReadonlyArray<Filter> =>
@@ -71,7 +82,8 @@ const listed = (text: string) =>
 /** The value of a filter, of an operator and what was typed. */
 export const filterValue = (operator: string, text: string): string => {
   if (operators.find(({ key }) => key === operator)?.bare === true) return operator
-  if (operator === "ilike") return `ilike.*${text}*`
+  // In a pattern these letters stand for others.
+  if (operator === "ilike") return `ilike.*${text.replaceAll(/[\\%_]/g, "\\$&")}*`
   return operator === "in" ? `in.(${listed(text)})` : `${operator}.${text}`
 }
 
@@ -81,5 +93,5 @@ export const filterWords = (value: string): readonly [words: string, operand: st
   if (found === undefined) return ["", value]
   const operand = found.bare === true ? "" : value.slice(found.key.length + 1)
   if (found.key === "in") return [found.words, operand.slice(1, -1).replaceAll('"', "")]
-  return [found.words, found.key === "ilike" ? operand.replaceAll("*", "") : operand]
+  return [found.words, found.key === "ilike" ? operand.replaceAll("*", "").replaceAll(/\\(.)/g, "$1") : operand]
 }

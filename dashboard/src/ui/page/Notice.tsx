@@ -1,5 +1,5 @@
-import { Button } from "./Button.tsx"
-import { Icon } from "./Icon.tsx"
+import { Button } from "../Button.tsx"
+import { Icon } from "../Icon.tsx"
 
 interface NoticeProps {
   /** What did not work, in words of the page. */

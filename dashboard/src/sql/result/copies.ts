@@ -1,4 +1,4 @@
-import type { Result } from "./result.ts"
+import type { Result } from "./rows.ts"
 
 /** A value as text; NULL is none. */
 export const valueText = (value: unknown) =>

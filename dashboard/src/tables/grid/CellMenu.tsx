@@ -1,12 +1,12 @@
-import { ContextMenu, type Point } from "../ui/ContextMenu.tsx"
-import { mod } from "../ui/keys.ts"
-import { MenuItem } from "../ui/Popover.tsx"
-import { copy, toastError } from "../ui/toast.ts"
-import { cellText } from "./grid/Cell.tsx"
-import { type GridColumn, isMade, shownValues } from "./grid/columns.ts"
-import type { Blocks } from "./rows/blocks.ts"
-import { type Filter, isFilterable } from "./rows/filters.ts"
-import { isCut, type Row } from "./rows/identity.ts"
+import { ContextMenu, type Point } from "./ContextMenu.tsx"
+import { mod } from "../../ui/keys.ts"
+import { MenuItem } from "../../ui/Popover.tsx"
+import { copy, toastError } from "../../ui/toast.ts"
+import { cellText } from "./Cell.tsx"
+import { type GridColumn, isMade, shownValues } from "./columns.ts"
+import type { Blocks } from "../rows/blocks.ts"
+import { type Filter, isFilterable } from "../rows/filters.ts"
+import { isCut, type Row } from "../rows/identity.ts"
 
 /** A cell, and where its menu opens. */
 export interface Cell {

@@ -1,5 +1,5 @@
-import { exactRow, parseFaithful } from "../wire/exact.ts"
-import type { Wire } from "../wire/Wire.ts"
+import { exactRow, parseFaithful } from "../../wire/exact.ts"
+import type { Wire } from "../../wire/Wire.ts"
 
 type Answer = Wire["POST /v1/sql"]["success"]
 type Row = Answer["rows"][number]

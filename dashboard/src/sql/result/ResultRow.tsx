@@ -1,8 +1,8 @@
-import { Button } from "../ui/Button.tsx"
-import { count } from "../ui/format.ts"
-import { copy } from "../ui/toast.ts"
+import { Button } from "../../ui/Button.tsx"
+import { count } from "../../ui/format.ts"
+import { copy } from "../../ui/toast.ts"
 import { valueText } from "./copies.ts"
-import type { Result } from "./result.ts"
+import type { Result } from "./rows.ts"
 
 interface ResultRowProps {
   readonly result: Result

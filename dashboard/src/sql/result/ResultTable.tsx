@@ -1,8 +1,8 @@
 import { type KeyboardEvent, memo, useLayoutEffect, useMemo, useRef, useState } from "react"
-import { isMod } from "../ui/keys.ts"
-import { copy } from "../ui/toast.ts"
+import { isMod } from "../../ui/keys.ts"
+import { copy } from "../../ui/toast.ts"
 import { valueText } from "./copies.ts"
-import type { Result } from "./result.ts"
+import type { Result } from "./rows.ts"
 import { ResultRow } from "./ResultRow.tsx"
 
 const rowHeight = 30

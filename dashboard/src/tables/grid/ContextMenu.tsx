@@ -1,5 +1,5 @@
 import { type ReactNode, useLayoutEffect, useRef } from "react"
-import { Menu } from "./Popover.tsx"
+import { Menu } from "../../ui/Popover.tsx"
 
 export interface Point {
   readonly x: number

@@ -403,6 +403,33 @@ describe("editing", () => {
     )
   })
 
+  it("filters and sorts by columns whose names have a meaning in a query", async () => {
+    const table = `named_${process.pid}`
+    await sql(service, `create table ${table} ("limit" int primary key, "a.b" text, "c,d" int, "e (""f"")" text)`)
+    await sql(
+      service,
+      `insert into ${table} values (1, 'x', 2, 'one'), (2, '50% (y,z)', 1, 'two'), (3, '', null, 'three')`
+    )
+    const page = await openTable(table)
+    const filter = async (column: string, condition: string, value: string) => {
+      await page.getByRole("button", { name: "Filter", exact: true }).click()
+      await page.getByLabel("Column", { exact: true }).selectOption(column)
+      await page.getByLabel("Condition").selectOption(condition)
+      await page.getByLabel("Value").fill(value)
+      await page.getByRole("button", { name: "Apply" }).click()
+    }
+    await page.getByRole("columnheader", { name: /^c,d/ }).click()
+    await page.getByRole("row", { name: /^1 2 50%/ }).waitFor()
+    await filter("a.b", "contains", "% (y,")
+    await page.getByText("1 row", { exact: true }).waitFor()
+    await filter('e ("f")', "is", "two")
+    await filter("limit", "is one of", "1, 2")
+    await page.getByRole("list", { name: "Filters" }).getByRole("listitem").nth(2).waitFor()
+    await page.reload()
+    await page.getByText("1 row", { exact: true }).waitFor()
+    await page.getByRole("gridcell", { name: "50% (y,z)" }).waitFor()
+  })
+
   it("filters by a cell, and inserts and deletes rows like it, by the menu of the cell", async () => {
     const { order } = await makeShop(12)
     const page = await openTable(order)

@@ -1,11 +1,11 @@
 import type { Search } from "../../shell/search.ts"
 import type { GridColumn } from "../grid/columns.ts"
-import { type Order, reserved } from "./keyset.ts"
+import { nameText, type Order } from "./keyset.ts"
 
 export type Filter = readonly [column: string, value: string]
 
-/** A column with the name of a parameter can't be named in an address. */
-export const isFilterable = ({ name }: { readonly name: string }) => !reserved.has(name)
+/** In an address this name is that of the order. */
+export const isFilterable = ({ name }: { readonly name: string }) => name !== "order"
 
 interface Operator {
   /** The start of a filter's value. */
@@ -58,19 +58,23 @@ export const withoutFilter = (search: Search, [column, value]: Filter): Search =
   return { ...rest, [column]: left.length === 1 ? first : left }
 }
 
+/** A column, in quotes if its name is not that of a usual one, and the direction. */
+const orderTerm = /(?:"((?:[^"\\]|\\.)*)"|([^,"]+?))(?:\.(asc|desc))?(?:,|$)/g
+
 export const orderOf = (search: Search): ReadonlyArray<Order> =>
   typeof search["order"] !== "string"
     ? []
-    : search["order"]
-        .split(",")
-        .map((term) => ({ column: term.replace(/\.(?:asc|desc)$/, ""), desc: term.endsWith(".desc") }))
+    : Array.from(search["order"].matchAll(orderTerm), ([, quoted, plain = "", way]) => ({
+        column: quoted === undefined ? plain : quoted.replaceAll(/\\(.)/g, "$1"),
+        desc: way === "desc"
+      }))
 
 /** Ascending, then descending, then not at all. */
 export const withNextOrder = (search: Search, column: string): Search => {
   const now = orderOf(search).find((one) => one.column === column)
   const { order: _, ...rest } = search
   if (now?.desc === true) return rest
-  return { ...rest, order: `${column}.${now === undefined ? "asc" : "desc"}` }
+  return { ...rest, order: `${nameText(column)}.${now === undefined ? "asc" : "desc"}` }
 }
 
 const listed = (text: string) =>

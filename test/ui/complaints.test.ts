@@ -32,7 +32,14 @@ describe("a table", () => {
     await page.goto(at("/tables"))
     await page.getByRole("link", { name: table }).waitFor()
     assert.deepStrictEqual(asked, [], "the list of tables reads no rows")
+    // On a slow network the shape of rows is shown meanwhile.
+    let arrive = () => {}
+    const arrived = new Promise<void>((done) => (arrive = done))
+    await page.route("**/v1/db/**", (route) => arrived.then(() => route.continue()))
     await page.getByRole("link", { name: table }).click()
+    await page.locator(".waiting .bar").first().waitFor()
+    arrive()
+    await page.locator(".waiting").waitFor({ state: "detached" })
     await page.getByText("about 30,000 rows").waitFor()
     assert.isNotEmpty(asked)
     for (const { prefer, query } of asked) {

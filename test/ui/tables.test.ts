@@ -269,7 +269,15 @@ describe("editing", () => {
     await page.getByRole("row", { name: /^250/ }).getByText("275.00").waitFor()
     await rows.waitFor({ state: "detached" })
     await old.waitFor({ state: "detached" })
+
+    // Without a response it is not known whether it was saved, and nothing else is said.
+    await page.route("**/v1/sql/transaction", (route) => route.abort("connectionreset"))
     await review(page)
+    const dialog = page.getByRole("dialog", { name: "Review changes" })
+    await dialog.getByText("It may have done this all the same").waitFor()
+    assert.strictEqual(await dialog.getByText("Nothing was saved").count(), 0)
+    await page.unrouteAll()
+    await dialog.getByRole("button", { name: "Save" }).click()
     await page.getByText("1 row saved").waitFor()
     assert.deepStrictEqual(await sql(service, `select note from ${order} where id = 1`), [{ note: "kept" }])
   })

@@ -33,7 +33,9 @@ const kept = new Set<Page>()
 
 /** A response of an error that the test is about is reported by browsers as well. */
 const isExpected = (text: string) =>
-  /^Failed to load resource: the server responded with a status of (?:4\d\d|50[123])/.test(text)
+  /^Failed to load resource: (?:the server responded with a status of (?:4\d\d|50[123])|net::ERR_CONNECTION_RESET)/.test(
+    text
+  )
 
 const watch = async (page: Page, { url }: Address, others: ReadonlyArray<string>) => {
   const found: Array<string> = []

@@ -11,6 +11,7 @@ import { type Editing, type RowActions, RowCells } from "./GridRow.tsx"
 import { isCut, isWhole, type Row } from "../rows/identity.ts"
 import type { Order } from "../rows/keyset.ts"
 import { gutter, useGridView } from "./useGridView.ts"
+import { WaitingRows } from "./WaitingRows.tsx"
 
 interface CellChange {
   readonly row: Row
@@ -229,6 +230,7 @@ export const Grid = (props: GridProps) => {
         onSort={onSort}
         onResize={onResize}
       />
+      {blocks.ready ? null : <WaitingRows columns={columns} />}
       <div className="grid-inner" role="rowgroup" style={{ height, width }}>
         {rows.map((index) => {
           const row = blocks.row(index)

@@ -125,8 +125,8 @@ describe("reading", () => {
     const lines = (await page.evaluate(() => navigator.clipboard.readText())).trimEnd().split("\r\n")
     assert.strictEqual(lines.length, 10_001)
     assert.match(lines.at(-1) ?? "", /^11000\.00,11001\.00,.*,row 10000$/)
-    // To parse all values at once takes more than 2 s of a fast machine.
-    assert.isBelow(await longest(), 700)
+    // To parse all values at once takes 800 ms and more, and to copy them as much again; this takes about 150.
+    assert.isBelow(await longest(), 600)
   })
 
   it("shows each row and value as a whole, by keyboard", async () => {

@@ -3,6 +3,7 @@ import { conflictOf, countEdits, type Edits, saveStatements, withEdit } from "..
 import {
   filterValue,
   filterWords,
+  operatorsOf,
   withFilter,
   withNextOrder,
   withoutFilter
@@ -52,9 +53,21 @@ describe("edits", () => {
 describe("filters", () => {
   it("say in words what the form has made", () => {
     assert.deepStrictEqual(filterWords(filterValue("ilike", "ann")), ["contains", "ann"])
+    for (const text of ["50%", "a_b", "back\\slash"])
+      assert.deepStrictEqual(filterWords(filterValue("ilike", text)), ["contains", text])
+    assert.strictEqual(filterValue("ilike", "50%_\\"), "ilike.*50\\%\\_\\\\*")
     assert.deepStrictEqual(filterWords(filterValue("in", "a, b")), ["is one of", "a,b"])
     assert.deepStrictEqual(filterWords(filterValue("is.null", "")), ["is NULL", ""])
     assert.deepStrictEqual(filterWords("fts.cat"), ["", "fts.cat"])
+  })
+  it("contain only in texts", () => {
+    const contains = (type: string, values?: ReadonlyArray<string>) =>
+      operatorsOf({ type, values }).some(({ words }) => words === "contains")
+    for (const type of ["text", "character varying(20)", "citext", "name", "email_domain"])
+      assert.isTrue(contains(type))
+    for (const type of ["integer", "numeric(20,2)", "timestamp with time zone", "uuid", "jsonb", "text[]", "boolean"])
+      assert.isFalse(contains(type), type)
+    assert.isFalse(contains("status", ["draft", "paid"]))
   })
   it("of one column can be several", () => {
     const two = withFilter(withFilter({}, ["total", "gt.1"]), ["total", "lt.9"])

@@ -1,10 +1,8 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { parseSearch, stringifySearch } from "../../dashboard/src/shell/search.ts"
-import { csvOf } from "../../dashboard/src/sql/copies.ts"
 import { pathOf } from "../../dashboard/src/wire/path.ts"
 import { parseExact, parseRows } from "../../dashboard/src/wire/exact.ts"
-import { parseCsv } from "../support/ui/csv.ts"
 
 describe("parseExact", () => {
   it("keeps the text of numbers that JavaScript would change", () => {
@@ -68,22 +66,4 @@ describe("pathOf", () => {
     assert.strictEqual(pathOf("/api/keys/"), "/api/keys")
     assert.strictEqual(pathOf("/"), "/")
   })
-})
-
-it("a result as CSV is read back as it was", () => {
-  const cell = fc.oneof(fc.string({ unit: "grapheme" }), fc.integer(), fc.constant(null), fc.constant('a "b",\r\nc'))
-  fc.assert(
-    fc.property(fc.array(fc.tuple(cell, cell), { minLength: 1 }), (rows) => {
-      const column = (name: string) => ({ name, type: "text", oid: 25 })
-      const text = csvOf({
-        columns: [column("one"), column("two")],
-        rows: rows.map(([one, two]) => ({ one, two })),
-        rowCount: rows.length,
-        command: "SELECT",
-        truncated: false
-      })
-      const expected = [["one", "two"], ...rows.map((row) => row.map((value) => String(value ?? "")))]
-      assert.deepStrictEqual(parseCsv(text), expected)
-    })
-  )
 })

@@ -1,7 +1,7 @@
 import { type Page } from "playwright-core"
 import { assert, describe, inject, it } from "vitest"
 import { sql } from "../support/client.ts"
-import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { at, checkPages, openPage, watchTasks } from "../support/ui/dashboard.ts"
 import { makeShop } from "../support/ui/tables.ts"
 
 const service = inject("service")
@@ -106,15 +106,66 @@ describe("reading", () => {
     await count("0 rows")
   })
 
-  it("shows 10,000 rows of 50 columns without holding them in the page", async () => {
-    const page = await open()
-    const more = Array.from({ length: 49 }, (_, at) => `i + ${at} as c${at}`)
+  it("shows and copies 10,000 rows of 50 columns without holding up the page or holding them in it", async () => {
+    const page = await openPage({ permissions: ["clipboard-read", "clipboard-write"] })
+    const longest = await watchTasks(page)
+    await page.goto(at("/sql"))
+    const more = Array.from({ length: 49 }, (_, at) => `i * 1.10 + ${at} as c${at}`)
     await page.getByLabel("Rows to read at most").selectOption("10000")
-    await run(page, `select ${more}, 'row ' || i as name from generate_series(1, 20000) i`)
+    await write(page, `select ${more}, 'row ' || i as name from generate_series(1, 20000) i`)
+    await longest()
+    await page.keyboard.press("Control+Enter")
     await page.getByText(/first 10,000 rows/).waitFor()
     await result(page).evaluate((element) => (element.scrollTop = element.scrollHeight))
     await result(page).getByText("row 10000", { exact: true }).waitFor()
     assert.isBelow(await result(page).locator("tr").count(), 100)
+    await page.getByRole("button", { name: "Copy", exact: true }).click()
+    await page.getByRole("button", { name: "CSV", exact: true }).click()
+    await page.getByText("CSV copied").waitFor()
+    const lines = (await page.evaluate(() => navigator.clipboard.readText())).trimEnd().split("\r\n")
+    assert.strictEqual(lines.length, 10_001)
+    assert.match(lines.at(-1) ?? "", /^11000\.00,11001\.00,.*,row 10000$/)
+    // To parse all values at once takes 800 ms and more, and to copy them as much again; this takes about 150.
+    assert.isBelow(await longest(), 600)
+  })
+
+  it("shows each row and value as a whole, by keyboard", async () => {
+    const page = await open({ permissions: ["clipboard-read", "clipboard-write"] })
+    await run(
+      page,
+      `select i, repeat('long ', 200) || i as text, '' as empty, '{"n": 1.10}'::jsonb as doc from generate_series(1, 30) i`
+    )
+    const grid = result(page).getByRole("grid", { name: "Rows" })
+    await grid.focus()
+    for (const key of ["ArrowDown", "ArrowRight", "Control+c"]) await page.keyboard.press(key)
+    await page.getByText("Cell copied").waitFor()
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^(?:long ){200}2$/)
+    await page.keyboard.press("Enter")
+    const panel = page.getByRole("complementary")
+    await panel.getByText(/long 2$/).waitFor()
+    await page.keyboard.press("Control+End")
+    await page
+      .getByRole("complementary", { name: "Row 30" })
+      .getByText(/long 30$/)
+      .waitFor()
+    await panel.getByText("EMPTY", { exact: true }).waitFor()
+    await panel.getByText('"n": 1.10').waitFor()
+    await panel.getByRole("button", { name: "Copy as JSON" }).click()
+    await page.getByText("Row copied").waitFor()
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /"doc": ?\{"n": ?1\.10\}/)
+    await page.keyboard.press("Escape")
+    await panel.waitFor({ state: "detached" })
+    assert.isTrue(await grid.evaluate((element) => element === document.activeElement))
+  })
+
+  it("of several statements shows the result that is chosen", async () => {
+    const page = await open()
+    await write(page, "select 'first' as one; select 'second' as two")
+    await page.keyboard.press("Control+a")
+    await page.keyboard.press("Control+Enter")
+    await result(page).getByText("second", { exact: true }).waitFor()
+    await page.getByLabel("Result", { exact: true }).and(page.getByRole("combobox")).selectOption("1. SELECT")
+    await result(page).getByText("first", { exact: true }).waitFor()
   })
 })
 
@@ -145,6 +196,53 @@ describe("writing", () => {
     await page.getByRole("heading", { name: "CREATE TABLE" }).waitFor()
     await page.getByRole("link", { name: "Tables", exact: true }).click()
     await page.getByRole("link", { name: `${order}_new` }).waitFor()
+  })
+})
+
+describe("a query", () => {
+  it("keeps its own result, also while it runs again, and its text when it is closed by mistake", async () => {
+    const page = await open()
+    await run(page, "select 'of the first' as k")
+    await result(page).getByText("of the first").waitFor()
+    await page.getByRole("button", { name: "New query" }).click()
+    await page.getByText("Nothing has run yet").waitFor()
+    await run(page, "select pg_sleep(25) as e2e_ui_tab_sleep")
+    await page.getByRole("heading", { name: "Running…" }).waitFor()
+    await page.getByRole("tab", { name: "Query 1" }).click()
+    await result(page).getByText("of the first").waitFor()
+    await run(page, "select pg_sleep(25) as e2e_ui_tab_sleep")
+    await page.getByRole("status").getByText("Running…").waitFor()
+    await result(page).getByText("of the first").waitFor()
+    await page.getByRole("button", { name: "Stop" }).click()
+    await page.getByRole("button", { name: "Run" }).waitFor()
+    await result(page).getByText("of the first").waitFor()
+    // Closing the other one stops it as well.
+    await page.getByRole("tab", { name: "Query 2" }).click()
+    await page.getByRole("button", { name: "Close this query" }).click()
+    await page.getByRole("tab", { name: "Query 2" }).waitFor({ state: "detached" })
+    await page.getByRole("button", { name: "Undo" }).click()
+    await page.getByRole("tab", { name: "Query 2", selected: true }).waitFor()
+    await page.getByRole("textbox", { name: "SQL statement" }).getByText("e2e_ui_tab_sleep").waitFor()
+    await page.reload()
+    await page.getByRole("tab", { name: "Query 2" }).waitFor()
+  })
+
+  it("that two windows change becomes two, and neither text is lost", async () => {
+    const one = await open()
+    await write(one, "select 'before'")
+    const other = await one.context().newPage()
+    await other.goto(at("/sql"))
+    await other.getByRole("textbox", { name: "SQL statement" }).getByText("before").waitFor()
+    for (const text of ["first", "second"]) {
+      await write(one, `select '${text} of one'`)
+      await write(other, `select '${text} of the other'`)
+    }
+    await one.reload()
+    const editor = one.getByRole("textbox", { name: "SQL statement" })
+    await editor.getByText("second of one").waitFor()
+    assert.deepStrictEqual(await one.getByRole("tab").allTextContents(), ["Query 1", "Query 2"])
+    await one.getByRole("tab", { name: "Query 2" }).click()
+    await editor.getByText("second of the other").waitFor()
   })
 })
 

@@ -101,6 +101,16 @@ const states: States = {
     await page.keyboard.press(" ")
     await page.getByText("Referred to by").waitFor()
   },
+  "cell menu": async (page) => {
+    await inGrid(page, "Shift+F10")
+    await page.getByRole("dialog", { name: "Cell id" }).waitFor()
+  },
+  "rows that can't be read again": async (page) => {
+    await inGrid(page)
+    await page.route("**/v1/db/**", (route) => route.fulfill({ status: 503, json: { error: "No" } }))
+    await page.getByRole("button", { name: "Read again" }).click()
+    await page.getByText("Some rows could not be read").waitFor()
+  },
   "insert form": async (page) => {
     await inGrid(page)
     await page.getByRole("button", { name: "Insert" }).click()
@@ -162,6 +172,12 @@ const states: States = {
   "sql result": async (page) => {
     await runSql(page, "select 1 as one, null as none, 'x' as text")
     await page.getByRole("region", { name: "Result" }).waitFor()
+  },
+  "sql result, a row": async (page) => {
+    await states["sql result"]?.(page)
+    await page.getByRole("grid").focus()
+    await page.keyboard.press("Enter")
+    await page.getByRole("complementary", { name: "Row 1" }).waitFor()
   },
   "sql refused": async (page) => {
     await runSql(page, "selec 1")
@@ -456,6 +472,9 @@ describe("the keyboard", () => {
     await page.keyboard.type(order)
     await page.keyboard.press("Enter")
     await page.waitForURL(new RegExp(order))
+    // What was opened last is the first that is offered.
+    await page.keyboard.press("Control+k")
+    assert.match((await page.getByRole("option").first().textContent()) ?? "", new RegExp(order))
   })
 })
 

@@ -247,6 +247,76 @@ describe("editing", () => {
     assert.include(page.url(), order)
   })
 
+  it("keeps changes while the service can't be read, and reads what is missing when it can", async () => {
+    const { order } = await makeShop()
+    const page = await openTable(order)
+    await goTo(page, 0, 4)
+    await page.keyboard.type("kept")
+    await press(page, "Enter")
+    await page.route("**/v1/d*/**", (route) =>
+      route.fulfill({ status: 503, json: { error: "PostgreSQL does not respond", code: "DATABASE_UNAVAILABLE" } })
+    )
+    await page.getByRole("button", { name: "Read again" }).click()
+    const rows = page.getByRole("alert").filter({ hasText: "Some rows could not be read" })
+    const old = page.getByRole("alert").filter({ hasText: "What you see may be old" })
+    await rows.getByText("PostgreSQL does not respond").waitFor()
+    await page.getByRole("grid").focus()
+    await press(page, "Control+ArrowDown")
+    await old.waitFor()
+    await page.getByText("1 unsaved change").waitFor()
+    await page.unrouteAll()
+    await rows.getByRole("button", { name: "Try again" }).click()
+    await page.getByRole("row", { name: /^250/ }).getByText("275.00").waitFor()
+    await rows.waitFor({ state: "detached" })
+    await old.waitFor({ state: "detached" })
+
+    // Without a response it is not known whether it was saved, and nothing else is said.
+    await page.route("**/v1/sql/transaction", (route) => route.abort("connectionreset"))
+    await review(page)
+    const dialog = page.getByRole("dialog", { name: "Review changes" })
+    await dialog.getByText("It may have done this all the same").waitFor()
+    assert.strictEqual(await dialog.getByText("Nothing was saved").count(), 0)
+    await page.unrouteAll()
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await page.getByText("1 row saved").waitFor()
+    assert.deepStrictEqual(await sql(service, `select note from ${order} where id = 1`), [{ note: "kept" }])
+  })
+
+  it("takes back what was discarded, and asks before signing out or another database would lose it", async () => {
+    const { order } = await makeShop(5)
+    const page = await openTable(order)
+    const asked: Array<string> = []
+    page.on("dialog", (dialog) => {
+      asked.push(dialog.message())
+      void dialog.dismiss()
+    })
+    await goTo(page, 0, 4)
+    await page.keyboard.type("mine")
+    await press(page, "Enter")
+    await page.getByRole("button", { name: "Discard" }).click()
+    await page.getByText("1 change discarded").waitFor()
+    assert.strictEqual(await page.getByRole("gridcell", { name: "mine" }).count(), 0)
+    await page.getByRole("button", { name: "Undo" }).click()
+    await page.getByRole("gridcell", { name: "mine" }).waitFor()
+    await page.getByRole("button", { name: "Theme and session" }).click()
+    await page.getByRole("button", { name: "Sign out" }).click()
+    await press(page, "Control+k")
+    await page.keyboard.type("Sign out")
+    await press(page, "Enter")
+    assert.deepStrictEqual(asked, Array(2).fill("Leave and discard 1 unsaved change?"))
+    await page.getByText("1 unsaved change").waitFor()
+
+    // A new row that is typed is lost neither by Escape nor by opening another.
+    await page.getByRole("button", { name: "Insert" }).click()
+    const form = page.getByRole("complementary", { name: `Insert into ${order}` })
+    await form.getByLabel(/^note/).fill("typed")
+    await press(page, "Escape")
+    await page.getByRole("grid").focus()
+    await press(page, " ")
+    assert.deepStrictEqual(asked.slice(2), Array(2).fill("Discard the new row?"))
+    assert.strictEqual(await form.getByLabel(/^note/).inputValue(), "typed")
+  })
+
   it("sets NULL and JSON, refuses what is not JSON, and leaves a cell that was only looked at", async () => {
     const { order } = await makeShop()
     const page = await openTable(order)
@@ -341,11 +411,86 @@ describe("editing", () => {
     )
   })
 
+  it("filters and sorts by columns whose names have a meaning in a query", async () => {
+    const table = `named_${process.pid}`
+    await sql(service, `create table ${table} ("limit" int primary key, "a.b" text, "c,d" int, "e (""f"")" text)`)
+    await sql(
+      service,
+      `insert into ${table} values (1, 'x', 2, 'one'), (2, '50% (y,z)', 1, 'two'), (3, '', null, 'three')`
+    )
+    const page = await openTable(table)
+    const filter = async (column: string, condition: string, value: string) => {
+      await page.getByRole("button", { name: "Filter", exact: true }).click()
+      await page.getByLabel("Column", { exact: true }).selectOption(column)
+      await page.getByLabel("Condition").selectOption(condition)
+      await page.getByLabel("Value").fill(value)
+      await page.getByRole("button", { name: "Apply" }).click()
+    }
+    await page.getByRole("columnheader", { name: /^c,d/ }).click()
+    await page.getByRole("row", { name: /^1 2 50%/ }).waitFor()
+    await filter("a.b", "contains", "% (y,")
+    await page.getByText("1 row", { exact: true }).waitFor()
+    await filter('e ("f")', "is", "two")
+    await filter("limit", "is one of", "1, 2")
+    await page.getByRole("list", { name: "Filters" }).getByRole("listitem").nth(2).waitFor()
+    await page.reload()
+    await page.getByText("1 row", { exact: true }).waitFor()
+    await page.getByRole("gridcell", { name: "50% (y,z)" }).waitFor()
+  })
+
+  it("filters by a cell, and inserts and deletes rows like it, by the menu of the cell", async () => {
+    const { order } = await makeShop(12)
+    const page = await openTable(order)
+    const menu = page.getByRole("dialog", { name: /^Cell / })
+    await page.getByRole("gridcell", { name: "Ring twice" }).first().click({ button: "right" })
+    await menu.getByRole("button", { name: "Only where note is Ring twice" }).click()
+    await page.waitForURL(/\?note=eq\.Ring\+twice$/)
+    await page.getByText("2 rows", { exact: true }).waitFor()
+    // By keyboard, and back.
+    await goTo(page, 0, 2)
+    await press(page, "Shift+F10")
+    await menu.getByRole("button", { name: "Only where status is sent" }).waitFor()
+    await press(page, "Escape")
+    assert.strictEqual(await page.evaluate(() => document.activeElement?.getAttribute("role")), "grid")
+    await press(page, "Shift+F10", "ArrowDown", "Enter")
+    await page.waitForURL(/status=neq\.sent/)
+    await page.getByText("1 row", { exact: true }).waitFor()
+
+    await press(page, "Shift+F10")
+    await menu.getByRole("button", { name: "Insert a row like this" }).click()
+    const form = page.getByRole("complementary", { name: `Insert into ${order}` })
+    await form.getByLabel(/^total/).fill("7.00")
+    await form.getByRole("button", { name: "Save", exact: true }).click()
+    await page.getByText("2 rows", { exact: true }).waitFor()
+    const inserted = `select customer_id, status, total, note from ${order} where id > 12`
+    assert.deepStrictEqual(await sql(service, inserted), [
+      { customer_id: 11, status: "paid", total: "7.00", note: "Ring twice" }
+    ])
+    await goTo(page, 1, 4)
+    await press(page, "Shift+F10")
+    await menu.getByRole("button", { name: "Set NULL" }).click()
+    await page.getByText("1 unsaved change").waitFor()
+    await press(page, "Shift+F10")
+    await menu.getByRole("button", { name: "Delete row" }).click()
+    await page
+      .getByRole("dialog", { name: /^Delete 1 row/ })
+      .getByRole("button", { name: "Delete 1 row" })
+      .click()
+    await page.getByText("1 row", { exact: true }).waitFor()
+    assert.deepStrictEqual(await sql(service, inserted), [])
+    await page.getByRole("region", { name: "Unsaved changes" }).waitFor({ state: "detached" })
+  })
+
   it("deletes rows after their table's name was typed", async () => {
     const { order } = await makeShop(6)
     const page = await openTable(order)
     await goTo(page, 1, 0)
-    await press(page, "Shift+ ", "ArrowDown", "Shift+ ")
+    await press(page, "Shift+ ")
+    // Also where there is no keyboard.
+    await page.getByRole("button", { name: "Open", exact: true }).click()
+    await page.getByRole("complementary", { name: "Row 2" }).waitFor()
+    await page.getByRole("grid").focus()
+    await press(page, "ArrowDown", "Shift+ ")
     await page.getByRole("button", { name: "Delete" }).click()
     const dialog = page.getByRole("dialog")
     const last = dialog.getByRole("button", { name: "Delete 2 rows" })

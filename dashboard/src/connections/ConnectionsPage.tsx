@@ -185,7 +185,7 @@ export const ConnectionsPage = () => {
         <Skeleton lines={[100, 100]} />
       ) : codeOf(connections.error) === "NOT_CONFIGURED" ? (
         <NoKey />
-      ) : connections.isError ? (
+      ) : connections.isLoadingError ? (
         <Problem
           error={connections.error}
           title="The connections could not be read"

@@ -143,8 +143,8 @@ const NoBackup = () => (
 
 const Existing = ({ id }: { id: number }) => {
   const backup = useBackup(id)
-  if (backup.data !== undefined && !backup.isError) return <Details backup={backup.data} />
   if (codeOf(backup.error) === "BACKUP_NOT_FOUND") return <NoBackup />
+  if (backup.data !== undefined) return <Details backup={backup.data} />
   return (
     <div className="page">
       {backup.isError ? (

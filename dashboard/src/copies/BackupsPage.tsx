@@ -118,7 +118,7 @@ export const BackupsPage = () => {
       <MainOnly>Backups are always of the main database.</MainOnly>
       {backups.isPending ? (
         <Skeleton lines={[100, 100]} />
-      ) : backups.isError ? (
+      ) : backups.isLoadingError ? (
         <Problem error={backups.error} title="The backups could not be read" onRetry={() => void backups.refetch()} />
       ) : empty ? (
         <Empty icon="backup" title="No backups" action={start}>

@@ -143,7 +143,7 @@ export const BranchesPage = () => {
       </p>
       {branches.isPending ? (
         <Skeleton lines={[100, 100]} />
-      ) : branches.isError ? (
+      ) : branches.isLoadingError ? (
         <Problem
           error={branches.error}
           title="The branches could not be read"

@@ -108,7 +108,7 @@ export const EnvironmentsPage = () => {
   const live = all.filter(({ deleted_at }) => deleted_at === null)
   const shown = deleted ? all : live
   const full = project !== undefined && live.length >= project.limit
-  const failed = settings.error ?? environments.error
+  const failed = [settings, environments].find(({ isLoadingError }) => isLoadingError)
   const makeDefault = ({ id, name }: Environment) => {
     call("PATCH /api/environments/:id", { params: { id }, payload: { is_default: true } })
       .then(async () => {
@@ -139,11 +139,11 @@ export const EnvironmentsPage = () => {
         files of their own. Flags have environments of their own.
       </p>
       <MainOnly>The list is of the main database; the branch has a copy of the schemas, and the same buckets.</MainOnly>
-      {failed !== null ? (
+      {failed !== undefined ? (
         <Problem
-          error={failed}
+          error={failed.error}
           title="The environments could not be read"
-          onRetry={() => void (settings.isError ? settings.refetch() : environments.refetch())}
+          onRetry={() => void failed.refetch()}
         />
       ) : project === undefined || environments.data === undefined ? (
         <Skeleton lines={[100, 100]} />

@@ -1,10 +1,10 @@
-import { useBlocker } from "@tanstack/react-router"
 import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Field } from "../ui/Field.tsx"
 import { parseObject, prettyJson } from "../ui/json/json.ts"
 import { JsonField } from "../ui/json/JsonField.tsx"
 import { Problem } from "../ui/Problem.tsx"
+import { useUnsaved } from "../ui/page/unsaved.ts"
 import { toast } from "../ui/toast.ts"
 import { call } from "../wire/call.ts"
 import { Evaluate } from "./Evaluate.tsx"
@@ -46,10 +46,7 @@ export const FlagEditor = ({ environment, flag, onSaved, segments }: FlagEditorP
   const rule = "value" in targeting ? readRule(parseFaithful(draft.targeting)) : undefined
   const variantNames = "value" in variants ? Object.keys(variants.value) : []
   const change = (part: Partial<typeof draft>) => setDraft({ ...draft, ...part })
-  useBlocker({
-    shouldBlockFn: () => dirty && !busy && !confirm(`Leave and discard the unsaved changes of ${flag.key}?`),
-    enableBeforeUnload: dirty
-  })
+  useUnsaved(dirty && !busy ? `Leave and discard the unsaved changes of ${flag.key}?` : undefined)
 
   const save = async (revision: number) => {
     if ("problem" in variants || "problem" in targeting) return

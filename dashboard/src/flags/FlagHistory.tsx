@@ -92,7 +92,7 @@ export const FlagHistory = ({ flag, onRestored }: { flag: Flag; onRestored: (fla
       <h3>History</h3>
       {history.isPending ? (
         <Skeleton lines={[100, 100]} />
-      ) : history.isError ? (
+      ) : history.isLoadingError ? (
         <Problem error={history.error} title="The history could not be read" onRetry={() => void history.refetch()} />
       ) : (
         <List label="History" columns={columnsOf(entries[0]?.id, setOpen)} rows={entries} keyOf={({ id }) => id} />

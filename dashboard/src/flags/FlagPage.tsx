@@ -136,7 +136,7 @@ export const FlagPage = () => {
         All flags
       </Link>
     </Gone>
-  ) : flag.isError ? (
+  ) : flag.isLoadingError ? (
     <div className="page">
       <Problem error={flag.error} title="The flag could not be read" onRetry={() => void flag.refetch()} />
     </div>

@@ -82,7 +82,7 @@ export const FlagsPage = () => {
       </p>
       {flags.isPending ? (
         <Skeleton lines={[100, 100, 100]} />
-      ) : flags.isError ? (
+      ) : flags.isLoadingError ? (
         <Problem error={flags.error} title="The flags could not be read" onRetry={() => void flags.refetch()} />
       ) : flags.data.length === 0 ? (
         <Empty icon="flag" title="No flags yet" action={make}>

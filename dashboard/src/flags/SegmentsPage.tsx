@@ -84,7 +84,7 @@ export const SegmentsPage = () => {
       </p>
       {segments.isPending ? (
         <Skeleton lines={[100, 100]} />
-      ) : segments.isError ? (
+      ) : segments.isLoadingError ? (
         <Problem
           error={segments.error}
           title="The segments could not be read"

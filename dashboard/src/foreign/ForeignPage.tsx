@@ -57,7 +57,7 @@ export const ForeignPage = () => {
       </MainOnly>
       {foreign.isPending ? (
         <Skeleton lines={[100, 100]} />
-      ) : foreign.isError ? (
+      ) : foreign.isLoadingError ? (
         <Problem
           error={foreign.error}
           title="The foreign servers could not be read"

@@ -103,7 +103,7 @@ export const HistoryPage = () => {
         secrets nowhere.
       </p>
       <HistoryFilters filters={filters} onChange={change} />
-      {history.isError ? (
+      {history.isLoadingError ? (
         <Problem error={history.error} title="The history could not be read" onRetry={() => void history.refetch()} />
       ) : history.isPending ? (
         <Skeleton lines={[100, 100, 100, 100]} />

@@ -139,7 +139,7 @@ export const KeysPage = () => {
       </p>
       {keys.isPending ? (
         <Skeleton lines={[100, 100, 100]} />
-      ) : keys.isError ? (
+      ) : keys.isLoadingError ? (
         <Problem error={keys.error} title="The keys could not be read" onRetry={() => void keys.refetch()} />
       ) : shown.length === 0 ? (
         <Empty icon="key" title="No keys">

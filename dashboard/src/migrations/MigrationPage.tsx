@@ -97,7 +97,7 @@ const Existing = ({ name }: { name: string }) => {
       <section className="part" aria-label="File">
         {text.isPending ? (
           <Skeleton lines={[40, 100, 100]} />
-        ) : text.isError ? (
+        ) : text.isLoadingError ? (
           <Problem error={text.error} title="The file could not be read" onRetry={() => void text.refetch()} />
         ) : (
           <Source sql={text.data.sql} line={/^[1-9]\d{0,6}$/.test(line) ? Number(line) : 0} />

@@ -123,7 +123,7 @@ export const MigrationsPage = () => {
       <MainOnly>Migrations run on the main database. To try them on the branch, connect their tool to it.</MainOnly>
       {status.isPending ? (
         <Skeleton lines={[100, 100, 100]} />
-      ) : status.isError ? (
+      ) : status.isLoadingError ? (
         <Problem error={status.error} title="The migrations could not be read" onRetry={() => void status.refetch()} />
       ) : none ? (
         <Empty

@@ -1,9 +1,9 @@
 import { useQueryClient } from "@tanstack/react-query"
-import { useBlocker } from "@tanstack/react-router"
 import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { useAction } from "../ui/FormDialog.tsx"
 import { Problem } from "../ui/Problem.tsx"
+import { useUnsaved } from "../ui/page/unsaved.ts"
 import { toast } from "../ui/toast.ts"
 import { call } from "../wire/call.ts"
 import { configOf, newRow, problemOf, type Row, rowsOf } from "./claims.ts"
@@ -67,10 +67,7 @@ export const ClaimsEditor = ({ claims }: { claims: Claims }) => {
   const config = configOf(rows)
   const problem = problemOf(rows)
   const dirty = problem !== undefined || JSON.stringify(config) !== JSON.stringify(configOf(rowsOf(claims)))
-  useBlocker({
-    shouldBlockFn: () => dirty && !confirm("The claims are not saved. Leave anyway?"),
-    enableBeforeUnload: dirty
-  })
+  useUnsaved(dirty ? "The claims are not saved. Leave anyway?" : undefined)
   const { busy, failure, go } = useAction(() =>
     problem !== undefined
       ? undefined

@@ -65,7 +65,7 @@ export const ClientsPage = () => {
         <Skeleton lines={[100, 100, 100]} />
       ) : unconfigured ? (
         <Unconfigured />
-      ) : clients.isError ? (
+      ) : clients.isLoadingError ? (
         <Problem error={clients.error} title="The clients could not be read" onRetry={() => void clients.refetch()} />
       ) : all.length === 0 ? (
         <Empty icon="client" title="No clients" action={register}>

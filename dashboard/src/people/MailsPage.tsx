@@ -70,7 +70,7 @@ export const MailsPage = () => {
   const delivers = methods.data?.mail === true
   const mails = useMails(recipient, methods.isSuccess)
   const all = mails.data?.pages.flatMap((page) => page.mails) ?? []
-  const failure = methods.error ?? (mails.data === undefined ? mails.error : null)
+  const failure = (methods.data === undefined ? methods.error : null) ?? (mails.data === undefined ? mails.error : null)
   const find = (text: string) =>
     void navigate({ to: "/mails", search: text === "" ? {} : { recipient: text }, replace: true })
   const resend = ({ id }: Mail) =>

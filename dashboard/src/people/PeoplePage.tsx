@@ -56,7 +56,8 @@ export const PeoplePage = () => {
   const elsewhere = isElsewhere(methods.error)
   const people = usePeople(address, methods.isSuccess)
   const all = people.data?.pages.flatMap(({ identities }) => identities) ?? []
-  const failure = methods.error ?? people.error
+  const failure =
+    (methods.data === undefined ? methods.error : null) ?? (people.data === undefined ? people.error : null)
   const find = (text: string) =>
     void navigate({ to: "/people", search: text === "" ? {} : { address: text }, replace: true })
   const show = (id: string) => void navigate({ to: "/people/$id", params: { id } })

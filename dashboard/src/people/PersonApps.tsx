@@ -49,7 +49,7 @@ export const PersonApps = ({ id, name }: { id: string; name: string }) => {
       <header>
         <h3>Apps</h3>
       </header>
-      {consents.isError ? (
+      {consents.isLoadingError ? (
         <Problem error={consents.error} title="The apps could not be read" onRetry={() => void consents.refetch()} />
       ) : consents.data.length === 0 ? (
         <p className="soft">They have not signed in to another app with this account.</p>

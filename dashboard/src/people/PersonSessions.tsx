@@ -64,7 +64,7 @@ export const PersonSessions = ({ id, onEnd }: { id: string; onEnd: () => void })
       </header>
       {sessions.isPending ? (
         <Skeleton lines={[100, 100]} />
-      ) : sessions.isError ? (
+      ) : sessions.isLoadingError ? (
         <Problem
           error={sessions.error}
           title="The sessions could not be read"

@@ -73,7 +73,7 @@ export const PoliciesPage = () => {
       {catalogue.data === undefined ? null : <Warnings warnings={catalogue.data.warnings} />}
       {catalogue.isPending ? (
         <Skeleton lines={[100, 100, 100]} />
-      ) : catalogue.isError ? (
+      ) : catalogue.isLoadingError ? (
         <Problem
           error={catalogue.error}
           title="The tables could not be read"

@@ -159,7 +159,7 @@ export const TablePolicies = () => {
     <div className="page">
       {catalogue.isPending ? (
         <Skeleton lines={[40, 100, 100]} />
-      ) : catalogue.isError ? (
+      ) : catalogue.isLoadingError ? (
         <Problem error={catalogue.error} title="The table could not be read" onRetry={() => void catalogue.refetch()} />
       ) : (
         <Empty

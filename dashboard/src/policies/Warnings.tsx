@@ -12,12 +12,7 @@ export const Warnings = ({ warnings }: { warnings: Catalogue["warnings"] }) =>
       {warnings.slice(0, most).map(({ hint, message, name, schema }) => (
         <li key={`${schema}.${name}`}>
           <Icon name="alert" />
-          <span>
-            <b>
-              {schema}.{name}
-            </b>
-            : {message}
-          </span>
+          <span>{message}</span>
           <Button kind="quiet" icon="copy" onClick={() => void copy(hint, "SQL")}>
             Copy the fix
           </Button>

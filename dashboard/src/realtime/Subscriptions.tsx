@@ -87,7 +87,7 @@ export const Subscriptions = ({ onClose }: { onClose: () => void }) => {
           table for that.
         </p>
         {known.length > 8 ? <Field label="Search" value={search} onText={setSearch} autoComplete="off" /> : null}
-        {tables.isError ? (
+        {tables.isLoadingError ? (
           <Problem error={tables.error} title="The tables could not be read" onRetry={() => void tables.refetch()} />
         ) : tables.isPending ? (
           <Skeleton lines={[60, 80, 40]} />

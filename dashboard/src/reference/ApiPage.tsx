@@ -129,7 +129,7 @@ export const ApiPage = () => {
         </header>
         {catalogue.isPending || settings.isPending ? (
           <Skeleton lines={[100, 100, 100]} />
-        ) : catalogue.isError ? (
+        ) : catalogue.isLoadingError ? (
           <Problem
             error={catalogue.error}
             title="The schema could not be read"

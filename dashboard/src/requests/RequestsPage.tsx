@@ -59,7 +59,7 @@ export const RequestsPage = () => {
       </p>
       <FilterBar filters={filters} onChange={change} />
       {counts.data === undefined ? null : <Hour counts={counts.data} />}
-      {requests.isError ? (
+      {requests.isLoadingError ? (
         <Problem
           error={requests.error}
           title="The requests could not be read"

@@ -145,7 +145,7 @@ const Filled = ({ catalogue, open }: FilledProps) => {
 export const SchemaPage = () => {
   const open = useCatalogue()
   const catalogue = useWholeCatalogue()
-  const failed = [open, catalogue].find(({ isError }) => isError)
+  const failed = [open, catalogue].find(({ isLoadingError }) => isLoadingError)
   return (
     <div className="page">
       <div className="page-head">

@@ -4,7 +4,9 @@ import { useCatalogue } from "../catalogue/queries.ts"
 import { Dialog } from "../ui/Dialog.tsx"
 import { Icon } from "../ui/Icon.tsx"
 import type { IconName } from "../ui/icons.ts"
+import { mayLeave } from "../ui/page/unsaved.ts"
 import { session } from "../wire/session.ts"
+import { recentTables } from "./recent.ts"
 import { savedQueries } from "./saved.ts"
 import { places } from "./places.ts"
 import { applyTheme } from "./theme.ts"
@@ -28,10 +30,10 @@ const actions: ReadonlyArray<Action> = [
 const settings: ReadonlyArray<Action> = [
   { name: "Light theme", icon: "sun", note: "Setting", run: () => applyTheme("light") },
   { name: "Dark theme", icon: "moon", note: "Setting", run: () => applyTheme("dark") },
-  { name: "Sign out", icon: "signout", note: "Session", run: () => void session.close() }
+  { name: "Sign out", icon: "signout", note: "Session", run: () => void (mayLeave() && session.close()) }
 ]
 
-/** Names that begin with the words first, then those that contain them. */
+/** Names that begin with the words first, then those that contain them; among these, what was opened last. */
 const search = (all: ReadonlyArray<Action>, words: string) => {
   const letters = words.toLowerCase().trim()
   return all
@@ -57,10 +59,15 @@ export const Palette = ({ onClose }: { onClose: () => void }) => {
         name: schema === "public" ? name : `${schema}.${name}`,
         to: `/tables/${encodeURIComponent(schema)}/${encodeURIComponent(name)}`
       })
-    return [
-      ...places.flatMap(([, pages]) => pages.map(({ icon, name, to }) => ({ icon, name, to, note: "Page" }))),
+    const tables = [
       ...(data?.tables ?? []).map(entry("table", "Table")),
-      ...(data?.views ?? []).map(entry("view", "View")),
+      ...(data?.views ?? []).map(entry("view", "View"))
+    ]
+    const recent = recentTables().flatMap((path) => tables.find(({ to }) => to === path) ?? [])
+    return [
+      ...recent,
+      ...places.flatMap(([, pages]) => pages.map(({ icon, name, to }) => ({ icon, name, to, note: "Page" }))),
+      ...tables.filter((one) => !recent.includes(one)),
       ...savedQueries().map(({ name }): Action => ({
         name,
         icon: "sql",

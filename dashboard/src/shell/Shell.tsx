@@ -7,7 +7,9 @@ import { branch } from "../wire/branch.ts"
 import { session } from "../wire/session.ts"
 import { Palette } from "./Palette.tsx"
 import { places } from "./places.ts"
+import { rememberTable } from "./recent.ts"
 import { SignInAgain, SignInPage } from "./SignIn.tsx"
+import { Stale } from "./Stale.tsx"
 import { TopBar } from "./TopBar.tsx"
 
 const Navigation = ({ open }: { open: boolean }) => {
@@ -48,7 +50,10 @@ const Frame = ({ lost }: { lost: boolean }) => {
     addEventListener("keydown", keys)
     return () => removeEventListener("keydown", keys)
   }, [])
-  useEffect(() => setDrawer(false), [pathname])
+  useEffect(() => {
+    setDrawer(false)
+    if (/^\/tables\/[^/]+\/[^/]+$/.test(pathname)) rememberTable(pathname)
+  }, [pathname])
   return (
     <div className={`shell ${onBranch ? "on-branch" : ""}`}>
       <a className="skip" href="#content">
@@ -57,6 +62,7 @@ const Frame = ({ lost }: { lost: boolean }) => {
       <TopBar onNavigation={() => setDrawer(!drawer)} onPalette={() => setPalette(true)} />
       <Navigation open={drawer} />
       <main id="content" className="main-area" tabIndex={-1}>
+        <Stale />
         <Outlet />
       </main>
       {palette ? <Palette onClose={() => setPalette(false)} /> : null}

@@ -5,6 +5,7 @@ import { Button } from "../ui/Button.tsx"
 import { Icon } from "../ui/Icon.tsx"
 import { mod } from "../ui/keys.ts"
 import { Menu, MenuItem, Popover } from "../ui/Popover.tsx"
+import { mayLeave } from "../ui/page/unsaved.ts"
 import { toastError, toastStore } from "../ui/toast.ts"
 import { branch } from "../wire/branch.ts"
 import { call } from "../wire/call.ts"
@@ -19,7 +20,8 @@ const Crumbs = () => {
   const [, , ...rest] = pathname.split("/")
   const parts = rest.filter((part) => part !== "").map(decodeURIComponent)
   // The schema is named where it is not the usual one.
-  const shown = place?.to === "/tables" && parts[0] === "public" ? parts.slice(1) : parts
+  const shown =
+    ["/tables", "/policies", "/api"].includes(place?.to ?? "") && parts[0] === "public" ? parts.slice(1) : parts
   const title = place?.name ?? "Not found"
   useEffect(() => {
     document.title = `${[shown.at(-1), title].filter((part) => part !== undefined).join(" · ")} · Dashboard`
@@ -45,8 +47,9 @@ const BranchSwitcher = () => {
   const current = useSyncExternalStore(branch.subscribe, branch.current)
   const all = useQuery({ queryKey: ["branches"], queryFn: ({ signal }) => call("GET /api/branches/", { signal }) })
   const choose = (next: typeof current, close: () => void) => {
-    branch.choose(next)
     close()
+    if (next?.id === current?.id || !mayLeave()) return
+    branch.choose(next)
     void client.resetQueries()
   }
   return (
@@ -98,6 +101,7 @@ const SessionMenu = () => {
             icon="signout"
             onClick={() => {
               close()
+              if (!mayLeave()) return
               toastStore.clear()
               session.close().catch(toastError)
             }}

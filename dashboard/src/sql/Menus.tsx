@@ -1,36 +1,45 @@
 import { ago } from "../ui/format.ts"
 import { Menu, MenuItem, Popover } from "../ui/Popover.tsx"
 import { copy } from "../ui/toast.ts"
-import { csvOf, jsonOf, markdownOf } from "./copies.ts"
 import { curlOf } from "../wire/curl.ts"
-import type { Result, Sent } from "./run.ts"
+import { save } from "../wire/save.ts"
+import { csv, json, markdown, textOf } from "./result/copies.ts"
+import type { Result } from "./result/rows.ts"
+import type { Sent } from "./run.ts"
 import { ranBefore } from "./store.ts"
 
 /** The result as text, and the request that it is the response of. */
 export const Copies = ({ result, sent }: { result: Result; sent: Sent }) => (
   <Popover icon="copy" label="Copy the result or the request" trigger="Copy" kind="quiet" align="end">
-    {(close) => (
-      <Menu>
-        {(
-          [
-            ["CSV", csvOf],
-            ["JSON", jsonOf],
-            ["Markdown", markdownOf],
-            ["Request", () => curlOf(sent.path, {}, undefined, sent.payload)]
-          ] as const
-        ).map(([name, textOf]) => (
-          <MenuItem
-            key={name}
-            onClick={() => {
-              close()
-              void copy(textOf(result), name)
-            }}
-          >
-            {name}
-          </MenuItem>
-        ))}
-      </Menu>
-    )}
+    {(close) => {
+      const item = (name: string, run: () => Promise<unknown>) => (
+        <MenuItem
+          key={name}
+          onClick={() => {
+            close()
+            void run()
+          }}
+        >
+          {name}
+        </MenuItem>
+      )
+      return (
+        <Menu>
+          {(
+            [
+              ["CSV", csv],
+              ["JSON", json],
+              ["Markdown", markdown]
+            ] as const
+          ).map(([name, format]) => item(name, async () => copy(await textOf(format, result), name)))}
+          {item("Request", () => copy(curlOf(sent.path, {}, undefined, sent.payload), "Request"))}
+          <hr />
+          {item("Save as CSV file", async () =>
+            save(new Blob([await textOf(csv, result)], { type: "text/csv" }), "result.csv")
+          )}
+        </Menu>
+      )
+    }}
   </Popover>
 )
 

@@ -1,30 +1,33 @@
 import { Empty } from "../ui/Empty.tsx"
-import { count } from "../ui/format.ts"
+import { plural } from "../ui/format.ts"
 import { mod } from "../ui/keys.ts"
 import { Problem } from "../ui/Problem.tsx"
 import { codeOf } from "../wire/ApiError.ts"
 import { Plan } from "./Plan.tsx"
-import { ResultTable } from "./ResultTable.tsx"
-import { planOf, type Result, type Sent } from "./run.ts"
+import { ResultTable } from "./result/ResultTable.tsx"
+import type { Result } from "./result/rows.ts"
+import { type Outcome, planOf } from "./run.ts"
 
+/** What the last run of a query came to. */
 export type Shown =
   | { readonly tag: "nothing" }
-  | { readonly tag: "running" }
-  | { readonly tag: "result"; readonly result: Result; readonly millis: number; readonly sent: Sent }
+  | ({ readonly tag: "result"; readonly chosen: number } & Outcome)
   | { readonly tag: "failure"; readonly error: unknown }
 
-export const Output = ({ shown }: { shown: Shown }) => {
+/** The result that is in view, of those of several statements. */
+export const resultOf = (shown: Shown): Result | undefined =>
+  shown.tag === "result" ? shown.results[shown.chosen] : undefined
+
+export const Output = ({ running, shown }: { shown: Shown; running: boolean }) => {
   switch (shown.tag) {
     case "nothing":
-      return (
-        <Empty icon="sql" title="Nothing has run yet">
-          {mod}↵ runs the statement at the cursor, or what is selected. Names are completed as you type.
-        </Empty>
-      )
-    case "running":
-      return (
+      return running ? (
         <Empty icon="sql" title="Running…">
           Stop ends it in the database as well.
+        </Empty>
+      ) : (
+        <Empty icon="sql" title="Nothing has run yet">
+          {mod}↵ runs the statement at the cursor, or what is selected. Names are completed as you type.
         </Empty>
       )
     case "failure": {
@@ -36,13 +39,14 @@ export const Output = ({ shown }: { shown: Shown }) => {
       )
     }
     case "result": {
-      const { result } = shown
+      const result = resultOf(shown)
+      if (result === undefined) return null
       const plan = planOf(result)
       if (plan !== undefined) return <Plan plan={plan} />
       if (result.columns.length > 0) return <ResultTable result={result} />
       return (
         <Empty icon="check" title={result.command}>
-          {result.rowCount === null ? "Done." : `${count(result.rowCount)} rows affected.`}
+          {result.rowCount === null ? "Done." : `${plural(result.rowCount, "row")} affected.`}
         </Empty>
       )
     }

@@ -10,17 +10,19 @@ import { mod } from "../ui/keys.ts"
 import { Switch } from "../ui/Field.tsx"
 import { ViewAs } from "../ui/page/ViewAs.tsx"
 import { savedQueries } from "../shell/saved.ts"
-import { toastError } from "../ui/toast.ts"
+import { toastError, toastUndo } from "../ui/toast.ts"
 import { ApiError } from "../wire/ApiError.ts"
 import { service, type Viewer } from "../wire/viewer.ts"
 import { Editor, type EditorHandle } from "./Editor.tsx"
 import { Copies, History } from "./Menus.tsx"
-import { Output, type Shown } from "./Output.tsx"
+import { Output, resultOf, type Shown } from "./Output.tsx"
 import { explainPrefix, runStatements, statementsBefore } from "./run.ts"
 import { Saved } from "./Saved.tsx"
 import { placeOf, type Statement } from "./statements.ts"
-import { remember, useTabs } from "./store.ts"
+import { remember, type Tab, useTabs } from "./store.ts"
+import { Running, Summary } from "./Summary.tsx"
 import { Tabs } from "./Tabs.tsx"
+import { useRuns } from "./useRuns.ts"
 
 const limits = [100, 1000, 10_000]
 /** Commands after which tables may look different. */
@@ -42,14 +44,19 @@ export const SqlPage = () => {
   const { choose, close, current, open, rename, tabs, write } = useTabs()
   const { saved } = useSearch({ strict: false }) as { readonly saved?: unknown }
   const navigate = useNavigate()
-  const [shown, setShown] = useState<Shown>({ tag: "nothing" })
+  const runs = useRuns()
   const [writable, setWritable] = useState<ReadonlySet<number>>(new Set())
   const [asking, setAsking] = useState(false)
   const [viewer, setViewer] = useState<Viewer>(service)
   const [rowLimit, setRowLimit] = useState(1000)
   const editor = useRef<EditorHandle>(null)
-  const running = useRef<AbortController>(null)
-  const writes = writable.has(current.id)
+  const { slot } = current
+  const inView = useRef(slot)
+  inView.current = slot
+  const writes = writable.has(slot)
+  const running = runs.isRunning(slot)
+  const shown = runs.of(slot)
+  const result = resultOf(shown)
   useEffect(() => {
     if (saved === undefined) return
     const query = savedQueries().find(({ name }) => name === saved)
@@ -63,46 +70,48 @@ export const SqlPage = () => {
 
   const allow = (on: boolean) => {
     const next = new Set(writable)
-    if (on) next.add(current.id)
-    else next.delete(current.id)
+    if (on) next.add(slot)
+    else next.delete(slot)
     setWritable(next)
   }
   const run = async (explain: boolean) => {
     const found = editor.current?.toRun() ?? []
     const statements = explain ? found.slice(0, 1) : found
     if (statements.length === 0) return
-    running.current?.abort()
-    const controller = new AbortController()
-    running.current = controller
-    setShown({ tag: "running" })
     editor.current?.mark(undefined, "")
     const prefix = explain ? explainPrefix : ""
     const sent = statements.map(({ from, text }) => ({ from, text: prefix + text }))
     const text = statements.map((one) => one.text).join(";\n")
-    try {
-      // ANALYZE runs the statement: never as a write.
-      const options = { writes: writes && !explain, rowLimit, viewer, signal: controller.signal }
-      const { millis, results, sent: request } = await runStatements(sent, options)
-      remember({ at: Date.now(), text, millis })
-      const result = results.at(-1)
-      if (result !== undefined) setShown({ tag: "result", result, millis, sent: request })
-      if (results.some(({ command }) => changesCatalogue.test(command)))
-        void client.invalidateQueries({ queryKey: ["catalogue"] })
-    } catch (error) {
-      if (controller.signal.aborted) return setShown({ tag: "nothing" })
-      remember({ at: Date.now(), text, millis: undefined })
-      setShown({ tag: "failure", error })
-      const place = placeOfError(error, statements, statementsBefore(viewer), prefix)
-      if (place !== undefined) editor.current?.mark(place, (error as Error).message)
-    }
+    await runs.run(slot, async (signal): Promise<Shown> => {
+      try {
+        // ANALYZE runs the statement: never as a write.
+        const outcome = await runStatements(sent, { writes: writes && !explain, rowLimit, viewer, signal })
+        const { millis, results } = outcome
+        remember({ at: Date.now(), text, millis })
+        if (results.some(({ command }) => changesCatalogue.test(command)))
+          void client.invalidateQueries({ queryKey: ["catalogue"] })
+        return { tag: "result", chosen: results.length - 1, ...outcome }
+      } catch (error) {
+        if (!signal.aborted) remember({ at: Date.now(), text, millis: undefined })
+        const place = signal.aborted ? undefined : placeOfError(error, statements, statementsBefore(viewer), prefix)
+        // Another query may be in the editor meanwhile.
+        if (place !== undefined && inView.current === slot) editor.current?.mark(place, (error as Error).message)
+        return { tag: "failure", error }
+      }
+    })
+  }
+  const closeTab = (tab: Tab) => {
+    runs.stop(tab.slot)
+    const reopen = close(tab)
+    if (tab.text.trim() !== "") toastUndo(`${tab.name} closed`, reopen)
   }
 
   return (
     <div className={`sql ${writes ? "writes" : ""}`}>
-      <Tabs tabs={tabs} current={current.id} onChoose={choose} onOpen={() => open()} onClose={close} />
+      <Tabs tabs={tabs} current={current} onChoose={choose} onOpen={() => open()} onClose={closeTab} />
       <div id="sql-panel" role="tabpanel" aria-label={current.name} className="sql-panel">
         <Editor
-          key={current.id}
+          key={slot}
           ref={editor}
           text={current.text}
           catalogue={catalogue.data}
@@ -111,8 +120,8 @@ export const SqlPage = () => {
         />
       </div>
       <div className="sql-bar">
-        {shown.tag === "running" ? (
-          <Button icon="stop" onClick={() => running.current?.abort()}>
+        {running ? (
+          <Button icon="stop" onClick={() => runs.stop(slot)}>
             Stop
           </Button>
         ) : (
@@ -128,16 +137,31 @@ export const SqlPage = () => {
           Allow writes
         </Switch>
         <span className="grow" />
-        {shown.tag === "result" ? (
+        <p className="sql-sum" role="status">
+          {running ? <Running /> : null}
+          {running || shown.tag !== "result" || result === undefined ? null : (
+            <Summary result={result} millis={shown.millis} />
+          )}
+        </p>
+        {running || shown.tag !== "result" || result === undefined ? null : (
           <>
-            <span className="badge good">{shown.result.command}</span>
-            <span>
-              {shown.result.truncated ? "first " : ""}
-              {plural(shown.result.rows.length, "row")} · {Math.round(shown.millis)} ms
-            </span>
-            <Copies result={shown.result} sent={shown.sent} />
+            {shown.results.length === 1 ? null : (
+              <select
+                className="field"
+                aria-label="Result"
+                value={shown.chosen}
+                onChange={(event) => runs.show(slot, { ...shown, chosen: Number(event.target.value) })}
+              >
+                {shown.results.map(({ command }, at) => (
+                  <option key={at} value={at}>
+                    {at + 1}. {command}
+                  </option>
+                ))}
+              </select>
+            )}
+            <Copies result={result} sent={shown.sent} />
           </>
-        ) : null}
+        )}
         <select
           className="field"
           aria-label="Rows to read at most"
@@ -153,8 +177,8 @@ export const SqlPage = () => {
         <Saved name={current.name} text={current.text} onSaved={rename} onOpen={open} />
         <History onChoose={(text) => editor.current?.replace(text)} />
       </div>
-      <div className="sql-out" aria-live="polite">
-        <Output shown={shown} />
+      <div className={`sql-out ${running && shown.tag !== "nothing" ? "waiting" : ""}`} aria-busy={running}>
+        <Output shown={shown} running={running} />
       </div>
       {asking ? (
         <Dialog label="Allow writes" onClose={() => setAsking(false)}>

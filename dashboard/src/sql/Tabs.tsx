@@ -1,13 +1,13 @@
 import type { KeyboardEvent } from "react"
 import { Button } from "../ui/Button.tsx"
-import type { Query } from "../ui/page/queries.ts"
+import type { Tab } from "./store.ts"
 
 interface TabsProps {
-  readonly tabs: ReadonlyArray<Query>
-  readonly current: number
-  readonly onChoose: (id: number) => void
+  readonly tabs: ReadonlyArray<Tab>
+  readonly current: Tab
+  readonly onChoose: (slot: number) => void
   readonly onOpen: () => void
-  readonly onClose: (id: number) => void
+  readonly onClose: (tab: Tab) => void
 }
 
 export const Tabs = ({ current, onChoose, onClose, onOpen, tabs }: TabsProps) => {
@@ -15,24 +15,24 @@ export const Tabs = ({ current, onChoose, onClose, onOpen, tabs }: TabsProps) =>
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0
     if (step === 0) return
     event.preventDefault()
-    const at = (tabs.findIndex(({ id }) => id === current) + step + tabs.length) % tabs.length
+    const at = (tabs.findIndex(({ slot }) => slot === current.slot) + step + tabs.length) % tabs.length
     const next = tabs[at]
-    if (next !== undefined) onChoose(next.id)
+    if (next !== undefined) onChoose(next.slot)
     event.currentTarget.querySelectorAll<HTMLElement>("[role=tab]")[at]?.focus()
   }
   return (
     <div className="sql-tabs">
       {/* oxlint-disable-next-line jsx-a11y/interactive-supports-focus -- its tabs have the focus */}
       <div role="tablist" aria-label="Queries" onKeyDown={keys}>
-        {tabs.map(({ id, name }) => (
+        {tabs.map(({ name, slot }) => (
           <button
-            key={id}
+            key={slot}
             type="button"
             role="tab"
-            aria-selected={id === current}
+            aria-selected={slot === current.slot}
             aria-controls="sql-panel"
-            tabIndex={id === current ? 0 : -1}
-            onClick={() => onChoose(id)}
+            tabIndex={slot === current.slot ? 0 : -1}
+            onClick={() => onChoose(slot)}
           >
             {name}
           </button>

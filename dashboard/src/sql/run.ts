@@ -1,11 +1,8 @@
-import { answerOf } from "../wire/call.ts"
-import { exactRow, parseFaithful } from "../wire/exact.ts"
+import { request } from "../wire/request.ts"
 import { type Viewer, viewerStatements } from "../wire/viewer.ts"
-import type { Wire } from "../wire/Wire.ts"
 import type { PlanDocument } from "./Plan.tsx"
+import { parseResult, parseResults, type Result } from "./result/rows.ts"
 import type { Statement } from "./statements.ts"
-
-export type Result = Wire["POST /v1/sql"]["success"]
 
 export interface RunOptions {
   readonly writes: boolean
@@ -32,21 +29,15 @@ export interface Outcome {
   readonly sent: Sent
 }
 
-const exact = (result: Result): Result => ({ ...result, rows: result.rows.map(exactRow) })
-
 export const runStatements = async (statements: ReadonlyArray<Statement>, options: RunOptions): Promise<Outcome> => {
-  const { signal, viewer } = options
   const sent = requestOf(statements, options)
+  const common = { method: "POST", payload: sent.payload, signal: options.signal }
   if (sent.path === "/v1/sql") {
-    const { body, millis } = await answerOf("POST /v1/sql", { payload: sent.payload, signal, parse: parseFaithful })
-    return { results: [exact(body)], millis, sent }
+    const { body, millis } = await request<Result>(sent.path, { ...common, parse: parseResult })
+    return { results: [body], millis, sent }
   }
-  const { body, millis } = await answerOf("POST /v1/sql/transaction", {
-    payload: sent.payload,
-    signal,
-    parse: parseFaithful
-  })
-  return { results: body.results.slice(statementsBefore(viewer)).map(exact), millis, sent }
+  const { body, millis } = await request<ReadonlyArray<Result>>(sent.path, { ...common, parse: parseResults })
+  return { results: body.slice(statementsBefore(options.viewer)), millis, sent }
 }
 
 /** How many statements come before the user's, which shifts the index of one that fails. */
@@ -57,6 +48,6 @@ export const explainPrefix = "explain (analyze, buffers, format json) "
 /** The plan in a result of EXPLAIN. */
 export const planOf = ({ columns, rows }: Result): PlanDocument | undefined => {
   if (columns[0]?.name !== "QUERY PLAN") return undefined
-  const value = rows[0]?.["QUERY PLAN"] as ReadonlyArray<PlanDocument> | string | undefined
+  const value = rows.slice(0, 1)[0]?.["QUERY PLAN"] as ReadonlyArray<PlanDocument> | string | undefined
   return typeof value === "object" && value[0]?.Plan !== undefined ? value[0] : undefined
 }

@@ -1,4 +1,4 @@
-import { useState } from "react"
+import { useRef, useState } from "react"
 import type { SavedQuery } from "../shell/saved.ts"
 import { keepList, readList } from "../ui/page/kept.ts"
 import { keepQueries, type Query, readQueries } from "../ui/page/queries.ts"
@@ -14,38 +14,76 @@ const historyName = "svc.sql.history"
 /** Statements that are remembered. */
 const most = 200
 
-const first: Query = { id: 1, name: "Query 1", text: "" }
+/** A query of this window. */
+export interface Tab extends Query {
+  /** Stays the same when the query gets another id: its editor and its result are those of the slot. */
+  readonly slot: number
+}
 
-/** The queries of this browser; at least one. */
+let slots = 0
+const tabOf = (query: Query): Tab => ({ ...query, slot: ++slots })
+const without = ({ id, name, text }: Tab): Query => ({ id, name, text })
+const nextId = (queries: ReadonlyArray<Query>) => Math.max(0, ...queries.map(({ id }) => id)) + 1
+
+/**
+ * The queries of this window; at least one. All windows of the browser keep theirs in one list, of which each writes only
+ * what is its own: a query that two of them change becomes two queries.
+ */
 export const useTabs = () => {
-  const [tabs, setTabs] = useState<readonly [Query, ...ReadonlyArray<Query>]>(() => {
-    const [one = first, ...rest] = readQueries()
-    return [one, ...rest]
+  const [tabs, setTabs] = useState<ReadonlyArray<Tab>>(() => {
+    const kept = readQueries()
+    return (kept.length === 0 ? [{ id: 1, name: "Query 1", text: "" }] : kept).map(tabOf)
   })
-  const [at, setAt] = useState(tabs[0].id)
-  const become = (next: ReadonlyArray<Query>) => {
-    const [one = first, ...rest] = next
-    setTabs([one, ...rest])
-    keepQueries([one, ...rest])
-    return one
+  const [at, setAt] = useState(tabs[0]?.slot)
+  /** What the list had for a query when this window last read or wrote it. */
+  const [known] = useState(() => new Map(tabs.map(({ id, text }) => [id, text])))
+  // The last one can't be closed.
+  const current = (tabs.find(({ slot }) => slot === at) ?? tabs[0]) as Tab
+  // Changes can follow each other faster than the page is rendered.
+  const latest = useRef(current)
+  if (latest.current.slot !== current.slot) latest.current = current
+
+  const keep = (queries: ReadonlyArray<Query>, { id, text }: Query) => {
+    if (keepQueries(queries)) known.set(id, text)
   }
-  const current = tabs.find(({ id }) => id === at) ?? tabs[0]
+  const add = (tab: Tab) => {
+    keep([...readQueries().filter(({ id }) => id !== tab.id), without(tab)], tab)
+    setTabs((all) => [...all, tab])
+    setAt(tab.slot)
+  }
+  const change = (part: Partial<Query>) => {
+    const mine = latest.current
+    const all = readQueries()
+    const there = all.find(({ id }) => id === mine.id)
+    const taken = there !== undefined && there.text !== known.get(mine.id)
+    const id = taken ? nextId([...all, ...tabs]) : mine.id
+    const next = { ...mine, id, name: mine.name.replace(`Query ${mine.id}`, `Query ${id}`), ...part }
+    latest.current = next
+    const isNew = taken || there === undefined
+    keep(isNew ? [...all, without(next)] : all.map((one) => (one === there ? without(next) : one)), next)
+    setTabs((before) => before.map((one) => (one.slot === next.slot ? next : one)))
+  }
   return {
     tabs,
     current,
     choose: setAt,
-    write: (text: string) => void become(tabs.map((tab) => (tab.id === current.id ? { ...tab, text } : tab))),
-    rename: (name: string) => void become(tabs.map((tab) => (tab.id === current.id ? { ...tab, name } : tab))),
+    write: (text: string) => change({ text }),
+    rename: (name: string) => change({ name }),
     open: (query?: SavedQuery) => {
       const there = tabs.find(({ name, text }) => name === query?.name && text === query.text)
-      if (there !== undefined) return setAt(there.id)
-      const id = Math.max(...tabs.map((tab) => tab.id)) + 1
-      become([...tabs, { id, name: query?.name ?? `Query ${id}`, text: query?.text ?? "" }])
-      setAt(id)
+      if (there !== undefined) return setAt(there.slot)
+      const id = nextId([...readQueries(), ...tabs])
+      add(tabOf({ id, name: query?.name ?? `Query ${id}`, text: query?.text ?? "" }))
     },
-    close: (id: number) => {
-      const one = become(tabs.filter((tab) => tab.id !== id))
-      if (id === current.id) setAt(one.id)
+    /** Returns what opens it again. */
+    close: (closed: Tab) => {
+      const all = readQueries()
+      const mine = known.get(closed.id)
+      keepQueries(all.filter(({ id, text }) => id !== closed.id || text !== mine))
+      const left = tabs.filter(({ slot }) => slot !== closed.slot)
+      setTabs(left)
+      if (closed.slot === current.slot) setAt(left[0]?.slot)
+      return () => add(closed)
     }
   }
 }

@@ -60,7 +60,7 @@ export const SettingsList = () => {
           onChange={(event) => go(event.target.value, onlySet)}
         />
       </header>
-      {settings.isError ? (
+      {settings.isLoadingError ? (
         <Problem
           error={settings.error}
           title="The settings could not be read"

@@ -127,7 +127,7 @@ const Folder = ({ bucket, prefix }: { bucket: string; prefix: string }) => {
       <UploadList />
       {folder.isPending ? (
         <Skeleton lines={[100, 100, 100]} />
-      ) : folder.isError ? (
+      ) : folder.isLoadingError ? (
         <Problem error={folder.error} title="The files could not be read" onRetry={() => void folder.refetch()} />
       ) : isEmpty ? (
         <Empty icon="upload" title={prefix === "" ? "No files yet" : "Nothing in this folder"}>

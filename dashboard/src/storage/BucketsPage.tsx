@@ -94,7 +94,7 @@ export const BucketsPage = () => {
       </p>
       {buckets.isPending ? (
         <Skeleton lines={[100, 100]} />
-      ) : buckets.isError ? (
+      ) : buckets.isLoadingError ? (
         <Problem error={buckets.error} title="The buckets could not be read" onRetry={() => void buckets.refetch()} />
       ) : buckets.data.buckets.length === 0 ? (
         <Empty icon="storage" title="No buckets yet" action={make}>

@@ -1,7 +1,7 @@
 import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import type { GridColumn } from "./grid/columns.ts"
-import { type Filter, filterValue, operators } from "./rows/filters.ts"
+import { type Filter, filterValue, isFilterable, operatorsOf } from "./rows/filters.ts"
 
 interface FilterFormProps {
   readonly columns: ReadonlyArray<GridColumn>
@@ -9,11 +9,14 @@ interface FilterFormProps {
 }
 
 /** One condition. A column with a closed list of values offers them. */
-export const FilterForm = ({ columns, onAdd }: FilterFormProps) => {
+export const FilterForm = ({ columns: all, onAdd }: FilterFormProps) => {
+  const columns = all.filter(isFilterable)
   const [name, setName] = useState(columns[0]?.name ?? "")
   const [operator, setOperator] = useState("eq")
   const [value, setValue] = useState("")
-  const choices = columns.find((one) => one.name === name)?.values
+  const column = columns.find((one) => one.name === name)
+  const choices = column?.values
+  const operators = operatorsOf(column)
   const bare = operators.find(({ key }) => key === operator)?.bare === true
   const closed = choices !== undefined && !bare && (operator === "eq" || operator === "neq")
   return (
@@ -28,9 +31,11 @@ export const FilterForm = ({ columns, onAdd }: FilterFormProps) => {
         className="field"
         aria-label="Column"
         value={name}
-        onChange={(event) => {
-          setName(event.target.value)
+        onChange={({ target }) => {
+          const next = columns.find((one) => one.name === target.value)
+          setName(target.value)
           setValue("")
+          if (!operatorsOf(next).some(({ key }) => key === operator)) setOperator("eq")
         }}
       >
         {columns.map((one) => (

@@ -1,15 +1,25 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Problem } from "../ui/Problem.tsx"
+import { mayDiscard, useUnsaved } from "../ui/page/unsaved.ts"
 import { request } from "../wire/request.ts"
 import { type GridColumn, isJson, isMade, type Relation } from "./grid/columns.ts"
 import { useReferences } from "./grid/references.ts"
-import { written } from "./grid/values.ts"
+import { editText, written } from "./grid/values.ts"
+import type { Row } from "./rows/identity.ts"
 
 /** What is given for a column: nothing, so that its default applies; NULL; or a text. */
 type Given = { readonly tag: "default" } | { readonly tag: "null" } | { readonly tag: "text"; readonly text: string }
 
 const nothing: Given = { tag: "default" }
+
+/** The values of a row, without those that only the database makes or that must differ. */
+const valuesLike = (row: Row, columns: ReadonlyArray<GridColumn>): Readonly<Record<string, Given>> =>
+  Object.fromEntries(
+    columns
+      .filter((column) => !isMade(column) && !column.key)
+      .map(({ name }) => [name, row[name] === null ? { tag: "null" } : { tag: "text", text: editText(row[name]) }])
+  )
 
 interface ColumnFieldProps {
   readonly column: GridColumn
@@ -104,18 +114,29 @@ const ColumnField = ({ column, given, onGive, problem }: ColumnFieldProps) => {
 interface RowFormProps {
   readonly relation: Relation
   readonly columns: ReadonlyArray<GridColumn>
+  /** A row whose values the new one begins with. */
+  readonly like: Row | undefined
+  /** Whether something would be lost if it was closed. */
+  readonly onTyped: (typed: boolean) => void
   readonly onSaved: () => void
   readonly onClose: () => void
 }
 
 /** A new row. A column that is left alone gets its default, which is not the same as NULL. */
-export const RowForm = ({ columns, onClose, onSaved, relation }: RowFormProps) => {
-  const [given, setGiven] = useState<Readonly<Record<string, Given>>>({})
+export const RowForm = ({ columns, like, onClose, onSaved, onTyped, relation }: RowFormProps) => {
+  const [begun] = useState(() => (like === undefined ? {} : valuesLike(like, columns)))
+  const [given, setGiven] = useState<Readonly<Record<string, Given>>>(begun)
   const [problems, setProblems] = useState<Readonly<Record<string, string>>>({})
   const [failure, setFailure] = useState<unknown>()
   const [busy, setBusy] = useState(false)
   const panel = useRef<HTMLElement>(null)
   const usable = columns.filter((column) => !isMade(column))
+  const typed = given !== begun && Object.values(given).some(({ tag }) => tag !== "default")
+  useUnsaved(typed ? "Leave and discard the new row?" : undefined, true)
+  useEffect(() => onTyped(typed), [typed, onTyped])
+  const leave = () => {
+    if (mayDiscard(typed, "the new row")) onClose()
+  }
   useEffect(() => {
     panel.current?.querySelector<HTMLElement>("input,select,textarea")?.focus()
   }, [])
@@ -147,7 +168,7 @@ export const RowForm = ({ columns, onClose, onSaved, relation }: RowFormProps) =
       })
       onSaved()
       if (!another) return onClose()
-      setGiven({})
+      setGiven(begun)
       panel.current?.querySelector<HTMLElement>("input,select,textarea")?.focus()
     } catch (error) {
       setFailure(error)
@@ -165,12 +186,12 @@ export const RowForm = ({ columns, onClose, onSaved, relation }: RowFormProps) =
       className="panel"
       aria-label={`Insert into ${relation.name}`}
       onKeyDown={(event) => {
-        if (event.key === "Escape") onClose()
+        if (event.key === "Escape") leave()
       }}
     >
       <header>
         <h2>Insert into {relation.name}</h2>
-        <Button kind="quiet" icon="x" label="Close" onClick={onClose} />
+        <Button kind="quiet" icon="x" label="Close" onClick={leave} />
       </header>
       <form className="panel-body" onSubmit={submit}>
         {usable.map((column) => (

@@ -8,7 +8,7 @@ import { copy } from "../ui/toast.ts"
 import { request } from "../wire/request.ts"
 import { type Viewer, viewerHeaders } from "../wire/viewer.ts"
 import { cellText, labelOf } from "./grid/Cell.tsx"
-import type { GridColumn, Relation } from "./grid/columns.ts"
+import { type GridColumn, type Relation, shownValues } from "./grid/columns.ts"
 import type { Blocks } from "./rows/blocks.ts"
 import { isCut, isWhole, type Row } from "./rows/identity.ts"
 
@@ -104,9 +104,7 @@ export const RowPanel = ({ blocks, catalogue, columns, onClose, relation, row: o
           icon="copy"
           label="Copy as JSON"
           disabled={!isWhole(row)}
-          onClick={() =>
-            void copy(JSON.stringify(Object.fromEntries(columns.map(({ name }) => [name, row[name]])), null, 2), "Row")
-          }
+          onClick={() => void copy(JSON.stringify(shownValues(row, columns), null, 2), "Row")}
         />
         <Button kind="quiet" icon="x" label="Close" onClick={onClose} />
       </header>

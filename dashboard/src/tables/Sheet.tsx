@@ -1,19 +1,22 @@
 import { useQueryClient } from "@tanstack/react-query"
-import { useBlocker, useNavigate, useSearch } from "@tanstack/react-router"
+import { useNavigate, useSearch } from "@tanstack/react-router"
 import { useEffect, useMemo, useRef, useState } from "react"
 import type { Catalogue } from "../catalogue/queries.ts"
 import type { Search } from "../shell/search.ts"
-import { Button } from "../ui/Button.tsx"
 import { plural } from "../ui/format.ts"
-import { isMod, mod } from "../ui/keys.ts"
+import { isMod } from "../ui/keys.ts"
+import { Notice } from "../ui/page/Notice.tsx"
 import { Problem } from "../ui/Problem.tsx"
-import { copy, toast, toastError } from "../ui/toast.ts"
+import { mayDiscard, useUnsaved } from "../ui/page/unsaved.ts"
+import { toast, toastError, toastUndo } from "../ui/toast.ts"
 import { curlOf } from "../wire/curl.ts"
 import { type Viewer, viewerCredentials } from "../wire/viewer.ts"
 import { useBlocks } from "./rows/useBlocks.ts"
 import { gridColumns, type Relation, selectOf } from "./grid/columns.ts"
 import { countEdits, type Edits, withEdit } from "./rows/edits.ts"
 import { filtersOf, orderOf, withFilter, withNextOrder, withoutFilter } from "./rows/filters.ts"
+import { type Cell, CellMenu } from "./grid/CellMenu.tsx"
+import { Changes } from "./Changes.tsx"
 import { Grid } from "./grid/Grid.tsx"
 import { useKeptColumns } from "./kept.ts"
 import { isPlaced, keyOf, type Row, rowId } from "./rows/identity.ts"
@@ -22,6 +25,7 @@ import { RowPanel } from "./RowPanel.tsx"
 import { type SheetDialog, SheetDialogs } from "./SheetDialogs.tsx"
 import { StatusBar } from "./StatusBar.tsx"
 import { Toolbar } from "./Toolbar.tsx"
+import { usePicked } from "./usePicked.ts"
 
 const noKey =
   "This table has no primary key, and its rows are stored in other tables, so they can't be identified: change them with SQL"
@@ -44,9 +48,14 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
   const client = useQueryClient()
   const kept = useKeptColumns(schema, name)
   const [edits, setEdits] = useState<Edits>(new Map())
-  const [picked, setPicked] = useState<ReadonlyMap<string, Row>>(new Map())
   const [open, setOpen] = useState<Row>()
   const [dialog, setDialog] = useState<SheetDialog>()
+  const [menu, setMenu] = useState<Cell>()
+  const [deleted, setDeleted] = useState<ReadonlyArray<Row>>([])
+  const [like, setLike] = useState<Row>()
+  /** Whether the form of a new row has something to lose. */
+  const typed = useRef(false)
+  const [setTyped] = useState(() => (now: boolean) => void (typed.current = now))
   const sheet = useRef<HTMLElement>(null)
 
   // The same from rendering to rendering, or each page of rows that arrives would render every row that is in view.
@@ -57,18 +66,13 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
   const filters = filtersOf(search)
   const key = keyOf(table)
   const idOf = (row: Row) => (table === undefined || key.length === 0 ? JSON.stringify(row) : rowId(table, row))
+  const picked = usePicked(idOf)
   const readOnly =
     viewer.role !== "service_role" ? asOther : table === undefined ? isView : key.length === 0 ? noKey : undefined
   const changes = countEdits(edits)
 
-  useBlocker({
-    shouldBlockFn: ({ current, next }) =>
-      // Filters and sorting keep the changes; another table would lose them.
-      changes > 0 &&
-      current.pathname !== next.pathname &&
-      !confirm(`Leave and discard ${plural(changes, "unsaved change")}?`),
-    enableBeforeUnload: changes > 0
-  })
+  // Filters and sorting keep the changes; another table would lose them.
+  useUnsaved(changes === 0 ? undefined : `Leave and discard ${plural(changes, "unsaved change")}?`, true)
   useEffect(() => {
     const keys = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== "s" || !isMod(event)) return
@@ -86,16 +90,23 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
     void client.invalidateQueries({ queryKey: ["catalogue"] })
   }
   const focusGrid = () => sheet.current?.querySelector<HTMLElement>(".grid")?.focus()
-  const pick = (row: Row, on: boolean) => {
-    const next = new Map(picked)
-    if (on) next.set(idOf(row), row)
-    else next.delete(idOf(row))
-    setPicked(next)
+  const openRow = (row: Row) => {
+    if (dialog === "insert" && !mayDiscard(typed.current, "the new row")) return
+    setDialog(undefined)
+    setOpen(row)
   }
-  const copyPicked = async () => {
-    const rows = await Promise.all(Array.from(picked.values(), (row) => blocks.whole(row)))
-    const shown = rows.map((row) => Object.fromEntries(all.map(({ name }) => [name, row[name]])))
-    await copy(JSON.stringify(shown, null, 2), plural(picked.size, "row"))
+  const insertLike = (row: Row) => {
+    if (dialog === "insert" && !mayDiscard(typed.current, "the new row")) return
+    setLike(row)
+    setOpen(undefined)
+    setDialog("insert")
+  }
+  const change = (one: Parameters<typeof withEdit>[2]) => {
+    if (table !== undefined) setEdits((now) => withEdit(now, table, one))
+  }
+  const remove = (rows: ReadonlyArray<Row>) => {
+    setDeleted(rows)
+    setDialog("delete")
   }
   const saved = () => {
     toast(`${plural(edits.size, "row")} saved`)
@@ -103,6 +114,12 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
     setDialog(undefined)
     refresh()
     focusGrid()
+  }
+  const discard = () => {
+    setEdits(new Map())
+    focusGrid()
+    // What has been changed meanwhile stays as well.
+    toastUndo(`${plural(changes, "change")} discarded`, () => setEdits((now) => new Map([...edits, ...now])))
   }
   const inserted = () => {
     toast("Row inserted")
@@ -123,7 +140,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
         columns={all}
         hidden={hidden}
         filters={filters}
-        picked={picked.size}
+        picked={picked.rows.length}
         viewer={viewer}
         onView={onView}
         curl={curl}
@@ -131,12 +148,21 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
         onDropFilter={(filter) => go(withoutFilter(search, filter))}
         onToggle={kept.toggle}
         onRefresh={refresh}
-        onCopyPicked={() => void copyPicked().catch(toastError)}
+        onCopyPicked={() => void picked.copy(blocks, all).catch(toastError)}
+        onOpenPicked={() => {
+          const [row] = picked.rows
+          if (row !== undefined) openRow(row)
+        }}
         onOpen={(next) => {
           setOpen(undefined)
-          setDialog(next)
+          setLike(undefined)
+          if (next === "delete") remove(picked.rows)
+          else setDialog(next)
         }}
       />
+      {blocks.failure !== undefined && blocks.ready ? (
+        <Notice error={blocks.failure} title="Some rows could not be read" onRetry={refresh} />
+      ) : null}
       {blocks.failure !== undefined && !blocks.ready ? (
         <div className="fill">
           <Problem error={blocks.failure} title="The rows could not be read" onRetry={refresh} />
@@ -158,12 +184,10 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
           readOnly={readOnly}
           keyed={!isPlaced(table)}
           editsOf={(row) => edits.get(idOf(row))?.values}
-          isPicked={(row) => picked.has(idOf(row))}
-          onPick={pick}
+          isPicked={picked.has}
+          onPick={picked.pick}
           onSort={(column) => go(withNextOrder(search, column))}
-          onChange={(change) => {
-            if (table !== undefined) setEdits(withEdit(edits, table, change))
-          }}
+          onChange={change}
           onFollow={({ foreign }, value) => {
             if (foreign === undefined) return
             const { columns, schema, table } = foreign.references
@@ -173,26 +197,15 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
               search: { [columns[0] ?? ""]: `eq.${String(value)}` }
             })
           }}
-          onOpen={(row) => {
-            setDialog(undefined)
-            setOpen(row)
+          onOpen={openRow}
+          onMenu={({ column: name, ...cell }) => {
+            const column = columns.find((one) => one.name === name)
+            if (column !== undefined) setMenu({ column, ...cell })
           }}
           onResize={kept.resize}
         />
       )}
-      {changes === 0 ? null : (
-        <div className="changes" role="region" aria-label="Unsaved changes">
-          <span>
-            <b>{changes}</b> unsaved {changes === 1 ? "change" : "changes"}
-          </span>
-          <Button kind="quiet" icon="undo" onClick={() => setEdits(new Map())}>
-            Discard
-          </Button>
-          <Button kind="main" keys={`${mod}S`} onClick={() => setDialog("review")}>
-            Review and save
-          </Button>
-        </div>
-      )}
+      <Changes changes={changes} onDiscard={discard} onReview={() => setDialog("review")} />
       <StatusBar
         blocks={blocks}
         bytes={relation.table?.bytes}
@@ -221,19 +234,43 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
         all={all}
         columns={columns}
         edits={edits}
-        picked={Array.from(picked.values())}
+        deleted={deleted}
+        like={like}
+        onTyped={setTyped}
         onSaved={saved}
         onInserted={inserted}
         onImported={refresh}
         onDeleted={() => {
-          setPicked(new Map())
+          const gone = new Set(deleted.map(idOf))
+          picked.forget(gone)
+          setEdits(new Map(Array.from(edits).filter(([id]) => !gone.has(id))))
           refresh()
         }}
         onClose={() => {
           setDialog(undefined)
+          setLike(undefined)
           if (dialog === "insert") focusGrid()
         }}
       />
+      {menu === undefined ? null : (
+        <CellMenu
+          cell={menu}
+          columns={all}
+          blocks={blocks}
+          keyed={!isPlaced(table)}
+          changeable={readOnly === undefined}
+          insertable={table !== undefined && viewer.role === "service_role"}
+          onFilter={(filter) => go(withFilter(search, filter))}
+          onChange={change}
+          onOpen={() => openRow(menu.row)}
+          onInsertLike={insertLike}
+          onDelete={() => remove([menu.row])}
+          onClose={() => {
+            setMenu(undefined)
+            focusGrid()
+          }}
+        />
+      )}
     </section>
   )
 }

@@ -25,7 +25,12 @@ interface SheetDialogsProps {
   readonly all: ReadonlyArray<GridColumn>
   readonly columns: ReadonlyArray<GridColumn>
   readonly edits: Edits
-  readonly picked: ReadonlyArray<Row>
+  /** The rows that are to be deleted. */
+  readonly deleted: ReadonlyArray<Row>
+  /** The row that a new one begins with. */
+  readonly like: Row | undefined
+  /** Whether closing the form of a new row would lose something. */
+  readonly onTyped: (typed: boolean) => void
   readonly onSaved: () => void
   readonly onInserted: () => void
   readonly onImported: () => void
@@ -35,11 +40,21 @@ interface SheetDialogsProps {
 
 /** The one that is open over the rows of a table. */
 export const SheetDialogs = (props: SheetDialogsProps) => {
-  const { all, blocks, catalogue, columns, edits, onClose, open, picked, relation } = props
+  const { all, blocks, catalogue, columns, deleted, edits, like, onClose, open, relation } = props
   const { table } = relation
   switch (open) {
     case "insert":
-      return <RowForm relation={relation} columns={all} onSaved={props.onInserted} onClose={onClose} />
+      return (
+        <RowForm
+          key={JSON.stringify(like)}
+          relation={relation}
+          columns={all}
+          like={like}
+          onTyped={props.onTyped}
+          onSaved={props.onInserted}
+          onClose={onClose}
+        />
+      )
     case "review":
       return table === undefined ? null : (
         <Review table={table} edits={edits} onSaved={props.onSaved} onClose={onClose} />
@@ -49,7 +64,7 @@ export const SheetDialogs = (props: SheetDialogsProps) => {
         <DeleteRows
           catalogue={catalogue}
           table={table}
-          rows={picked}
+          rows={deleted}
           blocks={blocks}
           onDeleted={props.onDeleted}
           onClose={onClose}

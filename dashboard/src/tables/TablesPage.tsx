@@ -53,7 +53,7 @@ export const TablesPage = () => {
   return (
     <div className={`tables ${chosen ? "" : "index"}`}>
       <TableList onNew={catalogue.data === undefined ? undefined : make} />
-      {catalogue.isError ? (
+      {catalogue.isLoadingError ? (
         <section className="sheet">
           <Problem
             error={catalogue.error}

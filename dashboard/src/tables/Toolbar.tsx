@@ -80,6 +80,8 @@ interface ToolbarProps {
   readonly onToggle: (column: string) => void
   readonly onRefresh: () => void
   readonly onCopyPicked: () => void
+  /** The only row that is picked. */
+  readonly onOpenPicked: () => void
   readonly onOpen: (dialog: SheetDialog) => void
 }
 
@@ -111,6 +113,11 @@ export const Toolbar = (props: ToolbarProps) => {
       {picked === 0 ? null : (
         <>
           <span className="badge accent">{plural(picked, "row")} selected</span>
+          {picked > 1 ? null : (
+            <Button icon="right" kind="quiet" onClick={props.onOpenPicked}>
+              Open
+            </Button>
+          )}
           <Button icon="copy" kind="quiet" onClick={props.onCopyPicked}>
             Copy JSON
           </Button>

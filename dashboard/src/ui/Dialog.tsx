@@ -1,4 +1,4 @@
-import { type ReactNode, useLayoutEffect, useRef } from "react"
+import { type ReactNode, useEffect, useLayoutEffect, useRef } from "react"
 
 interface DialogProps {
   readonly label: string
@@ -8,16 +8,40 @@ interface DialogProps {
   readonly onClose?: () => void
 }
 
-/** The platform's modal: focus is kept in it and given back, Escape closes it, the rest of the page is inert. */
+/** The platform's modal: focus is kept in it and given back, the rest of the page is inert. */
 export const Dialog = ({ children, className = "", label, onClose }: DialogProps) => {
   const ref = useRef<HTMLDialogElement>(null)
+  const close = useRef(onClose)
+  close.current = onClose
   useLayoutEffect(() => {
     const dialog = ref.current
+    // Browsers let a page prevent that it is closed only once, then they close it: what it asks or shows would be lost.
+    const closed = () => {
+      dialog?.showModal()
+      close.current?.()
+    }
     dialog?.showModal()
-    return () => dialog?.close()
+    dialog?.addEventListener("close", closed)
+    return () => {
+      dialog?.removeEventListener("close", closed)
+      dialog?.close()
+    }
+  }, [])
+  useEffect(() => {
+    const keys = (event: KeyboardEvent) => {
+      if (event.key !== "Escape" || event.defaultPrevented) return
+      // One that lies above, or a popover in it, is closed first.
+      const open = Array.from(document.querySelectorAll("dialog[open]")).at(-1)
+      if (open !== ref.current || document.querySelector("[popover=auto]:popover-open") !== null) return
+      event.preventDefault()
+      event.stopPropagation()
+      close.current?.()
+    }
+    document.addEventListener("keydown", keys)
+    return () => document.removeEventListener("keydown", keys)
   }, [])
   return (
-    // A press on the backdrop closes it as Escape does, which the platform handles.
+    // A press on the backdrop closes it as Escape does. Some devices have other ways to dismiss a dialog.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <dialog
       ref={ref}

@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from "react"
+import { type ReactNode, useRef, useState } from "react"
 import { Button } from "./Button.tsx"
 import { Dialog } from "./Dialog.tsx"
 import { Problem } from "./Problem.tsx"
@@ -46,9 +46,17 @@ export const FormDialog = (props: FormDialogProps) => {
   const { children, disabled = false, failed, onClose, title, verb, waits = false, wide = false } = props
   const { busy, failure, go } = useAction(props.run)
   const stays = waits && busy
+  const typed = useRef(false)
+  // A key or a press beside it is easily a mistake; "Cancel" is none.
+  const leave = () => {
+    if (!typed.current || confirm(`Close “${title}” and discard what you have typed?`)) onClose()
+  }
   return (
-    <Dialog label={title} className={wide ? "wide" : ""} {...(stays ? {} : { onClose })}>
+    <Dialog label={title} className={wide ? "wide" : ""} {...(stays ? {} : { onClose: leave })}>
       <form
+        onInput={() => {
+          typed.current = true
+        }}
         className="dialog-body"
         noValidate
         onSubmit={(event) => {

@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useRef, useState } from "react"
-import { ApiError } from "../wire/ApiError.ts"
+import { ApiError, NoResponse } from "../wire/ApiError.ts"
 import { Button } from "./Button.tsx"
 import { Icon } from "./Icon.tsx"
 import { copy } from "./toast.ts"
@@ -52,7 +52,8 @@ export const Problem = ({ children, error, onRetry, title }: ProblemProps) => {
     <div ref={element} className="problem" role="alert">
       <Icon name="alert" size={18} />
       <div>
-        <h2>{title}</h2>
+        {/* What did not happen is not known then. */}
+        <h2>{error instanceof NoResponse && error.done ? "No response" : title}</h2>
         <p>{error instanceof Error ? error.message : String(error)}</p>
         {body === undefined ? null : (
           <ul>

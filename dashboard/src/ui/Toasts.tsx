@@ -14,13 +14,24 @@ export const Toasts = () => {
   }, [all])
   return (
     <div ref={region} popover="manual" className="toasts" role="status" aria-live="polite">
-      {all.map(({ id, kind, text, trace }) => (
+      {all.map(({ id, kind, text, trace, undo }) => (
         <div key={id} className={`toast ${kind}`}>
           <Icon name={kind === "error" ? "alert" : "check"} />
           <div>
             <p>{text}</p>
             {trace === undefined ? null : <code>{trace}</code>}
           </div>
+          {undo === undefined ? null : (
+            <Button
+              icon="undo"
+              onClick={() => {
+                toastStore.dismiss(id)
+                undo()
+              }}
+            >
+              Undo
+            </Button>
+          )}
           <Button kind="quiet" icon="x" label="Dismiss" onClick={() => toastStore.dismiss(id)} />
         </div>
       ))}

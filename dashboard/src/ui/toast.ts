@@ -4,6 +4,8 @@ export interface Toast {
   readonly id: number
   readonly text: string
   readonly kind: "info" | "error"
+  /** Takes it back. */
+  readonly undo?: () => void
   /** For those who are asked for help: the error's code and the request's id. */
   readonly trace?: string
 }
@@ -38,6 +40,12 @@ const show = (toast: Omit<Toast, "id">) => {
 export const toast = (text: string) => {
   const id = show({ text, kind: "info" })
   setTimeout(() => toastStore.dismiss(id), 6000)
+}
+
+/** What has been taken away and can be taken back, for longer than other notices. */
+export const toastUndo = (text: string, undo: () => void) => {
+  const id = show({ text, kind: "info", undo })
+  setTimeout(() => toastStore.dismiss(id), 20_000)
 }
 
 /** A failure that belongs to no form. Stays until it is dismissed. */

@@ -85,7 +85,7 @@ export const Deliveries = ({ webhook, watched }: { webhook: number; watched: boo
       </header>
       {log.isPending ? (
         <Skeleton lines={[100, 100, 100]} />
-      ) : log.isError ? (
+      ) : log.isLoadingError ? (
         <Problem error={log.error} title="The log could not be read" onRetry={() => void log.refetch()} />
       ) : log.data.entries.length === 0 ? (
         <Empty

@@ -130,8 +130,8 @@ export const WebhookPage = () => {
 
 const Existing = ({ id }: { id: number }) => {
   const webhook = useWebhook(id)
-  if (webhook.data !== undefined && !webhook.isError) return <Details webhook={webhook.data} />
   if (codeOf(webhook.error) === "WEBHOOK_NOT_FOUND") return <NoWebhook />
+  if (webhook.data !== undefined) return <Details webhook={webhook.data} />
   return (
     <div className="page">
       {webhook.isError ? (

@@ -95,7 +95,7 @@ export const WebhooksPage = () => {
       <MainOnly>Webhooks watch the main database; a write to a branch sends nothing.</MainOnly>
       {webhooks.isPending ? (
         <Skeleton lines={[100, 100, 100]} />
-      ) : webhooks.isError ? (
+      ) : webhooks.isLoadingError ? (
         <Problem
           error={webhooks.error}
           title="The webhooks could not be read"

@@ -23,6 +23,23 @@ export class ApiError extends Error {
   }
 }
 
+/** Browsers say "Failed to fetch" when there is no response, or only a part of one. */
+export class NoResponse extends Error {
+  /** Whether what was asked for may have been done. */
+  readonly done: boolean
+
+  constructor(method: string, cause: unknown) {
+    const done = method !== "GET"
+    super(
+      done
+        ? "The service did not respond. It may have done this all the same: look before you try again."
+        : "The service does not respond. Is it running?",
+      { cause }
+    )
+    this.done = done
+  }
+}
+
 /** The code of a failure; undefined for one that is not the service's. */
 export const codeOf = (error: unknown) => (error instanceof ApiError ? error.body.code : undefined)
 

@@ -1,4 +1,4 @@
-import { ApiError, apiErrorOf } from "./ApiError.ts"
+import { ApiError, apiErrorOf, NoResponse } from "./ApiError.ts"
 import { branch } from "./branch.ts"
 import { parseExact } from "./exact.ts"
 import { session } from "./session.ts"
@@ -57,6 +57,12 @@ export const bySession = async <A>(send: () => Promise<A>, signal?: AbortSignal)
   }
 }
 
+const silence =
+  (method = "GET") =>
+  (error: unknown): never => {
+    throw error instanceof TypeError ? new NoResponse(method, error) : error
+  }
+
 /** A response whose body is still to be read. */
 export const open = (path: string, options: Omit<RequestOptions, "parse"> = {}): Promise<Response> =>
   bySession(async () => {
@@ -68,9 +74,9 @@ export const open = (path: string, options: Omit<RequestOptions, "parse"> = {}):
       body: payload === undefined ? null : JSON.stringify(payload),
       signal: signal ?? null,
       keepalive
-    })
+    }).catch(silence(method))
     if (response.ok) return response
-    throw failureOf(response, await response.text(), sent)
+    throw failureOf(response, await response.text().catch(silence(method)), sent)
   }, options.signal)
 
 /** One request, with its body. */
@@ -78,7 +84,7 @@ export const request = async <A>(path: string, options: RequestOptions = {}): Pr
   const { parse = parseExact } = options
   const begun = performance.now()
   const response = await open(path, options)
-  const text = await response.text()
+  const text = await response.text().catch(silence(options.method))
   const millis = performance.now() - begun
   return { body: (text === "" ? null : parse(text)) as A, headers: response.headers, millis }
 }

@@ -33,7 +33,9 @@ const kept = new Set<Page>()
 
 /** A response of an error that the test is about is reported by browsers as well. */
 const isExpected = (text: string) =>
-  /^Failed to load resource: the server responded with a status of (?:4\d\d|50[123])/.test(text)
+  /^Failed to load resource: (?:the server responded with a status of (?:4\d\d|50[123])|net::ERR_CONNECTION_RESET)/.test(
+    text
+  )
 
 const watch = async (page: Page, { url }: Address, others: ReadonlyArray<string>) => {
   const found: Array<string> = []
@@ -92,6 +94,19 @@ export const openPage = async ({
   const others = store ? [(json as { readonly s3_public_origin: string }).s3_public_origin] : []
   await watch(page, on, app === undefined ? others : [...others, app])
   return page
+}
+
+/** Counts for how long the pages that are opened from now on did not respond: the longest time in ms, and then none. */
+export const watchTasks = async (page: Page) => {
+  await page.addInitScript(() => {
+    const all = window as unknown as { longTasks: Array<number> }
+    all.longTasks = []
+    new PerformanceObserver((list) => all.longTasks.push(...list.getEntries().map(({ duration }) => duration))).observe(
+      { entryTypes: ["longtask"] }
+    )
+  })
+  return () =>
+    page.evaluate(() => Math.max(0, ...(window as unknown as { longTasks: Array<number> }).longTasks.splice(0)))
 }
 
 /** The page stays open for the tests after this one, unless this one fails. */

@@ -18,7 +18,7 @@ const Text = ({ url }: { url: string }) => {
     gcTime: 0
   })
   if (text.isPending) return <Skeleton lines={[80, 60, 70]} />
-  if (text.isError) return <Problem error={text.error} title="The text could not be read" />
+  if (text.isLoadingError) return <Problem error={text.error} title="The text could not be read" />
   return (
     // It scrolls by itself, so it must be reachable by keyboard.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex

@@ -40,7 +40,7 @@ export const FilePanel = ({ allowed, bucket, objectKey, onClose }: FilePanelProp
         <div className="panel-body">
           {file.isPending ? (
             <Skeleton lines={[100, 60, 80]} />
-          ) : file.isError ? (
+          ) : file.isLoadingError ? (
             <Problem error={file.error} title="The file could not be read" onRetry={() => void file.refetch()} />
           ) : (
             <>

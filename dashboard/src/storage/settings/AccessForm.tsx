@@ -6,6 +6,7 @@ import { useAction } from "../../ui/FormDialog.tsx"
 import { parseObject, prettyJson } from "../../ui/json/json.ts"
 import { JsonField } from "../../ui/json/JsonField.tsx"
 import { Problem } from "../../ui/Problem.tsx"
+import { useUnsaved } from "../../ui/page/unsaved.ts"
 import { toast } from "../../ui/toast.ts"
 import { call } from "../../wire/call.ts"
 import { type Access, accessOf, type Policy, publicPolicy } from "./access.ts"
@@ -24,6 +25,8 @@ export const AccessForm = ({ bucket, policy }: { bucket: string; policy: Policy 
   const parsed = access.tag === "custom" ? parseObject(access.text) : undefined
   const next =
     access.tag === "private" ? null : access.tag === "public" ? publicPolicy(bucket, access.prefix) : undefined
+  const dirty = JSON.stringify(access) !== JSON.stringify(stored)
+  useUnsaved(dirty ? "The access is not saved. Leave anyway?" : undefined)
   const { busy, failure, go } = useAction(() => {
     const document = next === undefined ? (parsed !== undefined && "value" in parsed ? parsed.value : undefined) : next
     if (document === undefined) return undefined

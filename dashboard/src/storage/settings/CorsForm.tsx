@@ -4,6 +4,7 @@ import { Button } from "../../ui/Button.tsx"
 import { Field } from "../../ui/Field.tsx"
 import { useAction } from "../../ui/FormDialog.tsx"
 import { Problem } from "../../ui/Problem.tsx"
+import { useUnsaved } from "../../ui/page/unsaved.ts"
 import { toast } from "../../ui/toast.ts"
 import { call } from "../../wire/call.ts"
 import { allowsBrowser, type CorsRule, ruleFor } from "../queries.ts"
@@ -121,6 +122,8 @@ export const CorsForm = ({ bucket, rules }: { bucket: string; rules: ReadonlyArr
   const client = useQueryClient()
   const [drafts, setDrafts] = useState(() => rules.map(draftOf))
   const next = drafts.map(ruleOf)
+  const dirty = JSON.stringify(next) !== JSON.stringify(rules.map(draftOf).map(ruleOf))
+  useUnsaved(dirty ? "The CORS rules are not saved. Leave anyway?" : undefined)
   const { busy, failure, go } = useAction(async () => {
     await call("PUT /api/storage/buckets/:bucket/cors", { params: { bucket }, payload: { corsRules: next } })
     toast("CORS rules saved")

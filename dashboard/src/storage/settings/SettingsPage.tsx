@@ -32,7 +32,7 @@ export const SettingsPage = () => {
         </h2>
         <CopyRequest path={`/api/storage/buckets/${bucket}/policy`} />
       </div>
-      {error !== null ? (
+      {policy.isLoadingError || cors.isLoadingError ? (
         <Problem
           error={error}
           title="The settings could not be read"

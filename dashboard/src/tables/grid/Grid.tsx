@@ -1,6 +1,7 @@
-import { type KeyboardEvent, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react"
+import { type KeyboardEvent, type MouseEvent, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react"
 import { isMod } from "../../ui/keys.ts"
 import { toast, toastError } from "../../ui/toast.ts"
+import type { Point } from "./ContextMenu.tsx"
 import type { Blocks } from "../rows/blocks.ts"
 import { cellText } from "./Cell.tsx"
 import type { Move } from "./CellEditor.tsx"
@@ -10,6 +11,7 @@ import { type Editing, type RowActions, RowCells } from "./GridRow.tsx"
 import { isCut, isWhole, type Row } from "../rows/identity.ts"
 import type { Order } from "../rows/keyset.ts"
 import { gutter, useGridView } from "./useGridView.ts"
+import { WaitingRows } from "./WaitingRows.tsx"
 
 interface CellChange {
   readonly row: Row
@@ -35,14 +37,29 @@ interface GridProps {
   readonly onFollow: (column: GridColumn, value: unknown) => void
   readonly onOpen: (row: Row) => void
   readonly onResize: (column: string, width: number) => void
+  /** The menu of a cell is asked for. */
+  readonly onMenu: (cell: CellChange & { readonly at: Point }) => void
 }
 
 /** The row number of the head, above the first. */
 const head = -1
 
 export const Grid = (props: GridProps) => {
-  const { blocks, columns, editsOf, isPicked, label, onChange, onFollow, onOpen, onPick, onResize, onSort, order } =
-    props
+  const {
+    blocks,
+    columns,
+    editsOf,
+    isPicked,
+    label,
+    onChange,
+    onFollow,
+    onMenu,
+    onOpen,
+    onPick,
+    onResize,
+    onSort,
+    order
+  } = props
   useSyncExternalStore(blocks.subscribe, blocks.snapshot)
   const scroller = useRef<HTMLDivElement>(null)
   const [active, setActive] = useState({ row: 0, column: 0 })
@@ -100,6 +117,22 @@ export const Grid = (props: GridProps) => {
     scroller.current?.focus()
   }
 
+  const openMenu = (index: number, at: Point, column = columns[active.column]) => {
+    const row = blocks.row(index)
+    if (row !== undefined && column !== undefined) onMenu({ row, column: column.name, value: valueOf(row, column), at })
+  }
+  const onContextMenu = (event: MouseEvent) => {
+    // The editor of a cell has the browser's own menu.
+    if (editing !== undefined) return
+    const cell = (event.target as Element).closest("[role=gridcell]")
+    const index = Number(cell?.closest("[role=row]")?.getAttribute("aria-rowindex")) - 2
+    const column = Number(cell?.getAttribute("aria-colindex")) - 2
+    if (cell === null || columns[column] === undefined) return
+    event.preventDefault()
+    setActive({ row: index, column })
+    openMenu(index, { x: event.clientX, y: event.clientY }, columns[column])
+  }
+
   const onHeadKey = ({ altKey, key }: KeyboardEvent): boolean => {
     const column = columns[active.column]
     if (active.row !== head || column === undefined) return false
@@ -112,7 +145,10 @@ export const Grid = (props: GridProps) => {
   const onCellKey = (event: KeyboardEvent, row: Row, column: GridColumn): boolean => {
     const { key } = event
     if (key === "Enter" || key === "F2") edit()
-    else if (key === " ") {
+    else if (key === "ContextMenu" || (key === "F10" && event.shiftKey)) {
+      const box = event.currentTarget.querySelector("#active-cell")?.getBoundingClientRect()
+      if (box !== undefined) openMenu(active.row, { x: box.left + 8, y: box.bottom })
+    } else if (key === " ") {
       if (event.shiftKey) onPick(row, !isPicked(row))
       else onOpen(row)
     } else if (key === "c" && isMod(event)) {
@@ -184,6 +220,7 @@ export const Grid = (props: GridProps) => {
       aria-multiselectable="true"
       tabIndex={0}
       onKeyDown={keys}
+      onContextMenu={onContextMenu}
       onScroll={look}
     >
       <GridHead
@@ -193,6 +230,7 @@ export const Grid = (props: GridProps) => {
         onSort={onSort}
         onResize={onResize}
       />
+      {blocks.ready ? null : <WaitingRows columns={columns} />}
       <div className="grid-inner" role="rowgroup" style={{ height, width }}>
         {rows.map((index) => {
           const row = blocks.row(index)

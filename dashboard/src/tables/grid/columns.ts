@@ -84,6 +84,10 @@ export const selectOf = (columns: ReadonlyArray<GridColumn>, schema: string): st
     )
   ].join(",")
 
+/** A row without what the page has read beside its columns. */
+export const shownValues = (row: Readonly<Record<string, unknown>>, columns: ReadonlyArray<Column>) =>
+  Object.fromEntries(columns.map(({ name }) => [name, row[name]]))
+
 /** Columns whose values only the database makes. */
 export const isMade = ({ generated, identity }: Pick<Column, "generated" | "identity">) =>
   generated !== null || identity === "always"

@@ -2,7 +2,7 @@ import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useSt
 import type { Blocks } from "../rows/blocks.ts"
 import type { GridColumn } from "./columns.ts"
 
-const rowHeight = 32
+export const rowHeight = 32
 const headHeight = 34
 export const gutter = 44
 /** Rows beyond the view. */

@@ -65,9 +65,10 @@ export class Blocks {
   /** Reloads what is in view, and drops the rest. */
   async refresh() {
     const { first, last } = this.view
-    const keep = (page: number) => page === 0 || (page >= first && page <= last)
-    for (const page of this.pages.keys()) if (!keep(page)) this.pages.delete(page)
-    await Promise.all(Array.from(new Set([0, ...this.pages.keys()]), (page) => this.load(page, true)))
+    for (const page of this.pages.keys()) if (page !== 0 && (page < first || page > last)) this.pages.delete(page)
+    // Also what could not be read before.
+    const inView = Array.from({ length: last - first + 1 }, (_, at) => first + at)
+    await Promise.all(Array.from(new Set([0, ...inView]), (page) => this.load(page, true)))
   }
 
   /** Rows that are in view, up to `to`. */

@@ -1,7 +1,11 @@
 import type { Search } from "../../shell/search.ts"
-import type { Order } from "./keyset.ts"
+import type { GridColumn } from "../grid/columns.ts"
+import { nameText, type Order } from "./keyset.ts"
 
 export type Filter = readonly [column: string, value: string]
+
+/** In an address this name is that of the order. */
+export const isFilterable = ({ name }: { readonly name: string }) => name !== "order"
 
 interface Operator {
   /** The start of a filter's value. */
@@ -11,7 +15,7 @@ interface Operator {
   readonly bare?: boolean
 }
 
-export const operators: ReadonlyArray<Operator> = [
+const operators: ReadonlyArray<Operator> = [
   { key: "eq", words: "is" },
   { key: "neq", words: "is not" },
   { key: "ilike", words: "contains" },
@@ -23,6 +27,16 @@ export const operators: ReadonlyArray<Operator> = [
   { key: "is.null", words: "is NULL", bare: true },
   { key: "not.is.null", words: "is not NULL", bare: true }
 ]
+
+/** Types that have no parts to search for. */
+const unsearchable =
+  /^(?:smallint|integer|bigint|numeric|real|double|money|oid|boolean|timestamp|date|time|interval|uuid|jsonb?|bytea|inet|cidr|macaddr)|\[\]$/
+
+/** What PostgreSQL can compare in a column. */
+export const operatorsOf = (column: Pick<GridColumn, "type" | "values"> | undefined): ReadonlyArray<Operator> =>
+  column === undefined || (column.values === undefined && !unsearchable.test(column.type))
+    ? operators
+    : operators.filter(({ key }) => key !== "ilike")
 
 /** The filters of an address; the other parameters are the order. */
 export const filtersOf = (search: Search): ReadonlyArray<Filter> =>
@@ -44,19 +58,23 @@ export const withoutFilter = (search: Search, [column, value]: Filter): Search =
   return { ...rest, [column]: left.length === 1 ? first : left }
 }
 
+/** A column, in quotes if its name is not that of a usual one, and the direction. */
+const orderTerm = /(?:"((?:[^"\\]|\\.)*)"|([^,"]+?))(?:\.(asc|desc))?(?:,|$)/g
+
 export const orderOf = (search: Search): ReadonlyArray<Order> =>
   typeof search["order"] !== "string"
     ? []
-    : search["order"]
-        .split(",")
-        .map((term) => ({ column: term.replace(/\.(?:asc|desc)$/, ""), desc: term.endsWith(".desc") }))
+    : Array.from(search["order"].matchAll(orderTerm), ([, quoted, plain = "", way]) => ({
+        column: quoted === undefined ? plain : quoted.replaceAll(/\\(.)/g, "$1"),
+        desc: way === "desc"
+      }))
 
 /** Ascending, then descending, then not at all. */
 export const withNextOrder = (search: Search, column: string): Search => {
   const now = orderOf(search).find((one) => one.column === column)
   const { order: _, ...rest } = search
   if (now?.desc === true) return rest
-  return { ...rest, order: `${column}.${now === undefined ? "asc" : "desc"}` }
+  return { ...rest, order: `${nameText(column)}.${now === undefined ? "asc" : "desc"}` }
 }
 
 const listed = (text: string) =>
@@ -68,7 +86,8 @@ const listed = (text: string) =>
 /** The value of a filter, of an operator and what was typed. */
 export const filterValue = (operator: string, text: string): string => {
   if (operators.find(({ key }) => key === operator)?.bare === true) return operator
-  if (operator === "ilike") return `ilike.*${text}*`
+  // In a pattern these letters stand for others.
+  if (operator === "ilike") return `ilike.*${text.replaceAll(/[\\%_]/g, "\\$&")}*`
   return operator === "in" ? `in.(${listed(text)})` : `${operator}.${text}`
 }
 
@@ -78,5 +97,5 @@ export const filterWords = (value: string): readonly [words: string, operand: st
   if (found === undefined) return ["", value]
   const operand = found.bare === true ? "" : value.slice(found.key.length + 1)
   if (found.key === "in") return [found.words, operand.slice(1, -1).replaceAll('"', "")]
-  return [found.words, found.key === "ilike" ? operand.replaceAll("*", "") : operand]
+  return [found.words, found.key === "ilike" ? operand.replaceAll("*", "").replaceAll(/\\(.)/g, "$1") : operand]
 }

@@ -51,6 +51,16 @@ const reserved: ReadonlySet<string> = new Set([
 ])
 const isPlain = (name: string) => nameText(name) === name && !reserved.has(name)
 
+/** Operators whose operand is a text, which is quoted within a condition. */
+const withText = /^((?:not\.)?(?:eq|neq|gte?|lte?|i?like|i?match)\.)(.*)$/s
+
+/** A filter of an address, `["status", "eq.paid"]`, on a column whose name may have a meaning of its own in a query. */
+export const filterParameter = (name: string, value: string): readonly [name: string, value: string] => {
+  if (isPlain(name)) return [name, value]
+  const [, operator = "", operand = ""] = withText.exec(value) ?? []
+  return ["and", `(${nameText(name)}.${operator === "" ? value : operator + quoted(operand)})`]
+}
+
 /** As a parameter of the query. */
 export const parameterOf = (condition: Condition): readonly [name: string, value: string] => {
   if ("column" in condition && !isPlain(condition.column)) return ["and", `(${conditionText(condition)})`]

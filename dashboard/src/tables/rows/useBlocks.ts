@@ -3,7 +3,8 @@ import type { Search } from "../../shell/search.ts"
 import type { Viewer } from "../../wire/viewer.ts"
 import type { Relation } from "../grid/columns.ts"
 import { Blocks } from "./blocks.ts"
-import { filtersOf, orderOf } from "./filters.ts"
+import { type Filter, filtersOf, orderOf } from "./filters.ts"
+import { filterParameter } from "./keyset.ts"
 import { cutPreference, isPlaced, keyOf } from "./identity.ts"
 
 /** The rows that an address and a viewer ask for; they are read again when one of these changes. */
@@ -16,7 +17,10 @@ export const useBlocks = (
   const asked = JSON.stringify([schema, name, select, search, viewer])
   const blocks = useMemo(() => {
     const chosen = orderOf(search)
-    const filters = filtersOf(search)
+    const named = new Set(columns.map((column) => column.name))
+    const filters = filtersOf(search).map(([column, value]): Filter =>
+      named.has(column) ? filterParameter(column, value) : [column, value]
+    )
     const key = keyOf(table)
     const placed = isPlaced(table)
     // All rows are read as they are stored, which is the order of their places and needs no sorting.

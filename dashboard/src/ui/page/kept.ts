@@ -8,10 +8,12 @@ export const readList = <A>(name: string): ReadonlyArray<A> => {
   }
 }
 
-export const keepList = (name: string, list: ReadonlyArray<unknown>) => {
+/** Whether the browser has room for it. The page goes on without. */
+export const keepList = (name: string, list: ReadonlyArray<unknown>): boolean => {
   try {
     localStorage.setItem(name, JSON.stringify(list))
+    return true
   } catch {
-    // The browser's storage is full: the page goes on without.
+    return false
   }
 }

@@ -1,0 +1,118 @@
+import { ContextMenu, type Point } from "./ContextMenu.tsx"
+import { mod } from "../../ui/keys.ts"
+import { MenuItem } from "../../ui/Popover.tsx"
+import { copy, toastError } from "../../ui/toast.ts"
+import { cellText } from "./Cell.tsx"
+import { type GridColumn, isMade, shownValues } from "./columns.ts"
+import type { Blocks } from "../rows/blocks.ts"
+import { type Filter, isFilterable } from "../rows/filters.ts"
+import { isCut, type Row } from "../rows/identity.ts"
+
+/** A cell, and where its menu opens. */
+export interface Cell {
+  readonly row: Row
+  readonly column: GridColumn
+  /** As it is shown, with what is not saved. */
+  readonly value: unknown
+  readonly at: Point
+}
+
+interface CellMenuProps {
+  readonly cell: Cell
+  /** All of the table. */
+  readonly columns: ReadonlyArray<GridColumn>
+  /** From which the values come that were cut in the row. */
+  readonly blocks: Blocks
+  /** The rows have a primary key. Without one, an edit compares all values of its row. */
+  readonly keyed: boolean
+  /** Whether rows can be changed, and inserted. */
+  readonly changeable: boolean
+  readonly insertable: boolean
+  readonly onFilter: (filter: Filter) => void
+  readonly onChange: (change: { readonly row: Row; readonly column: string; readonly value: unknown }) => void
+  readonly onOpen: () => void
+  readonly onInsertLike: (row: Row) => void
+  readonly onDelete: () => void
+  readonly onClose: () => void
+}
+
+/** What is done with one cell or its row most often. */
+export const CellMenu = (props: CellMenuProps) => {
+  const { blocks, cell, changeable, columns, insertable, keyed, onClose } = props
+  const { at, column, row, value } = cell
+  const item = (run: () => void) => () => {
+    onClose()
+    run()
+  }
+  /** Runs with the row as a whole, which may have to be read. */
+  const withWhole = (run: (row: Row) => unknown) => item(() => void blocks.whole(row).then(run).catch(toastError))
+  const edited = value !== row[column.name]
+  const setNull = (whole: Row) => props.onChange({ row: whole, column: column.name, value: null })
+  // JSON and arrays have another text in PostgreSQL, and of a long value only the beginning is here.
+  const comparable = isFilterable(column) && !edited && typeof value !== "object" && !isCut(row, column.name)
+  const text = cellText(value, column.type)
+  const shown = text.length > 24 ? `${text.slice(0, 24)}…` : text
+  return (
+    <ContextMenu label={`Cell ${column.name}`} at={at} onClose={onClose}>
+      {value === null && !edited && isFilterable(column) ? (
+        <>
+          <MenuItem icon="filter" onClick={item(() => props.onFilter([column.name, "is.null"]))}>
+            Only where {column.name} is NULL
+          </MenuItem>
+          <MenuItem icon="filter" onClick={item(() => props.onFilter([column.name, "not.is.null"]))}>
+            Only where it is not NULL
+          </MenuItem>
+          <hr />
+        </>
+      ) : comparable ? (
+        <>
+          <MenuItem icon="filter" onClick={item(() => props.onFilter([column.name, `eq.${String(value)}`]))}>
+            Only where {column.name} is {shown === "" ? "empty" : shown}
+          </MenuItem>
+          <MenuItem icon="filter" onClick={item(() => props.onFilter([column.name, `neq.${String(value)}`]))}>
+            Only where it is not
+          </MenuItem>
+          <hr />
+        </>
+      ) : null}
+      <MenuItem
+        icon="copy"
+        note={`${mod}C`}
+        onClick={withWhole((whole) => copy(cellText(edited ? value : whole[column.name], ""), "Cell"))}
+      >
+        Copy cell
+      </MenuItem>
+      <MenuItem
+        icon="copy"
+        onClick={withWhole((whole) => copy(JSON.stringify(shownValues(whole, columns), null, 2), "Row"))}
+      >
+        Copy row as JSON
+      </MenuItem>
+      <MenuItem icon="right" note="Space" onClick={item(props.onOpen)}>
+        Open row
+      </MenuItem>
+      {insertable ? (
+        <MenuItem icon="plus" onClick={withWhole(props.onInsertLike)}>
+          Insert a row like this…
+        </MenuItem>
+      ) : null}
+      {changeable ? (
+        <>
+          {column.nullable && value !== null && !isMade(column) ? (
+            <MenuItem
+              icon="undo"
+              note={`${mod}⌫`}
+              onClick={keyed && !isCut(row, column.name) ? item(() => setNull(row)) : withWhole(setNull)}
+            >
+              Set NULL
+            </MenuItem>
+          ) : null}
+          <hr />
+          <MenuItem icon="trash" danger onClick={item(props.onDelete)}>
+            Delete row…
+          </MenuItem>
+        </>
+      ) : null}
+    </ContextMenu>
+  )
+}

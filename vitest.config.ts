@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 const setupFiles = ["test/support/seed.ts"]
 /** Tests with real servers run again in CI: shared machines stall for longer than some of them can wait. */
@@ -9,10 +10,21 @@ const server = "test/support/postgres/server.ts"
 /** Tests that measure waiting or losses under load: three files at a time, after all others. */
 const underLoad = ["test/e2e/**/{bad-days,loss}.test.ts"]
 
+/** Starts the longest files under load first. Without results of an earlier run, Vitest takes the largest, which these are not. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>) {
+    const group = ({ project }: TestSpecification) => project.config.sequence.groupOrder
+    const order = [/\/loss\.test/, /\/postgres\/bad-days\.test/, /./]
+    const rank = ({ moduleId }: TestSpecification) => order.findIndex((name) => name.test(moduleId))
+    return (await super.sort(files)).toSorted((a, b) => group(a) - group(b) || rank(a) - rank(b))
+  }
+}
+
 export default defineConfig({
   test: {
     // Most tests wait for PostgreSQL, a process or a clock rather than compute.
     maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {

@@ -183,7 +183,7 @@ const run = async (service: Service, wants: (part: string) => boolean, quick: bo
     await ask(service.url, service.credentials.service, "/api/realtime/subscribe", { table: "bench_realtime" })
     const inserters = remote<Inserters>("events/inserters.ts")
     await inserters.call("open", service.databaseUrl)
-    await compareInserts(inserters, sink, quick)
+    await compareInserts({ service, inserters, sink }, quick)
     await inserters.stop()
   }
   await Promise.all([writer.end(), sink.stop()])

@@ -25,6 +25,7 @@ export class ChangeBatch {
   private readonly rows: Array<string> = []
   private readonly formerRows: Array<string> = []
   private readonly feed: Array<string> = []
+  private readonly positions: Array<string> = []
   private position: LogPosition | undefined
   /** The end of the last transaction that is complete: up to here the log is not needed once the batch is stored. */
   end: bigint | undefined
@@ -33,12 +34,21 @@ export class ChangeBatch {
     return this.position === undefined
   }
 
-  add(relation: LogRelation, operation: string, micros: number, row: string, old: string, feed: string) {
+  add(
+    relation: LogRelation,
+    operation: string,
+    micros: number,
+    position: string,
+    row: string,
+    old: string,
+    feed: string
+  ) {
     const number = this.relations.get(relation) ?? this.relations.size
     this.relations.set(relation, number)
     this.numbers.push(String(number))
     this.operations.push(operation)
     this.micros.push(String(micros))
+    this.positions.push(position)
     this.rows.push(row)
     this.formerRows.push(old)
     this.feed.push(feed)
@@ -61,6 +71,7 @@ export class ChangeBatch {
       this.rows,
       this.formerRows,
       this.feed,
+      this.positions,
       lsnText(lsn),
       String(done)
     ]
@@ -72,6 +83,7 @@ export class LogReader {
   private readonly relations = new Map<number, LogRelation>()
   private readonly handled: LogPosition | undefined
   private lsn = 0n
+  private lsnName = ""
   private micros = 0
   private done = 0
   private readonly events = new Map<number, number>()
@@ -86,6 +98,7 @@ export class LogReader {
     switch (message._tag) {
       case "Begin":
         this.lsn = message.lsn
+        this.lsnName = lsnText(message.lsn)
         this.micros = message.micros
         this.done = 0
         return this.events.clear()
@@ -99,7 +112,7 @@ export class LogReader {
         if (this.skips()) return undefined
         for (const oid of message.oids) {
           const relation = this.relations.get(oid)
-          if (relation !== undefined) batch.add(relation, "TRUNCATE", this.micros, "null", "null", "")
+          if (relation !== undefined) batch.add(relation, "TRUNCATE", this.micros, this.name, "null", "null", "")
         }
         return batch.reached({ lsn: this.lsn, done: this.done })
       case "Change": {
@@ -118,10 +131,15 @@ export class LogReader {
             : count === maxEvents + 1
               ? "gap"
               : "none"
-        batch.add(relation, operation, this.micros, ...texts, feed)
+        batch.add(relation, operation, this.micros, this.name, ...texts, feed)
         return batch.reached({ lsn: this.lsn, done: this.done })
       }
     }
+  }
+
+  /** The change's position, by which it has the same name when the log is read again. */
+  private get name() {
+    return `${this.lsnName} ${this.done}`
   }
 
   /** Counts a change; whether it was handled before. */

@@ -78,11 +78,13 @@ const disable = `(h.gone or ${failureCount} >= $3::int)`
  * delay, settles}]`: `age` is the ms since the attempt began, `delay` the ms until the next one or null, `settles`
  * whether the message is done even though it was not claimed. $2 JSON: the outcome for each webhook,
  * `[{webhook, reset, failures, gone}]`. $3: the failures that disable a webhook. $4: whether a previous run of this
- * statement may have committed. A message claimed by another worker in the meantime is left alone, a deleted one is
- * not logged. Returns the log ids in order, and the ids of the webhooks that are not active.
+ * statement may have committed. $5: whether the commit need not wait for the disk: if the server crashes and loses it,
+ * the messages are sent again. A message claimed by another worker in the meantime is left alone, a deleted one is not
+ * logged. Returns the log ids in order, and the ids of the webhooks that are not active.
  */
 const finishSql = `
-  with r as materialized (
+  with lazily as materialized (select set_config('synchronous_commit', 'off', true) where $5::bool),
+  r as materialized (
     select * from json_to_recordset($1::text::json) as r(n integer, message bigint, claim uuid, webhook integer,
       attempt integer, event_type text, status integer, body text, error text, latency integer, age float8, delay float8, settles boolean)),
   moved as (
@@ -112,7 +114,8 @@ const finishSql = `
     where w.id = h.webhook and w.deleted_at is null and (h.failures > 0 or w.fail_count > 0)
     returning w.id, w.active)
   select coalesce((select array_agg(id::text order by id) from logged), '{}') as logs,
-    coalesce((select array_agg(id) from counted where not active), '{}') as inactive`
+    coalesce((select array_agg(id) from counted where not active), '{}') as inactive,
+    (select count(*) from lazily)::int as lazily`
 
 /** Extends claims. $1: message ids, $2: the claim of each. */
 const renewSql = `
@@ -217,7 +220,8 @@ export const makeWebhookOutbox = Effect.gen(function* () {
       JSON.stringify(rows),
       JSON.stringify(tallies(attempts)),
       disableAfter,
-      again
+      again,
+      attempts.every(({ kind, reply }) => kind === "queued" && isSuccess(reply))
     ])
     return { logs: done?.logs ?? [], inactive: done?.inactive ?? [] }
   })

@@ -18,12 +18,12 @@ const update = (row: LogTuple, old?: LogTuple): LogMessage => ({
 })
 const commit = (end: bigint): LogMessage => ({ _tag: "Commit", bytes: 1, end })
 
-/** The columns of the batch: table, operation, time, row, former row, what the feed gets; then the position. */
+/** The columns of the batch: table, operation, time, row, former row, what the feed gets, position; then the last position. */
 const read = (messages: ReadonlyArray<LogMessage>, handled?: LogPosition) => {
   const [reader, batch] = [new LogReader(handled), new ChangeBatch()]
   for (const message of messages) reader.read(message, batch, new Map())
-  const [, , , , rows, old, feed, lsn, done] = batch.params as ReadonlyArray<ReadonlyArray<string>>
-  return { batch, rows, old, feed, position: `${String(lsn)} ${String(done)}` }
+  const [, , , , rows, old, feed, positions, lsn, done] = batch.params as ReadonlyArray<ReadonlyArray<string>>
+  return { batch, rows, old, feed, positions, position: `${String(lsn)} ${String(done)}` }
 }
 
 describe("a batch of changes", () => {
@@ -42,6 +42,8 @@ describe("a batch of changes", () => {
       '{"id":2,"text":"9"}',
       '{"id":3,"text":"9"}'
     ])
+    assert.deepStrictEqual(rest.positions, all.positions?.slice(5), "each has the same name when it is read again")
+    assert.strictEqual(new Set(all.positions).size, 9)
     const none = read(messages, { lsn: 0x1_0000_0009n, done: 3 })
     assert.isTrue(none.batch.isEmpty)
     assert.strictEqual(none.batch.end, 0x1_0000_000an, "the log is not needed any more")

@@ -1,13 +1,14 @@
 import { Effect, Latch, Layer, type Scope } from "effect"
-import { type Socket } from "node:net"
+import { Socket, type SocketConstructorOpts } from "node:net"
 import { Client, type QueryConfig } from "pg"
-import { decodeLogMessage, type LogMessage } from "../../../domain/changes/LogMessage.ts"
+import { decodeLogMessage, type LogMessage, parseLsn } from "../../../domain/changes/LogMessage.ts"
 import {
   createPublicationSql,
   logPublication,
   passOnSql,
   recordGapSql,
-  slotSql
+  slotSql,
+  writtenSql
 } from "../../../domain/changes/LogSql.ts"
 import { changeLogLock } from "../../../domain/sql/AdvisoryLocks.ts"
 import { samplesOfConnections } from "../../../domain/metrics/Pools.ts"
@@ -23,14 +24,19 @@ import { MainSessions, type Pausable } from "../MainSessions.ts"
 const maxMessages = 5_000
 const maxWaiting = 1024 * 1024
 /**
- * When this many messages came at once, more are received only after an interval: many small transactions in one batch
- * take less than half of the processor time that they take one by one, which their writers have instead.
+ * When this many messages came at once, or some came `oftenTimes` in a row more often than every `oftenMillis`, more are
+ * received only after an interval: many small transactions in one batch take a fraction of the processor time that they
+ * take one by one, which their writers have instead.
  */
 const manyMessages = 60
+const [oftenTimes, oftenMillis] = [5, 10]
 const intervalMillis = 25
+/** The interval if none of them was a change, but a sign that PostgreSQL has read transactions of other tables. */
+const idleMillis = 5
 /** PostgreSQL ends the session of a reader that is silent for this long, so that another can take over. */
 const senderTimeout = "10s"
-const reportMillis = 2_000
+/** How often PostgreSQL is asked how much of its log is on disk, and is sent a sign of life. */
+const reportMillis = 500
 
 /** Settings by which values are printed as row_to_json() prints them; see migration 0003. */
 const settings = {
@@ -109,7 +115,12 @@ const connect = (given: Login, options: Readonly<Record<string, string>>, more: 
   )
 
 /** A session of the replication protocol, in which SQL can be run too. */
-const connectToLog = (login: Login) => connect(login, settings, { replication: "database" })
+const connectToLog = (login: Login) =>
+  connect(login, settings, {
+    replication: "database",
+    // While it is paused nothing is read, so that nothing wakes this process.
+    stream: () => new Socket({ readableHighWaterMark: 1 } as SocketConstructorOpts)
+  })
 
 const rowsOf = (client: Client, query: QueryConfig) =>
   Effect.tryPromise({
@@ -160,10 +171,17 @@ const slotOf = Effect.fnUntraced(function* (client: Client, writer: Client) {
 class Feed {
   private readonly messages: Array<LogMessage> = []
   private waiting = 0
+  /** Up to where changes were passed on, and up to where that is on PostgreSQL's disk. */
+  private passed = 0n
   private confirmed = 0n
+  /** What was passed on when PostgreSQL had written its log up to `written`. */
+  private written = { passed: 0n, at: 0n }
+  private settling = false
   private inTransaction = false
   private taken = true
   private resting = false
+  /** When messages came last, and how many times too often. */
+  private came = { at: 0, often: 0 }
   private woken = false
   private readonly client: ClientInternals["connection"]
   private wake: (() => void) | undefined
@@ -171,16 +189,25 @@ class Feed {
 
   constructor(client: Client) {
     this.client = internals(client).connection
-    const fail = (cause: unknown) => {
-      this.failure ??= lost(cause)
-      this.wake?.()
-    }
-    client.on("error", fail)
-    client.on("end", () => fail("The connection was closed"))
+    client.on("error", (cause) => this.fail(cause))
+    client.on("end", () => this.fail("The connection was closed"))
     this.client.on("copyData", ({ chunk }) => {
       if (chunk[0] === 0x77) this.received(chunk.subarray(25))
       else if (chunk[0] === 0x6b) this.asked(chunk.readBigUInt64BE(1), chunk[17] === 1)
+      if (this.woken) return
+      this.woken = true
+      // After all messages that have arrived with this one.
+      setImmediate(() => {
+        this.woken = false
+        this.pace()
+        this.wake?.()
+      })
     })
+  }
+
+  fail(cause: unknown) {
+    this.failure ??= lost(cause)
+    this.wake?.()
   }
 
   private received(data: Buffer) {
@@ -191,23 +218,24 @@ class Feed {
     this.messages.push(message)
     this.waiting += message.bytes
     if (this.waiting > maxWaiting) this.client.stream.pause()
-    if (this.woken) return
-    this.woken = true
-    // After all messages that were received with this one.
-    queueMicrotask(() => {
-      this.woken = false
-      this.wake?.()
-    })
   }
 
-  private rest() {
+  /** Rests if messages come often. */
+  private pace() {
+    const now = performance.now()
+    const { at, often } = this.came
+    this.came = { at: now, often: Math.max(0, often - (now - at) / oftenMillis) + 1 }
+    if (this.came.often > oftenTimes) this.rest(this.messages.length === 0 ? idleMillis : intervalMillis)
+  }
+
+  private rest(millis: number) {
     if (this.resting) return
     this.resting = true
     this.client.stream.pause()
     setTimeout(() => {
       this.resting = false
       this.receive()
-    }, intervalMillis)
+    }, millis)
   }
 
   private receive() {
@@ -217,13 +245,36 @@ class Feed {
   /** A sign of life. What was read without a change in it need not be kept. */
   private asked(end: bigint, answer: boolean) {
     const idle = this.taken && this.messages.length === 0 && !this.inTransaction
-    if (idle && end > this.confirmed) this.confirmed = end
-    if (answer || idle) this.report()
+    if (idle && end > this.passed) {
+      if (this.settled) this.confirmed = end
+      this.passed = end
+    }
+    if (answer) this.report()
   }
 
   confirm(position: bigint) {
-    if (position > this.confirmed) this.confirmed = position
-    this.report()
+    if (position > this.passed) this.passed = position
+  }
+
+  /** Whether all that was passed on is on disk. */
+  private get settled() {
+    return this.passed === this.confirmed
+  }
+
+  /** `ask`: how far PostgreSQL has written its log, and how much of that is on disk. */
+  async settle(ask: () => Promise<{ readonly written: bigint; readonly flushed: bigint }>) {
+    if (this.settled || this.settling) return
+    this.settling = true
+    try {
+      const { passed } = this
+      const { flushed, written } = await ask()
+      if (flushed >= this.written.at && this.written.passed > this.confirmed) this.confirmed = this.written.passed
+      this.written = { passed, at: written }
+    } catch (cause) {
+      this.fail(cause)
+    } finally {
+      this.settling = false
+    }
   }
 
   report() {
@@ -243,7 +294,7 @@ class Feed {
       this.taken = false
       const some = this.messages.splice(0, maxMessages)
       for (const { bytes } of some) this.waiting -= bytes
-      if (some.length >= manyMessages) this.rest()
+      if (some.length >= manyMessages) this.rest(intervalMillis)
       this.receive()
       return resume(Effect.succeed(some))
     }
@@ -273,7 +324,14 @@ const openStream = Effect.fnUntraced(function* (login: Login, opened: (count: nu
         resume(Effect.fail(lost(cause)))
       })
   })
-  const timer = setInterval(() => feed.report(), reportMillis)
+  const ask = async () => {
+    const { rows } = await writer.query<{ readonly written: string; readonly flushed: string }>(writtenSql)
+    return { written: parseLsn(rows[0]?.written ?? ""), flushed: parseLsn(rows[0]?.flushed ?? "") }
+  }
+  const timer = setInterval(() => {
+    feed.report()
+    void feed.settle(ask)
+  }, reportMillis)
   yield* Effect.addFinalizer(() => Effect.sync(() => clearInterval(timer)))
   const stream: ChangeStream = {
     take: feed.take,

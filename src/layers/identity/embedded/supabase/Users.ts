@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import { noUser } from "../../../../domain/supabase/AuthErrors.ts"
+import { uuidOf } from "../../../../domain/sql/Uuids.ts"
 import { JsonObject } from "../../../../domain/text/JsonObjectSchema.ts"
 import { type CurrentSession, type User } from "../../../../services/ports/supabase/AuthCalls.ts"
 import { secondFactorSql } from "../Sessions.ts"
@@ -12,7 +13,7 @@ const times =
 const timesSql = times.map((name) => `'${name}', ${iso(`u.${name}`)}`).join(", ")
 
 /** The id of a key for clients, which expect UUIDs. */
-export const keyUuid = (column: string) => `substr(encode(sha256(convert_to(${column}, 'UTF8')), 'hex'), 1, 32)::uuid`
+export const keyUuid = uuidOf
 
 /** Whether a factor `x` of the identity `i` is verified: once the account has its secret, or the factor its key. */
 export const verifiedSql = "(x.key_id is not null or x.secret = i.totp_secret is true)"

@@ -5,7 +5,7 @@ import { assert, it } from "vitest"
 import { DataDir } from "../../../src/layers/process/DataDir.ts"
 import { layerEmbedded } from "../../../src/layers/postgres/embedded/Embedded.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
-import { ask, type Reply } from "../../support/client.ts"
+import { ask, type Reply, sql } from "../../support/client.ts"
 import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { databaseUrl } from "../../support/postgres/server.ts"
 import { startReceiver } from "../../support/webhooks/receiver.ts"
@@ -136,3 +136,51 @@ it.each(["trigger", "wal"])(
   },
   120_000
 )
+
+it("a delivery that a crash of PostgreSQL has undone is made again under the same id", async () => {
+  const sink = await startReceiver()
+  const service = await startService({ env: { SVC_CHANGES: "wal", WEBHOOK_ALLOW_PRIVATE: "true" } })
+  try {
+    // Commits that do not wait for the disk are lost for longer.
+    await sql(service, "alter system set wal_writer_delay = '10s'")
+    await sql(service, "select pg_reload_conf()")
+    await sql(service, "create table undone (id int primary key)")
+    const body = { table_name: "undone", events: ["INSERT"], url: `${sink.url}/x` }
+    const { status } = await ask(service, "POST /api/webhooks", { key: service.service_role, body })
+    assert.strictEqual(status, 201)
+    for (const id of [1, 2, 3]) {
+      const before = await postmasterOf(service)
+      await sql(service, "insert into undone values ($1)", [id])
+      await until(
+        async () => sink.received.some(({ json }) => json.row?.["id"] === id),
+        (came) => came
+      )
+      process.kill(before, "SIGKILL")
+      await until(
+        () => postmasterOf(service).catch(() => before),
+        (now) => now !== before,
+        20_000
+      )
+      await until(
+        () => ask(service, "GET /readyz"),
+        ({ status }) => status === 200,
+        20_000
+      )
+    }
+    await sql(service, "insert into undone values (4)")
+    await until(
+      async () => sink.received.some(({ json }) => json.row?.["id"] === 4),
+      (came) => came,
+      30_000
+    )
+    const ids = Map.groupBy(sink.received, ({ json }) => json.row?.["id"])
+    assert.deepStrictEqual(
+      Array.from(ids, ([id, all]) => [id, new Set(all.map(({ headers }) => headers["webhook-id"])).size]).sort(),
+      [1, 2, 3, 4].map((id) => [id, 1])
+    )
+    assert.isAbove(sink.received.length, 4, "no delivery was undone")
+  } finally {
+    await service[Symbol.asyncDispose]()
+    await sink[Symbol.asyncDispose]()
+  }
+}, 120_000)

@@ -71,11 +71,9 @@ const compare = async ({ inserters, service, sink }: Processes, load: Load, quic
 }
 
 export const compareInserts = async (processes: Processes, quick: boolean) => {
-  const rows: Array<ReadonlyArray<string>> = []
+  console.log("\nc: ratio to the slice without a trigger in the same round")
   for (const load of loads) {
     console.error(`c ${load.title} …`)
-    rows.push(...(await compare(processes, load, quick)))
+    printTable(["", "", "rows/s", "ratio", "from–to"], await compare(processes, load, quick), 2)
   }
-  console.log("\nc: ratio to the slice without a trigger in the same round")
-  printTable(["", "", "rows/s", "ratio", "from–to"], rows, 2)
 }

@@ -183,6 +183,16 @@ const states: States = {
     await runSql(page, "selec 1")
     await page.getByRole("alert").waitFor()
   },
+  "sql parameters, one missing": async (page) => {
+    await runSql(page, "select $1::int, $2, $3")
+    await page.getByRole("button", { name: "$2 is NULL" }).click()
+    await page.getByRole("alert").first().waitFor()
+  },
+  "sql history": async (page) => {
+    await states["sql result"]?.(page)
+    await page.getByRole("button", { name: "History" }).click()
+    await page.getByRole("button", { name: /just now/ }).waitFor()
+  },
   "sql plan": async (page) => {
     await runSql(page, `select * from ${order} where total > 3`, "Control+Shift+Enter")
     await page.getByRole("region", { name: "Query plan" }).waitFor()

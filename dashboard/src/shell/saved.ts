@@ -1,9 +1,11 @@
 import { readList } from "../ui/page/kept.ts"
+import type { Values } from "../ui/page/queries.ts"
 
 /** A query that is kept by this browser, by name. */
 export interface SavedQuery {
   readonly name: string
   readonly text: string
+  readonly values?: Values
 }
 
 const kept = "svc.sql.saved"

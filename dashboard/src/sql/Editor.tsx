@@ -1,7 +1,7 @@
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete"
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands"
 import { PostgreSQL, sql } from "@codemirror/lang-sql"
-import { bracketMatching } from "@codemirror/language"
+import { bracketMatching, syntaxTree } from "@codemirror/language"
 import { lintGutter, setDiagnostics } from "@codemirror/lint"
 import { Compartment, EditorState } from "@codemirror/state"
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view"
@@ -36,6 +36,8 @@ interface EditorProps {
   readonly text: string
   readonly catalogue: Catalogue | undefined
   readonly onChange: (text: string) => void
+  /** What would run now has other parameters. */
+  readonly onParameters: (numbers: ReadonlyArray<number>) => void
   readonly onRun: (explain: boolean) => void
   readonly ref: Ref<EditorHandle>
 }
@@ -47,11 +49,11 @@ const markAt = (view: EditorView, at: number | undefined, message: string) => {
   view.dispatch(setDiagnostics(view.state, [{ from, to, severity: "error", message }]), { selection: { anchor: from } })
 }
 
-export const Editor = ({ catalogue, onChange, onRun, ref, text }: EditorProps) => {
+export const Editor = ({ catalogue, onChange, onParameters, onRun, ref, text }: EditorProps) => {
   const place = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(null)
-  const handlers = useRef({ onChange, onRun })
-  handlers.current = { onChange, onRun }
+  const handlers = useRef({ onChange, onParameters, onRun })
+  handlers.current = { onChange, onParameters, onRun }
   const completions = useRef(new Compartment())
   const initial = useRef({ text, catalogue })
 
@@ -60,6 +62,13 @@ export const Editor = ({ catalogue, onChange, onRun, ref, text }: EditorProps) =
     const run = (explain: boolean) => () => {
       handlers.current.onRun(explain)
       return true
+    }
+    let parameters = ""
+    const look = (state: EditorState) => {
+      const numbers = [...new Set(statementsToRun(state).flatMap((one) => one.parameters))].toSorted((a, b) => a - b)
+      if (parameters === String(numbers)) return
+      parameters = String(numbers)
+      handlers.current.onParameters(numbers)
     }
     const made = new EditorView({
       ...(place.current === null ? {} : { parent: place.current }),
@@ -91,12 +100,19 @@ export const Editor = ({ catalogue, onChange, onRun, ref, text }: EditorProps) =
           EditorView.contentAttributes.of({ "aria-label": "SQL statement" }),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) handlers.current.onChange(update.state.doc.toString())
+            // A long text is parsed in steps.
+            const parsed = syntaxTree(update.state) !== syntaxTree(update.startState)
+            if (parsed || update.selectionSet) look(update.state)
           })
         ]
       })
     })
     view.current = made
-    return () => made.destroy()
+    look(made.state)
+    return () => {
+      made.destroy()
+      handlers.current.onParameters([])
+    }
   }, [])
   useEffect(() => {
     view.current?.dispatch({ effects: completions.current.reconfigure(language(catalogue)) })

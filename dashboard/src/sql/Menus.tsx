@@ -1,4 +1,5 @@
-import { ago } from "../ui/format.ts"
+import { useState } from "react"
+import { ago, plural } from "../ui/format.ts"
 import { Menu, MenuItem, Popover } from "../ui/Popover.tsx"
 import { copy } from "../ui/toast.ts"
 import { curlOf } from "../wire/curl.ts"
@@ -6,7 +7,7 @@ import { save } from "../wire/save.ts"
 import { csv, json, markdown, textOf } from "./result/copies.ts"
 import type { Result } from "./result/rows.ts"
 import type { Sent } from "./run.ts"
-import { ranBefore } from "./store.ts"
+import { type Ran, ranBefore } from "./store.ts"
 
 /** The result as text, and the request that it is the response of. */
 export const Copies = ({ result, sent }: { result: Result; sent: Sent }) => (
@@ -43,28 +44,51 @@ export const Copies = ({ result, sent }: { result: Result; sent: Sent }) => (
   </Popover>
 )
 
-export const History = ({ onChoose }: { onChoose: (text: string) => void }) => (
+const HistoryList = ({ close, onChoose }: HistoryProps & { readonly close: () => void }) => {
+  const [words, setWords] = useState("")
+  const [all] = useState(ranBefore)
+  const found = all.filter(({ text }) => text.toLowerCase().includes(words.trim().toLowerCase()))
+  return (
+    <div className="history">
+      <input
+        className="field"
+        type="search"
+        placeholder="Find a statement"
+        aria-label="Find a statement"
+        value={words}
+        onChange={(event) => setWords(event.target.value)}
+      />
+      <Menu>
+        <p className="menu-head" role="status">
+          {all.length === 0
+            ? "Nothing has run in this browser yet."
+            : found.length === 0
+              ? "No statement has this text."
+              : `${plural(found.length, "statement")}, run in this browser`}
+        </p>
+        {found.map((ran) => (
+          <MenuItem
+            key={ran.at}
+            note={ago(new Date(ran.at).toISOString())}
+            onClick={() => {
+              close()
+              onChoose(ran)
+            }}
+          >
+            {ran.text.replaceAll(/\s+/g, " ").slice(0, 60)}
+          </MenuItem>
+        ))}
+      </Menu>
+    </div>
+  )
+}
+
+interface HistoryProps {
+  readonly onChoose: (ran: Ran) => void
+}
+
+export const History = ({ onChoose }: HistoryProps) => (
   <Popover icon="history" label="History" kind="quiet">
-    {(close) => {
-      const all = ranBefore().slice(0, 30)
-      return (
-        <Menu>
-          <p className="menu-head">Run in this browser</p>
-          {all.length === 0 ? <p className="menu-head">Nothing yet.</p> : null}
-          {all.map(({ at, text }) => (
-            <MenuItem
-              key={at}
-              note={ago(new Date(at).toISOString())}
-              onClick={() => {
-                close()
-                onChoose(text)
-              }}
-            >
-              {text.replaceAll(/\s+/g, " ").slice(0, 60)}
-            </MenuItem>
-          ))}
-        </Menu>
-      )
-    }}
+    {(close) => <HistoryList close={close} onChoose={onChoose} />}
   </Popover>
 )

@@ -2,17 +2,19 @@ import { type FormEvent, useState } from "react"
 import { dropQuery, longestName, savedQueries, saveQuery, type SavedQuery } from "../shell/saved.ts"
 import { Button } from "../ui/Button.tsx"
 import { Field } from "../ui/Field.tsx"
+import type { Values } from "../ui/page/queries.ts"
 import { Popover } from "../ui/Popover.tsx"
 import { toast, toastError } from "../ui/toast.ts"
 
 interface SavedProps {
   readonly name: string
   readonly text: string
+  readonly values: Values
   readonly onSaved: (name: string) => void
   readonly onOpen: (query: SavedQuery) => void
 }
 
-const Panel = ({ close, name: first, onOpen, onSaved, text }: SavedProps & { readonly close: () => void }) => {
+const Panel = ({ close, name: first, onOpen, onSaved, text, values }: SavedProps & { readonly close: () => void }) => {
   const [name, setName] = useState(first)
   const [all, setAll] = useState(savedQueries)
   const there = all.some((one) => one.name === name.trim())
@@ -20,7 +22,7 @@ const Panel = ({ close, name: first, onOpen, onSaved, text }: SavedProps & { rea
     event.preventDefault()
     if (name.trim() === "") return
     try {
-      saveQuery({ name: name.trim(), text })
+      saveQuery({ name: name.trim(), text, values })
     } catch {
       return toastError(new Error("The browser has no room for it: remove a saved query"))
     }

@@ -4,7 +4,6 @@ import { useNavigate, useSearch } from "@tanstack/react-router"
 import { useEffect, useRef, useState } from "react"
 import { useCatalogue } from "../catalogue/queries.ts"
 import { Button } from "../ui/Button.tsx"
-import { Dialog, DialogBody } from "../ui/Dialog.tsx"
 import { plural } from "../ui/format.ts"
 import { mod } from "../ui/keys.ts"
 import { Switch } from "../ui/Field.tsx"
@@ -12,10 +11,13 @@ import { ViewAs } from "../ui/page/ViewAs.tsx"
 import { savedQueries } from "../shell/saved.ts"
 import { toastError, toastUndo } from "../ui/toast.ts"
 import { ApiError } from "../wire/ApiError.ts"
+import type { Values } from "../ui/page/queries.ts"
 import { service, type Viewer } from "../wire/viewer.ts"
+import { AllowWrites } from "./AllowWrites.tsx"
 import { Editor, type EditorHandle } from "./Editor.tsx"
 import { Copies, History } from "./Menus.tsx"
 import { Output, resultOf, type Shown } from "./Output.tsx"
+import { Parameters } from "./Parameters.tsx"
 import { explainPrefix, runStatements, statementsBefore } from "./run.ts"
 import { Saved } from "./Saved.tsx"
 import { placeOf, type Statement } from "./statements.ts"
@@ -41,7 +43,7 @@ const placeOfError = (error: unknown, statements: ReadonlyArray<Statement>, befo
 export const SqlPage = () => {
   const catalogue = useCatalogue()
   const client = useQueryClient()
-  const { choose, close, current, open, rename, tabs, write } = useTabs()
+  const { choose, close, current, give, giveAll, open, rename, tabs, write } = useTabs()
   const { saved } = useSearch({ strict: false }) as { readonly saved?: unknown }
   const navigate = useNavigate()
   const runs = useRuns()
@@ -49,6 +51,9 @@ export const SqlPage = () => {
   const [asking, setAsking] = useState(false)
   const [viewer, setViewer] = useState<Viewer>(service)
   const [rowLimit, setRowLimit] = useState(1000)
+  const [parameters, setParameters] = useState<ReadonlyArray<number>>([])
+  /** Of which query a run was refused for want of a value, and how often. */
+  const [refused, setRefused] = useState({ slot: 0, times: 0 })
   const editor = useRef<EditorHandle>(null)
   const { slot } = current
   const inView = useRef(slot)
@@ -79,20 +84,29 @@ export const SqlPage = () => {
     const statements = explain ? found.slice(0, 1) : found
     if (statements.length === 0) return
     editor.current?.mark(undefined, "")
+    // Only those of the statements, so that the history has no others.
+    const given = current.values ?? {}
+    const numbers = statements.flatMap((one) => one.parameters)
+    const values: Values = Object.fromEntries(
+      numbers.flatMap((number) => (given[number] === undefined ? [] : [[number, given[number]]]))
+    )
+    if (numbers.some((number) => values[number] === undefined))
+      return setRefused(({ times }) => ({ slot, times: times + 1 }))
+    setRefused({ slot, times: 0 })
     const prefix = explain ? explainPrefix : ""
-    const sent = statements.map(({ from, text }) => ({ from, text: prefix + text }))
+    const sent = statements.map((one) => ({ ...one, text: prefix + one.text }))
     const text = statements.map((one) => one.text).join(";\n")
     await runs.run(slot, async (signal): Promise<Shown> => {
       try {
         // ANALYZE runs the statement: never as a write.
-        const outcome = await runStatements(sent, { writes: writes && !explain, rowLimit, viewer, signal })
+        const outcome = await runStatements(sent, { writes: writes && !explain, rowLimit, values, viewer, signal })
         const { millis, results } = outcome
-        remember({ at: Date.now(), text, millis })
+        remember({ at: Date.now(), text, values, millis })
         if (results.some(({ command }) => changesCatalogue.test(command)))
           void client.invalidateQueries({ queryKey: ["catalogue"] })
         return { tag: "result", chosen: results.length - 1, ...outcome }
       } catch (error) {
-        if (!signal.aborted) remember({ at: Date.now(), text, millis: undefined })
+        if (!signal.aborted) remember({ at: Date.now(), text, values, millis: undefined })
         const place = signal.aborted ? undefined : placeOfError(error, statements, statementsBefore(viewer), prefix)
         // Another query may be in the editor meanwhile.
         if (place !== undefined && inView.current === slot) editor.current?.mark(place, (error as Error).message)
@@ -116,10 +130,21 @@ export const SqlPage = () => {
           text={current.text}
           catalogue={catalogue.data}
           onChange={write}
+          onParameters={setParameters}
           onRun={(explain) => void run(explain)}
         />
       </div>
       <div className="sql-bar">
+        {parameters.length === 0 ? null : (
+          <Parameters
+            key={slot}
+            numbers={parameters}
+            values={current.values ?? {}}
+            refused={refused.slot === slot ? refused.times : 0}
+            onGive={give}
+            onRun={(explain) => void run(explain)}
+          />
+        )}
         {running ? (
           <Button icon="stop" onClick={() => runs.stop(slot)}>
             Stop
@@ -174,38 +199,27 @@ export const SqlPage = () => {
             </option>
           ))}
         </select>
-        <Saved name={current.name} text={current.text} onSaved={rename} onOpen={open} />
-        <History onChoose={(text) => editor.current?.replace(text)} />
+        <Saved name={current.name} text={current.text} values={current.values ?? {}} onSaved={rename} onOpen={open} />
+        <History
+          onChoose={({ text, values }) => {
+            giveAll(values ?? {})
+            editor.current?.replace(text)
+          }}
+        />
       </div>
       <div className={`sql-out ${running && shown.tag !== "nothing" ? "waiting" : ""}`} aria-busy={running}>
         <Output shown={shown} running={running} />
       </div>
       {asking ? (
-        <Dialog label="Allow writes" onClose={() => setAsking(false)}>
-          <DialogBody
-            title={`Allow writes in ${current.name}?`}
-            buttons={
-              <>
-                <Button onClick={() => setAsking(false)}>Keep it read-only</Button>
-                <Button
-                  kind="danger"
-                  onClick={() => {
-                    writesConfirmed = true
-                    allow(true)
-                    setAsking(false)
-                  }}
-                >
-                  Allow writes
-                </Button>
-              </>
-            }
-          >
-            <p>
-              Statements of this query will then run with all rights, DELETE and DROP included, and are committed at
-              once. What they change can&apos;t be undone here.
-            </p>
-          </DialogBody>
-        </Dialog>
+        <AllowWrites
+          name={current.name}
+          onClose={() => setAsking(false)}
+          onAllow={() => {
+            writesConfirmed = true
+            allow(true)
+            setAsking(false)
+          }}
+        />
       ) : null}
     </div>
   )

@@ -1,3 +1,4 @@
+import type { Values } from "../ui/page/queries.ts"
 import { request } from "../wire/request.ts"
 import { type Viewer, viewerStatements } from "../wire/viewer.ts"
 import type { PlanDocument } from "./Plan.tsx"
@@ -5,20 +6,28 @@ import { parseResult, parseResults, type Result } from "./result/rows.ts"
 import type { Statement } from "./statements.ts"
 
 export interface RunOptions {
+  readonly values: Values
   readonly writes: boolean
   readonly rowLimit: number
   readonly viewer: Viewer
   readonly signal: AbortSignal
 }
 
+/** With a value for each number up to the last that it has: PostgreSQL counts them. */
+const withValues = ({ parameters, text }: Pick<Statement, "text" | "parameters">, values: Values) => {
+  const length = parameters.at(-1)
+  if (length === undefined) return { sql: text }
+  return { sql: text, params: Array.from({ length }, (_, at) => values[at + 1] ?? null) }
+}
+
 /** The request that runs statements: read-only by PostgreSQL itself, unless writes are allowed. Nothing is guessed from their text. */
-const requestOf = (statements: ReadonlyArray<Statement>, { rowLimit, viewer, writes }: RunOptions) => {
+const requestOf = (statements: ReadonlyArray<Statement>, { rowLimit, values, viewer, writes }: RunOptions) => {
   const before = viewerStatements(viewer)
   const common = { row_limit: rowLimit, ...(writes ? {} : { read_only: true }) }
   const [only] = statements
   if (before.length === 0 && statements.length === 1 && only !== undefined)
-    return { path: "/v1/sql", payload: { sql: only.text, ...common } } as const
-  const all = [...before, ...statements.map(({ text }) => ({ sql: text }))]
+    return { path: "/v1/sql", payload: { ...withValues(only, values), ...common } } as const
+  const all = [...before, ...statements.map((one) => withValues(one, values))]
   return { path: "/v1/sql/transaction", payload: { statements: all, ...common } } as const
 }
 export type Sent = ReturnType<typeof requestOf>

@@ -1,11 +1,12 @@
 import { useRef, useState } from "react"
 import type { SavedQuery } from "../shell/saved.ts"
 import { keepList, readList } from "../ui/page/kept.ts"
-import { keepQueries, type Query, readQueries } from "../ui/page/queries.ts"
+import { keepQueries, type Query, readQueries, type Values } from "../ui/page/queries.ts"
 
 export interface Ran {
   readonly at: number
   readonly text: string
+  readonly values?: Values
   /** Undefined: it was refused. */
   readonly millis: number | undefined
 }
@@ -22,7 +23,7 @@ export interface Tab extends Query {
 
 let slots = 0
 const tabOf = (query: Query): Tab => ({ ...query, slot: ++slots })
-const without = ({ id, name, text }: Tab): Query => ({ id, name, text })
+const without = ({ id, name, text, values }: Tab): Query => ({ id, name, text, values })
 const nextId = (queries: ReadonlyArray<Query>) => Math.max(0, ...queries.map(({ id }) => id)) + 1
 
 /**
@@ -68,12 +69,17 @@ export const useTabs = () => {
     current,
     choose: setAt,
     write: (text: string) => change({ text }),
+    give: (number: number, value: string | null | undefined) => {
+      const { [number]: _, ...others } = latest.current.values ?? {}
+      change({ values: value === undefined ? others : { ...others, [number]: value } })
+    },
+    giveAll: (values: Values) => change({ values }),
     rename: (name: string) => change({ name }),
     open: (query?: SavedQuery) => {
       const there = tabs.find(({ name, text }) => name === query?.name && text === query.text)
       if (there !== undefined) return setAt(there.slot)
       const id = nextId([...readQueries(), ...tabs])
-      add(tabOf({ id, name: query?.name ?? `Query ${id}`, text: query?.text ?? "" }))
+      add(tabOf({ id, name: `Query ${id}`, text: "", ...query }))
     },
     /** Returns what opens it again. */
     close: (closed: Tab) => {

@@ -1,10 +1,14 @@
 import { keepList, readList } from "./kept.ts"
 
+/** Values of the parameters $1, $2, …, by number, which PostgreSQL reads as their types; null is NULL. */
+export type Values = Readonly<Record<number, string | null>>
+
 /** A query of the SQL workbench, as this browser keeps it. */
 export interface Query {
   readonly id: number
   readonly name: string
   readonly text: string
+  readonly values?: Values | undefined
 }
 
 const kept = "svc.sql.tabs"

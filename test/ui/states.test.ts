@@ -188,6 +188,16 @@ const states: States = {
     await page.getByRole("button", { name: "$2 is NULL" }).click()
     await page.getByRole("alert").first().waitFor()
   },
+  "sql chart": async (page) => {
+    await runSql(page, "select date '2026-01-01' + i as day, i * i - 40 as total from generate_series(1, 20) i")
+    await page.getByRole("button", { name: "Chart", exact: true }).click()
+    await page.getByRole("img", { name: /^Line of total by day/ }).waitFor()
+  },
+  "sql chart of no numbers": async (page) => {
+    await runSql(page, "select 'a' as text")
+    await page.getByRole("button", { name: "Chart", exact: true }).click()
+    await page.getByText("No column is a number").waitFor()
+  },
   "sql history": async (page) => {
     await states["sql result"]?.(page)
     await page.getByRole("button", { name: "History" }).click()

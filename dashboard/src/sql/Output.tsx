@@ -1,12 +1,16 @@
+import { lazy, Suspense } from "react"
 import { Empty } from "../ui/Empty.tsx"
 import { plural } from "../ui/format.ts"
 import { mod } from "../ui/keys.ts"
 import { Problem } from "../ui/Problem.tsx"
 import { codeOf } from "../wire/ApiError.ts"
+import type { Choice } from "./chart/columns.ts"
 import { Plan } from "./Plan.tsx"
 import { ResultTable } from "./result/ResultTable.tsx"
 import type { Result } from "./result/rows.ts"
 import { type Outcome, planOf } from "./run.ts"
+
+const Chart = lazy(async () => ({ default: (await import("./chart/Chart.tsx")).Chart }))
 
 /** What the last run of a query came to. */
 export type Shown =
@@ -18,7 +22,17 @@ export type Shown =
 export const resultOf = (shown: Shown): Result | undefined =>
   shown.tag === "result" ? shown.results[shown.chosen] : undefined
 
-export const Output = ({ running, shown }: { shown: Shown; running: boolean }) => {
+/** Whether a result has rows that a chart can show. */
+export const hasRows = (result: Result) => result.columns.length > 0 && planOf(result) === undefined
+
+interface OutputProps {
+  readonly shown: Shown
+  readonly running: boolean
+  readonly chart: Choice
+  readonly onChart: (chart: Choice) => void
+}
+
+export const Output = ({ chart, onChart, running, shown }: OutputProps) => {
   switch (shown.tag) {
     case "nothing":
       return running ? (
@@ -43,7 +57,13 @@ export const Output = ({ running, shown }: { shown: Shown; running: boolean }) =
       if (result === undefined) return null
       const plan = planOf(result)
       if (plan !== undefined) return <Plan plan={plan} />
-      if (result.columns.length > 0) return <ResultTable result={result} />
+      if (hasRows(result) && chart.on)
+        return (
+          <Suspense>
+            <Chart result={result} choice={chart} onChoose={onChart} />
+          </Suspense>
+        )
+      if (hasRows(result)) return <ResultTable result={result} />
       return (
         <Empty icon="check" title={result.command}>
           {result.rowCount === null ? "Done." : `${plural(result.rowCount, "row")} affected.`}

@@ -42,9 +42,7 @@ export const Parameters = ({ numbers, onGive, onRun, refused, values }: Paramete
           <div key={number} className="parameter">
             <Labelled
               label={`$${number}`}
-              problem={
-                refused > 0 && value === undefined ? "Enter a value, or choose NULL or the empty text" : undefined
-              }
+              problem={refused > 0 && value === undefined ? "Enter a value, or choose NULL or empty" : undefined}
             >
               {(attributes) => (
                 <textarea
@@ -62,10 +60,8 @@ export const Parameters = ({ numbers, onGive, onRun, refused, values }: Paramete
                 />
               )}
             </Labelled>
-            <p className="field-foot">
-              {choice("NULL", `$${number} is NULL`, null)}
-              {choice("empty", `$${number} is the empty text`, "")}
-            </p>
+            {choice("NULL", `$${number} is NULL`, null)}
+            {choice("empty", `$${number} is the empty text`, "")}
           </div>
         )
       })}

@@ -7,6 +7,7 @@ import { Button } from "../ui/Button.tsx"
 import { plural } from "../ui/format.ts"
 import { mod } from "../ui/keys.ts"
 import { Switch } from "../ui/Field.tsx"
+import { Segments } from "../ui/page/Segments.tsx"
 import { ViewAs } from "../ui/page/ViewAs.tsx"
 import { savedQueries } from "../shell/saved.ts"
 import { toastError, toastUndo } from "../ui/toast.ts"
@@ -14,9 +15,10 @@ import { ApiError } from "../wire/ApiError.ts"
 import type { Values } from "../ui/page/queries.ts"
 import { service, type Viewer } from "../wire/viewer.ts"
 import { AllowWrites } from "./AllowWrites.tsx"
+import type { Choice } from "./chart/columns.ts"
 import { Editor, type EditorHandle } from "./Editor.tsx"
 import { Copies, History } from "./Menus.tsx"
-import { Output, resultOf, type Shown } from "./Output.tsx"
+import { hasRows, Output, resultOf, type Shown } from "./Output.tsx"
 import { Parameters } from "./Parameters.tsx"
 import { explainPrefix, runStatements, statementsBefore } from "./run.ts"
 import { Saved } from "./Saved.tsx"
@@ -26,6 +28,11 @@ import { Running, Summary } from "./Summary.tsx"
 import { Tabs } from "./Tabs.tsx"
 import { useRuns } from "./useRuns.ts"
 
+const views = [
+  ["rows", "Rows"],
+  ["chart", "Chart"]
+] as const
+const noChart: Choice = { on: false }
 const limits = [100, 1000, 10_000]
 /** Commands after which tables may look different. */
 const changesCatalogue = /^(?:CREATE|ALTER|DROP|COMMENT|GRANT|REVOKE|DO|SELECT INTO)/
@@ -51,6 +58,7 @@ export const SqlPage = () => {
   const [asking, setAsking] = useState(false)
   const [viewer, setViewer] = useState<Viewer>(service)
   const [rowLimit, setRowLimit] = useState(1000)
+  const [charts, setCharts] = useState<ReadonlyMap<number, Choice>>(new Map())
   const [parameters, setParameters] = useState<ReadonlyArray<number>>([])
   /** Of which query a run was refused for want of a value, and how often. */
   const [refused, setRefused] = useState({ slot: 0, times: 0 })
@@ -62,6 +70,8 @@ export const SqlPage = () => {
   const running = runs.isRunning(slot)
   const shown = runs.of(slot)
   const result = resultOf(shown)
+  const chart = charts.get(slot) ?? noChart
+  const showChart = (next: Choice) => setCharts(new Map(charts).set(slot, next))
   useEffect(() => {
     if (saved === undefined) return
     const query = savedQueries().find(({ name }) => name === saved)
@@ -184,6 +194,14 @@ export const SqlPage = () => {
                 ))}
               </select>
             )}
+            {hasRows(result) ? (
+              <Segments
+                label="View"
+                options={views}
+                value={chart.on ? "chart" : "rows"}
+                onValue={(view) => showChart({ ...chart, on: view === "chart" })}
+              />
+            ) : null}
             <Copies result={result} sent={shown.sent} />
           </>
         )}
@@ -208,7 +226,7 @@ export const SqlPage = () => {
         />
       </div>
       <div className={`sql-out ${running && shown.tag !== "nothing" ? "waiting" : ""}`} aria-busy={running}>
-        <Output shown={shown} running={running} />
+        <Output shown={shown} running={running} chart={chart} onChart={showChart} />
       </div>
       {asking ? (
         <AllowWrites

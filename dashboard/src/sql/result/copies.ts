@@ -1,4 +1,4 @@
-import type { Result } from "./rows.ts"
+import { inSlices, type Result } from "./rows.ts"
 
 /** A value as text; NULL is none. */
 export const valueText = (value: unknown) =>
@@ -45,18 +45,9 @@ export const json: Format = {
   end: "\n]"
 }
 
-/** ms for which the page may not respond. */
-const slice = 30
-
 /** A result as text. A large one takes seconds, in which the page goes on. */
 export const textOf = async ({ begin, between, end, line }: Format, result: Result): Promise<string> => {
   const lines: Array<string> = []
-  let begun = performance.now()
-  for (let at = 0; at < result.rows.length; at++) {
-    lines.push(line(result, at))
-    if (performance.now() - begun < slice) continue
-    await new Promise((done) => setTimeout(done))
-    begun = performance.now()
-  }
+  await inSlices(result.rows.length, (at) => lines.push(line(result, at)))
   return begin(result.columns.map(({ name }) => name)) + lines.join(between) + end
 }

@@ -88,6 +88,21 @@ class Rows {
 
 export type Result = Omit<Answer, "rows"> & { readonly rows: Rows }
 
+/** ms for which the page may not respond. */
+const slice = 30
+
+/** Does something for each row. For many it takes seconds, in which the page goes on. */
+export const inSlices = async (rows: number, each: (at: number) => unknown, signal?: AbortSignal) => {
+  let begun = performance.now()
+  for (let at = 0; at < rows; at++) {
+    each(at)
+    if (performance.now() - begun < slice) continue
+    await new Promise((done) => setTimeout(done))
+    if (signal?.aborted === true) return
+    begun = performance.now()
+  }
+}
+
 /** The response of `/v1/sql` that begins at `from`. */
 const resultAt = (text: string, from: number): Result => {
   const fields = Array.from(fieldsOf(text, from), ([name, [begin, to]]) => [

@@ -62,7 +62,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
   const { hidden, widths } = kept
   const all = useMemo(() => gridColumns(catalogue, relation, widths), [catalogue, relation, widths])
   const columns = useMemo(() => all.filter(({ name }) => !hidden.has(name)), [all, hidden])
-  const blocks = useBlocks(relation, selectOf(all, schema), search, viewer)
+  const blocks = useBlocks(relation, selectOf(all, relation), search, viewer)
   const filters = filtersOf(search)
   const key = keyOf(table)
   const idOf = (row: Row) => (table === undefined || key.length === 0 ? JSON.stringify(row) : rowId(table, row))

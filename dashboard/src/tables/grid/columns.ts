@@ -71,15 +71,19 @@ export const gridColumns = (
   })
 
 /** All columns, and the labels of the rows that they refer to. */
-export const selectOf = (columns: ReadonlyArray<GridColumn>, schema: string): string =>
+export const selectOf = (
+  columns: ReadonlyArray<GridColumn>,
+  { name: table, schema }: Pick<Relation, "name" | "schema">
+): string =>
   [
     "*",
-    ...columns.flatMap(({ foreign }) =>
+    ...columns.flatMap(({ foreign, name }) =>
       // An embed finds its table in the request's schema only.
       foreign?.label === undefined || foreign.references.schema !== schema
         ? []
         : [
-            `${foreign.alias}:${nameText(foreign.references.table)}!${nameText(foreign.name)}(${nameText(foreign.label)})`
+            // Of a table that refers to itself, the name of the key has two directions, and that of its column one.
+            `${foreign.alias}:${foreign.references.table === table ? nameText(name) : `${nameText(foreign.references.table)}!${nameText(foreign.name)}`}(${nameText(foreign.label)})`
           ]
     )
   ].join(",")

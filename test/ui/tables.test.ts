@@ -413,10 +413,13 @@ describe("editing", () => {
 
   it("filters and sorts by columns whose names have a meaning in a query", async () => {
     const table = `named_${process.pid}`
-    await sql(service, `create table ${table} ("limit" int primary key, "a.b" text, "c,d" int, "e (""f"")" text)`)
     await sql(
       service,
-      `insert into ${table} values (1, 'x', 2, 'one'), (2, '50% (y,z)', 1, 'two'), (3, '', null, 'three')`
+      `create table ${table} ("limit" int primary key, "a.b" text, "c,d" int, "e (""f"")" text, "order" int references ${table})`
+    )
+    await sql(
+      service,
+      `insert into ${table} values (1, 'x', 2, 'one', null), (2, '50% (y,z)', 1, 'two', 1), (3, '', null, 'three', 1)`
     )
     const page = await openTable(table)
     const filter = async (column: string, condition: string, value: string) => {
@@ -432,10 +435,23 @@ describe("editing", () => {
     await page.getByText("1 row", { exact: true }).waitFor()
     await filter('e ("f")', "is", "two")
     await filter("limit", "is one of", "1, 2")
-    await page.getByRole("list", { name: "Filters" }).getByRole("listitem").nth(2).waitFor()
+    await filter("order", "is", "1")
+    const filters = page.getByRole("list", { name: "Filters" }).getByRole("listitem")
+    await filters.nth(3).waitFor()
     await page.reload()
     await page.getByText("1 row", { exact: true }).waitFor()
     await page.getByRole("gridcell", { name: "50% (y,z)" }).waitFor()
+    // The address has the order and the filter of the column with its name.
+    assert.include(decodeURIComponent(page.url()), 'order="c,d".asc')
+    await page.goto(at(`/tables/public/${table}`))
+    await page.getByRole("row", { name: /^1 1 x/ }).waitFor()
+    await page.getByRole("grid").focus()
+    await page.keyboard.press(" ")
+    await page.getByRole("link", { name: new RegExp(`${table} order.*2`) }).click()
+    await page.getByText("2 rows", { exact: true }).waitFor()
+    await page.getByRole("row", { name: /^2 3 EMPTY/ }).waitFor()
+    await filters.getByRole("button").click()
+    await page.getByRole("row", { name: /^1 1 x/ }).waitFor()
   })
 
   it("filters by a cell, and inserts and deletes rows like it, by the menu of the cell", async () => {

@@ -1,7 +1,7 @@
 import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import type { GridColumn } from "./grid/columns.ts"
-import { type Filter, filterValue, isFilterable, operatorsOf } from "./rows/filters.ts"
+import { type Filter, filterValue, operatorsOf } from "./rows/filters.ts"
 
 interface FilterFormProps {
   readonly columns: ReadonlyArray<GridColumn>
@@ -9,8 +9,7 @@ interface FilterFormProps {
 }
 
 /** One condition. A column with a closed list of values offers them. */
-export const FilterForm = ({ columns: all, onAdd }: FilterFormProps) => {
-  const columns = all.filter(isFilterable)
+export const FilterForm = ({ columns, onAdd }: FilterFormProps) => {
   const [name, setName] = useState(columns[0]?.name ?? "")
   const [operator, setOperator] = useState("eq")
   const [value, setValue] = useState("")

@@ -10,6 +10,8 @@ import { type Viewer, viewerHeaders } from "../wire/viewer.ts"
 import { cellText, labelOf } from "./grid/Cell.tsx"
 import { type GridColumn, type Relation, shownValues } from "./grid/columns.ts"
 import type { Blocks } from "./rows/blocks.ts"
+import { type Filter, withFilter } from "./rows/filters.ts"
+import { filterParameter, nameText } from "./rows/keyset.ts"
 import { isCut, isWhole, type Row } from "./rows/identity.ts"
 
 /** The rows of other tables that refer to this one. */
@@ -23,16 +25,18 @@ const useReferring = (catalogue: Catalogue, { name, schema }: Relation, row: Row
         other,
         columns: key.columns,
         // A composite key is compared as a whole.
-        search: Object.fromEntries(
-          key.columns.map((column, at) => [column, `eq.${String(row[key.references.columns[at] ?? ""])}`])
-        )
+        filters: key.columns.map((column, at): Filter => [
+          column,
+          `eq.${String(row[key.references.columns[at] ?? ""])}`
+        ])
       }))
   )
-  const asked = JSON.stringify(all.map(({ id, search }) => [id, search]))
+  const asked = JSON.stringify(all.map(({ id, filters }) => [id, filters]))
   useEffect(() => {
     const controller = new AbortController()
-    for (const { columns, id, other, search } of all) {
-      const query = new URLSearchParams({ select: columns[0] ?? "*", limit: "1", ...search })
+    for (const { columns, filters, id, other } of all) {
+      const query = new URLSearchParams({ select: nameText(columns[0] ?? ""), limit: "1" })
+      for (const filter of filters) query.append(...filterParameter(...filter))
       const headers = { prefer: "count=exact", "accept-profile": other.schema, ...viewerHeaders(viewer) }
       request(`/v1/db/${encodeURIComponent(other.name)}?${query}`, { headers, signal: controller.signal }).then(
         ({ headers }) =>
@@ -115,12 +119,12 @@ export const RowPanel = ({ blocks, catalogue, columns, onClose, relation, row: o
         {referring.length === 0 ? null : (
           <section className="refs">
             <h3>Referred to by</h3>
-            {referring.map(({ columns, id, other, search }) => (
+            {referring.map(({ columns, filters, id, other }) => (
               <Link
                 key={id}
                 to="/tables/$schema/$table"
                 params={{ schema: other.schema, table: other.name }}
-                search={search}
+                search={filters.reduce(withFilter, {})}
               >
                 <Icon name="table" size={14} /> {other.name} <code>{columns.join(", ")}</code>
                 <span className="badge">{counts[id] ?? "…"}</span>

@@ -194,7 +194,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
             void navigate({
               to: "/tables/$schema/$table",
               params: { schema, table },
-              search: { [columns[0] ?? ""]: `eq.${String(value)}` }
+              search: withFilter({}, [columns[0] ?? "", `eq.${String(value)}`])
             })
           }}
           onOpen={openRow}

@@ -5,7 +5,7 @@ import { copy, toastError } from "../../ui/toast.ts"
 import { cellText } from "./Cell.tsx"
 import { type GridColumn, isMade, shownValues } from "./columns.ts"
 import type { Blocks } from "../rows/blocks.ts"
-import { type Filter, isFilterable } from "../rows/filters.ts"
+import type { Filter } from "../rows/filters.ts"
 import { isCut, type Row } from "../rows/identity.ts"
 
 /** A cell, and where its menu opens. */
@@ -49,12 +49,12 @@ export const CellMenu = (props: CellMenuProps) => {
   const edited = value !== row[column.name]
   const setNull = (whole: Row) => props.onChange({ row: whole, column: column.name, value: null })
   // JSON and arrays have another text in PostgreSQL, and of a long value only the beginning is here.
-  const comparable = isFilterable(column) && !edited && typeof value !== "object" && !isCut(row, column.name)
+  const comparable = !edited && typeof value !== "object" && !isCut(row, column.name)
   const text = cellText(value, column.type)
   const shown = text.length > 24 ? `${text.slice(0, 24)}…` : text
   return (
     <ContextMenu label={`Cell ${column.name}`} at={at} onClose={onClose}>
-      {value === null && !edited && isFilterable(column) ? (
+      {value === null && !edited ? (
         <>
           <MenuItem icon="filter" onClick={item(() => props.onFilter([column.name, "is.null"]))}>
             Only where {column.name} is NULL

@@ -1,11 +1,14 @@
 import type { Search } from "../../shell/search.ts"
 import type { GridColumn } from "../grid/columns.ts"
-import { nameText, type Order } from "./keyset.ts"
+import { nameText, type Order, quoted } from "./keyset.ts"
 
 export type Filter = readonly [column: string, value: string]
 
-/** In an address this name is that of the order. */
-export const isFilterable = ({ name }: { readonly name: string }) => name !== "order"
+const unquoted = (text: string) => text.replaceAll(/\\(.)/g, "$1")
+
+/** A column's name in an address: in quotes if it is that of the order, or has quotes of its own. */
+const addressName = (column: string) => (column === "order" || column.startsWith('"') ? quoted(column) : column)
+const columnOf = (name: string) => unquoted(/^"(.*)"$/s.exec(name)?.[1] ?? name)
 
 interface Operator {
   /** The start of a filter's value. */
@@ -41,21 +44,23 @@ export const operatorsOf = (column: Pick<GridColumn, "type" | "values"> | undefi
 /** The filters of an address; the other parameters are the order. */
 export const filtersOf = (search: Search): ReadonlyArray<Filter> =>
   Object.entries(search).flatMap(([name, value]) =>
-    name === "order" ? [] : (typeof value === "string" ? [value] : value).map((one): Filter => [name, one])
+    name === "order" ? [] : (typeof value === "string" ? [value] : value).map((one): Filter => [columnOf(name), one])
   )
 
 export const withFilter = (search: Search, [column, value]: Filter): Search => {
-  const old = search[column]
-  if (old === undefined) return { ...search, [column]: value }
-  return { ...search, [column]: [...(typeof old === "string" ? [old] : old), value] }
+  const name = addressName(column)
+  const old = search[name]
+  if (old === undefined) return { ...search, [name]: value }
+  return { ...search, [name]: [...(typeof old === "string" ? [old] : old), value] }
 }
 
 export const withoutFilter = (search: Search, [column, value]: Filter): Search => {
-  const { [column]: old = [], ...rest } = search
+  const name = addressName(column)
+  const { [name]: old = [], ...rest } = search
   const left = (typeof old === "string" ? [old] : old).filter((one) => one !== value)
   const [first] = left
   if (first === undefined) return rest
-  return { ...rest, [column]: left.length === 1 ? first : left }
+  return { ...rest, [name]: left.length === 1 ? first : left }
 }
 
 /** A column, in quotes if its name is not that of a usual one, and the direction. */
@@ -64,8 +69,8 @@ const orderTerm = /(?:"((?:[^"\\]|\\.)*)"|([^,"]+?))(?:\.(asc|desc))?(?:,|$)/g
 export const orderOf = (search: Search): ReadonlyArray<Order> =>
   typeof search["order"] !== "string"
     ? []
-    : Array.from(search["order"].matchAll(orderTerm), ([, quoted, plain = "", way]) => ({
-        column: quoted === undefined ? plain : quoted.replaceAll(/\\(.)/g, "$1"),
+    : Array.from(search["order"].matchAll(orderTerm), ([, inQuotes, plain = "", way]) => ({
+        column: inQuotes === undefined ? plain : unquoted(inQuotes),
         desc: way === "desc"
       }))
 

@@ -22,7 +22,7 @@ const isNull = (column: string, not = false): Condition => ({ tag: "null", colum
 /** The text of a value. */
 export const valueText = (value: unknown) => (typeof value === "object" ? JSON.stringify(value) : String(value))
 
-const quoted = (text: string) => `"${text.replaceAll(/["\\]/g, "\\$&")}"`
+export const quoted = (text: string) => `"${text.replaceAll(/["\\]/g, "\\$&")}"`
 /** A name in a list of columns or conditions. */
 export const nameText = (name: string) => (/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name) ? name : quoted(name))
 

@@ -169,7 +169,14 @@ describe("the service killed, and then its PostgreSQL", () => {
       // So many that they share connections, and waits for the disk.
       const second = writersOf(again, 32, "b")
       await second.after(300)
-      process.kill(await postmasterOf(again), "SIGKILL")
+      const killed = await postmasterOf(again)
+      process.kill(killed, "SIGKILL")
+      // Its sessions may answer for a moment.
+      await until(
+        () => postmasterOf(again).catch(() => killed),
+        (now) => now !== killed,
+        20_000
+      )
       assert.isTrue(good(await until(() => ask(again, "GET /readyz"), good, 20_000)))
       await second.end()
       assert.strictEqual((await kept(second)).length, second.written.length)

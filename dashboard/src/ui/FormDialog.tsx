@@ -47,7 +47,7 @@ export const FormDialog = (props: FormDialogProps) => {
   const { busy, failure, go } = useAction(props.run)
   const stays = waits && busy
   const typed = useRef(false)
-  // A key or a press beside it is easily a mistake; "Cancel" is none.
+  // Escape or a press beside the form may be a mistake; "Cancel" is deliberate.
   const leave = () => {
     if (!typed.current || confirm(`Close “${title}” and discard what you have typed?`)) onClose()
   }

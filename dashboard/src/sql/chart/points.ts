@@ -6,7 +6,7 @@ import { type Axes, scaleOf } from "./columns.ts"
 export interface Point {
   /** Where it is: a number, ms since 1970, or the number of the point. */
   readonly x: number
-  /** Null: there is none, and the line is interrupted. */
+  /** Null: the row has no value, and the line is interrupted. */
   readonly y: number | null
   /** As PostgreSQL wrote them. */
   readonly xText: string

@@ -1,6 +1,6 @@
 import { inSlices, type Result } from "./rows.ts"
 
-/** A value as text; NULL is none. */
+/** A value as text; of NULL the empty text. */
 export const valueText = (value: unknown) =>
   value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value)
 

@@ -1,4 +1,5 @@
 import { Clock, Effect, Schema } from "effect"
+import { uuidOf } from "../../../../domain/sql/Uuids.ts"
 import { InvalidRequest, Unprocessable } from "../../../../domain/errors.ts"
 import { makeTotpSecret, otpauthUri, totpStepOf } from "../../../../domain/identity/SecondFactors.ts"
 import { insufficientAal, invalid, noFactor } from "../../../../domain/supabase/AuthErrors.ts"
@@ -12,7 +13,7 @@ import { isUuid, type Store } from "../Store.ts"
 import { type EmbeddedTotp, placeOf } from "../factors/Totp.ts"
 import { type Tokens } from "./Tokens.ts"
 import { type SecurityKeys } from "./SecurityKeys.ts"
-import { keyUuid, type Users, verifiedSql } from "./Users.ts"
+import { type Users, verifiedSql } from "./Users.ts"
 
 /** Factors of one user that are not verified; beyond them the oldest are forgotten. */
 const maxUnverified = 10
@@ -77,7 +78,7 @@ export const makeFactors = (
            where i.id = $1::text::uuid and i.id = $2::text::uuid and i.totp_secret is not null
            union all
            select 'webauthn', null, k.id, k.display_name, true from svc.identity_keys k
-           where k.identity_id = $1::text::uuid and not k.passkey and ${keyUuid("k.id")} = $2::text::uuid
+           where k.identity_id = $1::text::uuid and not k.passkey and ${uuidOf("k.id")} = $2::text::uuid
              and not exists (select from svc.supabase_factors x where x.key_id = k.id)`,
           [userId, id]
         )

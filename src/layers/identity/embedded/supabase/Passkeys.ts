@@ -1,4 +1,5 @@
 import { Clock, Effect, Schema } from "effect"
+import { uuidOf } from "../../../../domain/sql/Uuids.ts"
 import { Forbidden, InvalidRequest, NotFound, Unprocessable } from "../../../../domain/errors.ts"
 import { insufficientAal, invalid, reauthenticationNeeded } from "../../../../domain/supabase/AuthErrors.ts"
 import { isPlainText } from "../../../../domain/text/StorableText.ts"
@@ -10,7 +11,7 @@ import { type Limits } from "../Limits.ts"
 import { iso, isUuid, type Store } from "../Store.ts"
 import { isStale } from "./Account.ts"
 import { type Tokens } from "./Tokens.ts"
-import { keyUuid, type Users } from "./Users.ts"
+import { type Users } from "./Users.ts"
 
 /** How long a challenge is valid, in s. */
 const challengeSeconds = 300
@@ -32,7 +33,7 @@ const PasskeyRow = Schema.Struct({
   created_at: Schema.String,
   last_used_at: Schema.NullOr(Schema.String)
 })
-const columns = `${keyUuid("k.id")}::text as id, k.display_name as friendly_name, ${iso("k.added_at")} as created_at,
+const columns = `${uuidOf("k.id")}::text as id, k.display_name as friendly_name, ${iso("k.added_at")} as created_at,
   ${iso("k.last_used_at")} as last_used_at`
 const ConfirmedRow = Schema.Struct({ confirmed: Schema.Boolean })
 
@@ -90,12 +91,12 @@ export const makePasskeyCalls = (
       ([row]) => (row === undefined ? Effect.fail(noPasskey) : Effect.succeed(shown(row)))
     )
   const byId = (userId: string, id: string) =>
-    isUuid(id) ? byKey(userId, `${keyUuid("k.id")} = $2::text::uuid`, id) : Effect.fail(noPasskey)
+    isUuid(id) ? byKey(userId, `${uuidOf("k.id")} = $2::text::uuid`, id) : Effect.fail(noPasskey)
 
   const removeOf = Effect.fnUntraced(function* (userId: string, id: string) {
     const removed = isUuid(id)
       ? yield* store.count(
-          `delete from svc.identity_keys k where k.identity_id = $1::text::uuid and k.passkey and ${keyUuid("k.id")} = $2::text::uuid returning 1`,
+          `delete from svc.identity_keys k where k.identity_id = $1::text::uuid and k.passkey and ${uuidOf("k.id")} = $2::text::uuid returning 1`,
           [userId, id]
         )
       : 0
@@ -173,7 +174,7 @@ export const makePasskeyCalls = (
       const before = yield* byId(userId, id)
       yield* store.count(
         `update svc.identity_keys k set display_name = $3
-         where k.identity_id = $1::text::uuid and k.passkey and ${keyUuid("k.id")} = $2::text::uuid returning 1`,
+         where k.identity_id = $1::text::uuid and k.passkey and ${uuidOf("k.id")} = $2::text::uuid returning 1`,
         [userId, id, name]
       )
       return { ...before, friendly_name: name }

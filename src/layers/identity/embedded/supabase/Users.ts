@@ -12,9 +12,6 @@ const times =
   )
 const timesSql = times.map((name) => `'${name}', ${iso(`u.${name}`)}`).join(", ")
 
-/** The id of a key for clients, which expect UUIDs. */
-export const keyUuid = uuidOf
-
 /** Whether a factor `x` of the identity `i` is verified: once the account has its secret, or the factor its key. */
 export const verifiedSql = "(x.key_id is not null or x.secret = i.totp_secret is true)"
 
@@ -25,7 +22,7 @@ const factorsSql = `coalesce((select jsonb_agg(f.factor order by f.at) from (
       'created_at', ${iso("x.created_at")}, 'updated_at', ${iso("x.updated_at")})) as factor
     from svc.supabase_factors x where x.identity_id = i.id
     union all
-    select k.added_at, jsonb_build_object('id', ${keyUuid("k.id")}, 'friendly_name', k.display_name, 'factor_type', 'webauthn',
+    select k.added_at, jsonb_build_object('id', ${uuidOf("k.id")}, 'friendly_name', k.display_name, 'factor_type', 'webauthn',
       'status', 'verified', 'created_at', ${iso("k.added_at")}, 'updated_at', ${iso("k.added_at")})
     from svc.identity_keys k where k.identity_id = i.id and not k.passkey
       and not exists (select from svc.supabase_factors x where x.key_id = k.id)

@@ -81,6 +81,15 @@ const other = (path: string, layer: "layerEmbedded" | "layerAttachOrStart" = "la
   })
 
 describe("the embedded PostgreSQL", () => {
+  it.live.skipIf(process.platform !== "linux")("has Linux schedule its backends as batch processes", () =>
+    Effect.gen(function* () {
+      const address = yield* open(yield* dataDir)
+      // Field 41 of proc_pid_stat(5), the 39th behind the name; 3 is SCHED_BATCH.
+      const policy = `select split_part(regexp_replace(pg_read_file('/proc/self/stat'), '^.*\\) ', ''), ' ', 39)`
+      assert.deepStrictEqual(yield* query(address, policy), [["3"]])
+    })
+  )
+
   it.live("is created at the first start and reused at the next", () =>
     Effect.gen(function* () {
       const path = yield* dataDir

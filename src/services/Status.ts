@@ -17,7 +17,7 @@ const shuttingDown = new Unavailable({ error: "The service is shutting down", co
 
 /**
  * Whether requests should be sent here: the service is not shutting down, and the database answers. The state of changes is
- * told and does not matter for that: requests are served, and no other replica would do better.
+ * shown but does not count: requests are served, and no other replica would do better.
  */
 export const ready = Effect.fnUntraced(function* (
   status: Status["Service"],

@@ -49,8 +49,8 @@ export const challengesOn = (store: Store, library: Library, issuer: string) => 
   })
 
   /**
-   * Stores the answer to a challenge. Whoever has the challenge may be another than the one who began: the answer is valid
-   * only with the verifier in this redirect, and only in the browser with the cookie of the beginning (Resume.ts).
+   * Stores the answer to a challenge. A challenge may be in other hands than those of the user who began the flow: the answer is
+   * valid only with the verifier in this redirect, and only in the browser with the cookie of the beginning (Resume.ts).
    */
   const finish = Effect.fnUntraced(function* (
     { exp, uid }: Interaction,

@@ -88,8 +88,8 @@ export const makeProviders = (
   })
 
   /**
-   * An ID token is accepted once: whoever reads it on its way, or gets it from a log, can't use it again. What is remembered is
-   * the signed part, because a signature can be written in several ways.
+   * An ID token is accepted once: one that was intercepted, or read in a log, can't be used again. The signed part is stored,
+   * because a signature can be written in several ways.
    */
   const useIdToken: AuthCalls["useIdToken"] = Effect.fnUntraced(function* (name, given, linkTo) {
     yield* limits.takeOfClient("flows of", 60, 60)

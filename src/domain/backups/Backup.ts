@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { randomBytes } from "node:crypto"
-import { isStorable } from "../text/StorableText.ts"
+import { isAtMost, isStorable } from "../text/StorableText.ts"
 
 export const BackupId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2_147_483_647 })).pipe(
   Schema.brand("BackupId")
@@ -10,7 +10,7 @@ export type BackupId = typeof BackupId.Type
 /** Maximum length of a label, in characters. */
 const maxLabel = 60
 
-const Label = Schema.NonEmptyString.check(Schema.isMaxLength(maxLabel), isStorable)
+const Label = Schema.NonEmptyString.check(isAtMost(maxLabel), isStorable)
 
 /** The payload that creates a backup (spec: Backup). */
 export const NewBackup = Schema.Struct({ label: Label })

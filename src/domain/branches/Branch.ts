@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { randomBytes } from "node:crypto"
-import { isStorable } from "../text/StorableText.ts"
+import { isAtMost, isStorable } from "../text/StorableText.ts"
 
 export const BranchId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2_147_483_647 })).pipe(
   Schema.brand("BranchId")
@@ -20,7 +20,7 @@ export type BranchAccess = typeof BranchAccess.Type
 
 /** The payload that creates a branch (spec: Branch). `ttlHours` 0: it does not expire. `access`: default `service_role`. */
 export const NewBranch = Schema.Struct({
-  label: Schema.NonEmptyString.check(Schema.isMaxLength(60), isStorable),
+  label: Schema.NonEmptyString.check(isAtMost(60), isStorable),
   ttlHours: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxTtl }))),
   access: Schema.optionalKey(BranchAccess)
 })

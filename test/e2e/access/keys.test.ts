@@ -78,10 +78,16 @@ describe("managing keys", () => {
     assert.isString((await until(record, (found) => found?.last_used_at !== null))?.last_used_at)
   })
 
+  it("takes a label of 100 characters, each of which may take several bytes", async () => {
+    const label = "🔑".repeat(100)
+    assert.strictEqual((await create({ keyType: "anon", label })).key.label, label)
+  })
+
   it.each([
     [{}, "keyType"],
     [{ keyType: "admin" }, "keyType"],
     [{ keyType: "anon", label: "x".repeat(101) }, "label"],
+    [{ keyType: "anon", label: "🔑".repeat(101) }, "label"],
     [{ keyType: "anon", label: "\0" }, "label"],
     [{ keyType: "anon", label: "\ud800" }, "label"],
     [{ keyType: "anon", rate_limit: 0 }, "rate_limit"],

@@ -31,7 +31,8 @@ const roles = () => sql(service, `select rolname from pg_roles where rolname lik
 
 describe("a branch", () => {
   it("is a record with a connection string whose password is shown once", async () => {
-    const made = await makeBranch(service, "with a life", { ttlHours: 24 })
+    const label = "🌿".repeat(60)
+    const made = await makeBranch(service, label, { ttlHours: 24 })
     assert.hasAllKeys(made, [
       "id",
       "label",
@@ -46,14 +47,14 @@ describe("a branch", () => {
       "progress",
       "connection"
     ])
-    assert.deepInclude(made, { status: "active", access: "service_role", source_backup_id: null })
+    assert.deepInclude(made, { label, status: "active", access: "service_role", source_backup_id: null })
     assert.strictEqual(Date.parse(made.expires_at ?? "") - Date.parse(made.created_at), 24 * 3_600_000)
     assert.isAbove(made.size_bytes, 1_000_000)
     const masked = { ...made, connection: made.connection.replace(/:[^:@]+@/, ":****@") }
     assert.notStrictEqual(masked.connection, made.connection)
     assert.deepStrictEqual((await call(`GET /api/branches/${made.id}`)).json, masked)
     assert.deepInclude(await listed(), masked)
-    assert.isNull((await makeBranch(service, "with a life")).expires_at, "labels may be the same; 0 is for ever")
+    assert.isNull((await makeBranch(service, label)).expires_at, "labels may be the same; 0 is for ever")
   })
 
   it("serves every database route of /v1 with the same keys, if it is open to them", async () => {
@@ -103,6 +104,7 @@ describe("a branch", () => {
       {},
       { label: "" },
       { label: "x".repeat(61) },
+      { label: "🌿".repeat(61) },
       { label: "nul\0" },
       { label: 7 },
       { label: "a", ttlHours: -1 },
@@ -285,6 +287,7 @@ describe("creating branches", () => {
       {},
       { label: "" },
       { label: "x".repeat(61) },
+      { label: "🌿".repeat(61) },
       { ttlHours: -1 },
       { ttlHours: 8761 },
       { ttl: 1 }

@@ -13,7 +13,6 @@ import {
   list,
   logic,
   numeric,
-  operationIn,
   printable,
   step,
   text,
@@ -55,19 +54,10 @@ const singleMissing: ArgumentFault = (value) =>
 
 const singleVariable: ArgumentFault = (value) => (value === null ? undefined : element(value))
 
-/** Only strings can be searched for in a string: flagd fails on other values. */
-const inText = (needle: unknown): string | undefined => {
-  const [name, operand] = operationIn(needle) ?? []
-  const bare = name === "var" && !(Array.isArray(operand) && typeof operand[1] === "string")
-  return bare
-    ? 'Expected a list to search, such as ["a", "b"], or a default for the attribute: searching a string for a missing one fails'
-    : text(needle)
-}
-
 const membership = ([needle, among]: ReadonlyArray<unknown>): ReadonlyArray<FlagProblem> => {
   if (typeof among === "string") {
-    const problem = inText(needle)
-    return problem === undefined ? [] : [{ path: [operationIn(needle)?.[0] === "var" ? 1 : 0], problem }]
+    const problem = text(needle)
+    return problem === undefined ? [] : [{ path: [0], problem }]
   }
   if (Array.isArray(among)) {
     // flagd treats a list in the list as a range of numbers, and can't compare a number with the others.

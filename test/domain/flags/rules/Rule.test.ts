@@ -32,6 +32,7 @@ describe("accepts", () => {
     [{ ">=": [{ var: "age" }, 18] }],
     [{ in: ["@example.com", { var: "email" }] }],
     [{ in: [{ var: "country" }, ["DE", "FR", 5, { var: "home" }]] }],
+    [{ in: [{ var: "country" }, "DE,FR"] }],
     [{ in: [{ var: ["country", ""] }, "DE,FR"] }],
     [{ in: [{ cat: [{ var: "country" }, ","] }, "DE,FR"] }],
     [{ and: [{ var: "a" }] }],
@@ -77,9 +78,6 @@ describe("accepts", () => {
   ])("%j", (rule) => assert.deepStrictEqual(lines(rule), []))
 })
 
-const inText =
-  'in.1: Expected a list to search, such as ["a", "b"], or a default for the attribute: searching a string for a missing one fails'
-
 describe("rejects, with the place", () => {
   it.each<[unknown, string]>([
     [[], "Expected object"],
@@ -118,8 +116,6 @@ describe("rejects, with the place", () => {
     [{ in: [{ var: "x" }, [1, null, [1, 2]]] }, "in.1.1: Expected a string or a number to compare with"],
     [{ in: [{ var: "x" }, ["a", true]] }, "in.1.1: Expected a string or a number to compare with"],
     [{ in: [{ var: "x" }, ["a", { "!": 1 }]] }, "in.1.1: Expected a string or a number to compare with"],
-    [{ in: [{ var: "x" }, "abc"] }, inText],
-    [{ in: [{ var: ["x"] }, "abc"] }, inText],
     [{ cat: [true] }, "cat.0: Expected a string or a number, not true or false"],
     [{ cat: ["a", ["b"]] }, "cat.1: Expected a string or a number, not a list"],
     [{ cat: ["a", { "!": 1 }] }, "cat.1: Expected a string or a number, not true or false"],

@@ -19,7 +19,9 @@ const settings = Effect.all({
   region: text("S3_REGION", "us-east-1"),
   encrypted: flag("S3_EMBEDDED_ENCRYPTED", false),
   supabase: supabaseEnabled,
-  files: fileStore
+  files: fileStore,
+  // The endpoint serves path style alone, but a value that is neither true nor false is refused everywhere.
+  forcePathStyle: flag("S3_FORCE_PATH_STYLE", true)
 }).pipe(Effect.mapError(({ message }) => new StartError({ message })))
 
 /** The host at which this process reaches a server that listens on `host`. */

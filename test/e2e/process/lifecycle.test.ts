@@ -120,6 +120,7 @@ describe("a start that fails exits with one line", () => {
   it.concurrent.each([
     ["PORT", "http", /a whole number from 0 to 65535/],
     ["SVC_DB_POOL_SIZE", "0", /a whole number from 1 to 1000/],
+    ["S3_FORCE_PATH_STYLE", "always", /true or false/],
     ["DATABASE_URL", "mysql://nobody:secret@h/db", /postgres:\/\/user:password@host/]
   ])("%s=%s", async (name, value, message) => {
     const end = await runToEnd({ DATABASE_URL: nowhere, [name]: value })

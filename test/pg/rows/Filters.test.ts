@@ -12,6 +12,8 @@ const suite = layer(
       create schema other;
       create table other.things (id int, name text);
       insert into other.things values (1, 'elsewhere');
+      create table public.makers (id int primary key);
+      create table other.parts (maker int references public.makers);
       create table things (id int primary key, name text, ok boolean, at timestamptz, tags text[], doc jsonb, raw json, span int4range, p point);
       insert into things values
         (1, 'Anna', true, '2026-01-01', '{a,b}', '{"k": 1}', '1', '[1,5)', '(0,0)'),
@@ -144,6 +146,13 @@ suite("reading", (it) => {
       Effect.map(refusal(get(line.replaceAll("%", "%25"))), (found) => assert.strictEqual(found, expected))
     )
   })
+
+  it.effect("suggests no relation in place of itself, if its keys lead to other schemas", () =>
+    Effect.gen(function* () {
+      const refused = yield* Effect.flip(get("parts?select=maker,makers(id)", { schema: "other" }))
+      assert.deepInclude(refused, { code: "PGRST200", hint: null })
+    })
+  )
 
   it.effect("distinguishes tables of the same name in two schemas", () =>
     Effect.gen(function* () {

@@ -90,7 +90,7 @@ const perhaps = (catalogue: Catalogue, from: RelationName, target: string, all: 
   }
   const related = catalogue
     .names(from.schema)
-    .filter((name) => catalogue.relationships({ schema: from.schema, name }).length > 0)
+    .filter((name) => name !== from.name && catalogue.relationships({ schema: from.schema, name }).length > 0)
   const [other] = similarNames(related, from.name)
   return other === undefined ? null : `Perhaps you meant '${other.name}' instead of '${from.name}'.`
 }

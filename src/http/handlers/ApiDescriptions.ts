@@ -60,7 +60,14 @@ export const ApiDescriptionsRoutes = HttpRouter.use(
     const options = Effect.succeed(allowResponse(methods))
     const unsupported = Effect.map(HttpServerRequest.HttpServerRequest, ({ method }) => method).pipe(
       Effect.flatMap((method) =>
-        Effect.fail(new DatabaseError({ status: 405, error: `Unsupported HTTP method: ${method}`, code: "PGRST117" }))
+        Effect.fail(
+          new DatabaseError({
+            status: 405,
+            error: `Unsupported HTTP method: ${method}`,
+            code: "PGRST117",
+            headers: [["allow", methods.join(",")]]
+          })
+        )
       )
     )
 

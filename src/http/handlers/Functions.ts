@@ -41,7 +41,14 @@ export const FunctionsRoutes = HttpRouter.use(
     })
 
     const refused = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method }) =>
-      Effect.fail(new DatabaseError({ status: 405, error: `Cannot use the ${method} method on RPC`, code: "PGRST101" }))
+      Effect.fail(
+        new DatabaseError({
+          status: 405,
+          error: `Cannot use the ${method} method on RPC`,
+          code: "PGRST101",
+          headers: [["allow", "OPTIONS,GET,HEAD,POST"]]
+        })
+      )
     )
 
     yield* addRoutes(router, FunctionsApi, { read: call, call })

@@ -54,7 +54,9 @@ describe("/v1/db/", () => {
     assert.deepStrictEqual([reply.status, reply.text], [200, ""])
     assert.strictEqual(reply.headers.get("content-type"), "application/openapi+json; charset=utf-8")
     for (const path of ["/v1/db/", "/v1/db"]) {
-      assertRefused(await ask(service, `POST ${path}`, { key: service.anon, body: {} }), 405, "PGRST117")
+      const posted = await ask(service, `POST ${path}`, { key: service.anon, body: {} })
+      assertRefused(posted, 405, "PGRST117")
+      assert.strictEqual(posted.headers.get("allow"), "OPTIONS,GET,HEAD")
       const options = await ask(service, `OPTIONS ${path}`, { key: service.anon })
       assert.deepStrictEqual([options.status, options.headers.get("allow")], [200, "OPTIONS,GET,HEAD"])
     }

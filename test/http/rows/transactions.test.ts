@@ -176,7 +176,9 @@ describe("methods on functions", () => {
     assert.strictEqual((await on("OPTIONS /rpc/leaves")).headers.get("allow"), "OPTIONS,POST")
     assertRefused(await on("OPTIONS /rpc/nothing"), 404, "PGRST202")
     for (const method of ["PUT", "PATCH", "DELETE"]) {
-      const { error } = assertRefused(await on(`${method} /rpc/told`), 405, "PGRST101")
+      const reply = await on(`${method} /rpc/told`)
+      const { error } = assertRefused(reply, 405, "PGRST101")
+      assert.strictEqual(reply.headers.get("allow"), "OPTIONS,GET,HEAD,POST")
       assert.strictEqual(error, `Cannot use the ${method} method on RPC`)
     }
   })

@@ -9,17 +9,17 @@ export type Headers = Readonly<Record<string, string | undefined>>
 export const headersOf = (request: HttpServerRequest.HttpServerRequest): Headers =>
   request.source instanceof IncomingMessage ? (request.source.headers as Headers) : request.headers
 
-/** The API key of a request: header `apikey`, or `x-api-key`, its alias. "" when there is none. */
+/** The API key of a request: header `apikey`, or `x-api-key`, its alias. "" when there is none, or both are empty. */
 export const apiKeyOf = (headers: Headers): Effect.Effect<string, InvalidRequest> => {
-  const [key, alias] = [headers["apikey"], headers["x-api-key"]]
-  return key !== undefined && alias !== undefined && key !== alias
+  const { apikey: key = "", "x-api-key": alias = "" } = headers
+  return key !== "" && alias !== "" && key !== alias
     ? Effect.fail(
         new InvalidRequest({
           error: "apikey and x-api-key were both sent, with different values",
           code: "AMBIGUOUS_API_KEY"
         })
       )
-    : Effect.succeed(key ?? alias ?? "")
+    : Effect.succeed(key === "" ? alias : key)
 }
 
 /** The token of an `Authorization: Bearer …` header (RFC 6750); undefined for other schemes. */

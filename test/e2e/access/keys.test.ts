@@ -128,6 +128,9 @@ describe("permissions", () => {
       const get = (headers: { [name: string]: string }) => ask(service, `GET ${path}`, { headers })
       assert.strictEqual((await get({ "x-api-key": key })).status, 200)
       assert.strictEqual((await get({ "x-api-key": key, apikey: key })).status, 200)
+      assert.strictEqual((await get({ "x-api-key": key, apikey: "" })).status, 200)
+      assert.strictEqual((await get({ "x-api-key": "", apikey: key })).status, 200)
+      assertRefused(await get({ "x-api-key": "", apikey: "" }), 401, "INVALID_API_KEY")
       assertRefused(await get({ "x-api-key": service.anon, apikey: key }), 400, "AMBIGUOUS_API_KEY")
       assertRefused(await get({ "x-api-key": service.anon }), 403)
     }

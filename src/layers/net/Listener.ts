@@ -27,6 +27,9 @@ const stallMillis = duration("SVC_RESPONSE_STALL_TIMEOUT", 30_000)
 /** The address as an error names it. */
 export const apiAt = (host: string, port: number) => ({ name: "The API", host, port, setting: "PORT" })
 
+/** Every response of `/v1` has these headers, and whether these requests are for it is not known. */
+const unlimited = { "X-RateLimit-Limit": "-1", "X-RateLimit-Remaining": "-1" }
+
 /** Validates the settings of the listener before anything starts. */
 export const layerHttpSettings = Layer.effectDiscard(
   Effect.all([httpAddress, stallMillis, url("DASHBOARD_URL"), shutdownDelay])
@@ -75,10 +78,10 @@ const makeServer = ({ begun, delay }: Shutdown["Service"], unread: UnreadRespons
       keepAliveTimeout: 65_000
     })
       .on("clientError", (error: Error & { readonly code?: string }, socket: Socket) => {
-        if (!isTimeout(error) || !longRequests.has(socket)) refuseInvalid(error, socket)
+        if (!isTimeout(error) || !longRequests.has(socket)) refuseInvalid(error, socket, unlimited)
       })
-      .on("connect", (_request, socket: Duplex) => refuse(socket, noTunnel))
-      .on("checkExpectation", ({ socket }) => refuse(socket, noExpectation)),
+      .on("connect", (_request, socket: Duplex) => refuse(socket, noTunnel, unlimited))
+      .on("checkExpectation", ({ socket }) => refuse(socket, noExpectation, unlimited)),
     delay === 0
   )
   unread.watch(server)

@@ -36,14 +36,18 @@ export const refusalOf = ([status, code, text]: Refusal) => {
   return { status, headers, body }
 }
 
+/** Headers beside those of every refusal. */
+type More = Readonly<Record<string, string>>
+
 /** Responds with the common error body where no request reaches the routes, and closes the connection. */
-export const refuse = (socket: Duplex, refusal: Refusal) => {
+export const refuse = (socket: Duplex, refusal: Refusal, more: More = {}) => {
   if (!socket.writable) {
     socket.destroy()
     return
   }
   const { body, headers, status } = refusalOf(refusal)
-  const head = [`HTTP/1.1 ${status}`, "Connection: close", ...Object.entries(headers).map((pair) => pair.join(": "))]
+  const lines = Object.entries({ ...headers, ...more }).map((pair) => pair.join(": "))
+  const head = [`HTTP/1.1 ${status}`, "Connection: close", ...lines]
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`)
 }
 
@@ -55,7 +59,7 @@ interface ClientError extends Error {
 export const isTimeout = ({ code }: ClientError) => code === "ERR_HTTP_REQUEST_TIMEOUT"
 
 /** For `clientError` of Node's HTTP server: bytes that are not a request, or that do not arrive in time. */
-export const refuseInvalid = (error: ClientError, socket: Duplex) => {
+export const refuseInvalid = (error: ClientError, socket: Duplex, more: More = {}) => {
   if (error.code === "ECONNRESET") socket.destroy()
-  else refuse(socket, refusals[error.code ?? ""] ?? notHttp)
+  else refuse(socket, refusals[error.code ?? ""] ?? notHttp, more)
 }

@@ -166,6 +166,8 @@ describe("headers", () => {
     const reply = await ask(service, "GET /v1/db/e2e_bad?limit=0", request)
     if (status === 200) assert.strictEqual(reply.status, 200, reply.text)
     else assertRefused(reply, status)
+    assert.strictEqual(reply.headers.get("x-ratelimit-limit"), "-1")
+    assert.strictEqual(reply.headers.get("x-ratelimit-remaining"), "-1")
   })
 })
 

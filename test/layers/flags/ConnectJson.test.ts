@@ -70,6 +70,21 @@ describe("Connect as plain JSON", () => {
     assert.deepInclude((await post("v2.Service/ResolveBoolean", `{"flagKey": "broken"}`)).json, { code: "data_loss" })
   })
 
+  it("serves v1 by the name that it had before", async () => {
+    const called = (method: string) =>
+      fetch(`http://${servers.evaluation}/schema.v1.Service/${method}`, {
+        method: "POST",
+        body: `{"flagKey": "off"}`,
+        headers: { "content-type": "application/json" }
+      })
+    assert.deepInclude(await (await called("ResolveBoolean")).json(), {
+      value: false,
+      reason: "STATIC",
+      variant: "off"
+    })
+    assert.strictEqual((await called("Nothing")).status, 404)
+  })
+
   it("rejects invalid calls: 400, 404, 405, 415, 429", async () => {
     const call = "v2.Service/ResolveBoolean"
     for (const body of ["", "{", "[]", "null", `{"flagKey": 1}`, `{"context": []}`, `{"context": "x"}`, "\u0000"]) {

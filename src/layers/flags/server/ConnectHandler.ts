@@ -36,6 +36,9 @@ const recursionLimit = 1_000
 /** Time after which a client that does not read is disconnected, in ms. */
 const stallMillis = 60_000
 
+/** The name that flagd.evaluation.v1.Service had before, by which older clients call it. Only `metadata` is new to them. */
+const formerName = /^\/schema\.v1\.Service\//
+
 type Handler = ReturnType<typeof createConnectRouter>["handlers"][number]
 
 interface ConnectOptions {
@@ -67,7 +70,7 @@ export const connectHandler = (routes: (router: ConnectRouter) => void, { enter,
 
   return (request: NodeRequest, response: NodeResponse, expect: (millis: number) => void) => {
     const path = (request.url ?? "").split("?", 1)[0] ?? ""
-    const handler = handlers.get(path)
+    const handler = handlers.get(path.replace(formerName, "/flagd.evaluation.v1.Service/"))
     if (handler === undefined) return unimplemented(request, response, path)
     if (request.method !== "POST") {
       response.setHeader("allow", "POST")

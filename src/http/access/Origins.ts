@@ -46,13 +46,19 @@ const jsonType = /^application\/json *(?:;|$)/i
 const hasBody = ({ headers }: Request) =>
   headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
+/** Whether a request that names no page is a program's, and not that of a page or form of another site. */
+const isOfProgram = ({ headers }: Request) =>
+  ["same-origin", "none"].includes(headers["sec-fetch-site"] ?? "none") &&
+  jsonType.test(headers["content-type"] ?? "application/json")
+
 /** The origin of the page that sent the request: `Origin`, else `Referer`; undefined when neither is present. */
 const pageOf = ({ headers }: Request) => headers["origin"] ?? originOf(headers["referer"])
 
 /**
- * Refuses requests that another site made a browser send with the user's cookies: a write with a session cookie must
- * name its page and be JSON. Without a session cookie a request is refused only when it names a foreign page, so that
- * no site can sign a user in to an account of its own.
+ * Refuses requests that another site made a browser send with the user's cookies. A write of a browser names its page in
+ * `Origin`, and in `Sec-Fetch-Site` whether that is another site's; the only ones for which old browsers do not are forms,
+ * which are not JSON. What names no page comes from a program, whose cookies are its own. Without a session cookie a
+ * request is refused only when it names a foreign page, so that no site can sign a user in to an account of its own.
  */
 export const refuseCrossSite = (request: Request, settings: Settings): Effect.Effect<void, Forbidden> => {
   if (["GET", "HEAD", "OPTIONS"].includes(request.method)) return Effect.void
@@ -60,9 +66,11 @@ export const refuseCrossSite = (request: Request, settings: Settings): Effect.Ef
   const { cookie } = request.headers
   const hasSession = hasSessionCookie(cookie) || hasDashboardCookie(cookie)
   if (page === undefined && !hasSession) return Effect.void
-  if (page === undefined || !isOurs(page, request, settings)) {
+  if (page === undefined ? !isOfProgram(request) : !isOurs(page, request, settings)) {
     return Effect.fail(
-      crossSite("A request with a session cookie needs an Origin header that names this service or its dashboard")
+      crossSite(
+        "A request with a session cookie must come from a page of this service or its dashboard, or be JSON of a program"
+      )
     )
   }
   return hasSession && hasBody(request) && !jsonType.test(request.headers["content-type"] ?? "")

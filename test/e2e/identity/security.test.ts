@@ -114,7 +114,8 @@ describe("another site can't use a session", () => {
     const cookie = cookieHeader(credential)
     const json = body === undefined ? {} : { body }
     for (const headers of [
-      { cookie },
+      { cookie, "sec-fetch-site": "cross-site" },
+      { cookie, "content-type": "application/x-www-form-urlencoded" },
       { cookie, origin: "https://evil.example" },
       { cookie, origin: "null" },
       { cookie, origin: `${dashboard}.evil.example` },
@@ -130,9 +131,9 @@ describe("another site can't use a session", () => {
       }
     }
     good(await as(service, credential, "GET /api/auth/session"))
-    for (const origin of [service.url, dashboard]) {
-      const reply = await ask(service, line, { ...json, headers: { cookie, origin } })
-      assert.notInclude(reply.text, '"CSRF"', origin)
+    for (const headers of [{}, { origin: service.url }, { origin: dashboard }]) {
+      const reply = await ask(service, line, { ...json, headers: { cookie, ...headers } })
+      assert.notInclude(reply.text, '"CSRF"', headers.origin)
       if (line.endsWith("logout")) return
     }
   })

@@ -54,7 +54,17 @@ describe("refuseCrossSite", () => {
     ["reading", "GET", { cookie, origin: "https://evil.example" }, true],
     ["no session, no origin", "POST", json, true],
     ["no session, another origin", "POST", { ...json, origin: "https://evil.example" }, false],
-    ["a session, no origin", "POST", { ...json, cookie }, false],
+    ["a session, a program", "POST", { ...json, cookie }, true],
+    ["a session, a program, no body", "DELETE", { cookie }, true],
+    ["a session, a program, bytes without a type", "POST", { cookie, "content-length": "2" }, false],
+    ["a session, no origin, another site", "POST", { ...json, cookie, "sec-fetch-site": "cross-site" }, false],
+    ["a session, no origin, a sibling", "DELETE", { cookie, "sec-fetch-site": "same-site" }, false],
+    [
+      "a session, no origin, a form without fields",
+      "POST",
+      { cookie, "content-type": "application/x-www-form-urlencoded", "content-length": "0" },
+      false
+    ],
     ["a session, another origin", "POST", { ...json, cookie, origin: "https://evil.example" }, false],
     ["a session, a sandbox", "POST", { ...json, cookie, origin: "null" }, false],
     ["a session, the service", "POST", { ...json, cookie, origin: "http://a.example" }, true],

@@ -46,7 +46,7 @@ export class Mfa extends Context.Service<
     readonly beginRecoveryCodes: (
       browser: Browser
     ) => MfaCall<{ readonly flow_id: string; readonly codes: ReadonlyArray<string> }>
-    readonly confirmRecoveryCodes: (browser: Browser, flowId: string) => MfaCall<void, TooManyRequests>
+    readonly confirmRecoveryCodes: (browser: Browser, flowId: string) => MfaCall<void>
     readonly removeRecoveryCodes: (browser: Browser) => MfaCall<void>
   }
 >()("svc/services/Mfa") {
@@ -187,13 +187,8 @@ export class Mfa extends Context.Service<
           const { credential, value } = yield* sessions.withCredential(browser, idp.beginRecoveryCodes)
           return { value: { flow_id: value.flowId, codes: value.codes }, credential, cookies: value.cookies }
         }),
-        confirmRecoveryCodes: Effect.fn("Mfa.confirmRecoveryCodes")(function* (browser, flowId) {
-          const { id } = yield* sessions.current(browser)
-          yield* limitAttempts(id)
-          return resultOf(
-            yield* changeWithSession(browser, ({ credential }) => idp.confirmRecoveryCodes(credential, flowId))
-          )
-        }),
+        confirmRecoveryCodes: (browser, flowId) =>
+          change(browser, (credential) => idp.confirmRecoveryCodes(credential, flowId)),
         removeRecoveryCodes: (browser) => change(browser, idp.removeRecoveryCodes)
       })
     })

@@ -75,6 +75,7 @@ import { ManagementAudit } from "./front/ManagementAudit.ts"
 import { layerRequestErrors } from "./front/RequestErrors.ts"
 import { layerUtf8Bodies } from "./front/Utf8Bodies.ts"
 import { layerBrowserRequests } from "./access/BrowserRequests.ts"
+import { layerSessionNeeded } from "./access/SessionNeeded.ts"
 import { methodsOf } from "./OpenApi.ts"
 import { RealtimeGate } from "./access/RealtimeGate.ts"
 
@@ -122,7 +123,8 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     layerServiceRole,
     layerRequestErrors,
     layerUtf8Bodies,
-    layerBrowserRequests
+    layerBrowserRequests,
+    layerSessionNeeded
   ])
 )
 

@@ -5,6 +5,7 @@ import { SessionSummary, IdentitySession } from "../../domain/identity/Identity.
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
+import { SessionNeeded } from "../access/SessionNeeded.ts"
 import { Success } from "../wire/Body.ts"
 import { accountErrors, identityErrors as error } from "./Errors.ts"
 
@@ -87,6 +88,30 @@ export class AuthApi extends HttpApiGroup.make("auth")
       error
     }).annotateMerge(summary("Revoke all recovery codes")),
 
+    HttpApiEndpoint.get("session", "/session", {
+      query,
+      success: Schema.Struct({ ...IdentitySession.fields, admin: Schema.Boolean }),
+      error
+    }).annotateMerge(summary("Show my session, and whether I may use the management API")),
+    HttpApiEndpoint.get("sessions", "/sessions", {
+      query,
+      success: Schema.Array(SessionSummary),
+      error
+    }).annotateMerge(summary("List my sessions, the current one first")),
+    HttpApiEndpoint.delete("sessionsRevoke", "/sessions", {
+      query,
+      success: Schema.Struct({ success: Schema.Literal(true), revoked: Schema.Int }),
+      error
+    }).annotateMerge(summary("End all my sessions but the current one")),
+    HttpApiEndpoint.delete("sessionRevoke", "/sessions/:id", {
+      params: { id: text(100) },
+      query,
+      success: Success,
+      error
+    }).annotateMerge(summary("End one of my other sessions"))
+  )
+  .middleware(SessionNeeded)
+  .add(
     HttpApiEndpoint.get("passkeyOptions", "/login/passkey", {
       success: Schema.Struct({
         flow_id: Schema.String,
@@ -128,28 +153,6 @@ export class AuthApi extends HttpApiGroup.make("auth")
     }).annotateMerge(
       summary("Send a recovery link if the address belongs to an account; the response is the same either way")
     ),
-
-    HttpApiEndpoint.get("session", "/session", {
-      query,
-      success: Schema.Struct({ ...IdentitySession.fields, admin: Schema.Boolean }),
-      error
-    }).annotateMerge(summary("Show my session, and whether I may use the management API")),
-    HttpApiEndpoint.get("sessions", "/sessions", {
-      query,
-      success: Schema.Array(SessionSummary),
-      error
-    }).annotateMerge(summary("List my sessions, the current one first")),
-    HttpApiEndpoint.delete("sessionsRevoke", "/sessions", {
-      query,
-      success: Schema.Struct({ success: Schema.Literal(true), revoked: Schema.Int }),
-      error
-    }).annotateMerge(summary("End all my sessions but the current one")),
-    HttpApiEndpoint.delete("sessionRevoke", "/sessions/:id", {
-      params: { id: text(100) },
-      query,
-      success: Success,
-      error
-    }).annotateMerge(summary("End one of my other sessions")),
     HttpApiEndpoint.post("logout", "/logout", { success: Success, error }).annotateMerge(
       summary("End the current session and clear its cookies")
     )

@@ -462,6 +462,18 @@ describe("sessions", () => {
         assertRefused(await ask(parts.service, line, { headers }), 401, "UNAUTHENTICATED")
       }
     }
+    for (const line of [
+      "POST /api/auth/mfa/totp/verify",
+      "POST /api/auth/mfa/webauthn/verify",
+      "DELETE /api/auth/mfa/webauthn",
+      "POST /api/auth/mfa/recovery-codes/confirm",
+      "GET /api/auth/mfa/status?return_to=1&return_to=2"
+    ]) {
+      for (const body of [{}, { nonsense: 1 }, "{"]) {
+        const request = line.startsWith("GET") ? {} : { body }
+        assertRefused(await ask(parts.service, line, request), 401, "UNAUTHENTICATED")
+      }
+    }
   })
 
   it("are found by the cookie when the token is stale", async () => {

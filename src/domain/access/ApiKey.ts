@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { Model } from "effect/schema"
 import { hash, randomBytes } from "node:crypto"
-import { isAtMost, isStorable } from "../text/StorableText.ts"
+import { isStorable } from "../text/StorableText.ts"
 
 export const KeyId = Schema.Int.pipe(Schema.brand("KeyId"))
 export type KeyId = typeof KeyId.Type
@@ -10,7 +10,7 @@ export const KeyType = Schema.Literals(["anon", "service_role"])
 export type KeyType = typeof KeyType.Type
 
 /** 0–100 characters that PostgreSQL can store. */
-export const Label = Schema.String.check(isAtMost(100), isStorable)
+export const Label = Schema.String.check(Schema.isMaxCodePoints(100), isStorable)
 
 /** Requests per minute, at least 1; null: unlimited. */
 export const RateLimit = Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2_147_483_647 })))

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { isAtMost, isStorable } from "../text/StorableText.ts"
+import { isStorable } from "../text/StorableText.ts"
 
 const AuditOutcome = Schema.Literals(["done", "failed", "refused"])
 
@@ -67,7 +67,7 @@ const Time = Schema.String.check(
   }),
   Schema.makeFilter((text: string) => !Number.isNaN(Date.parse(text)) || "Expected a time that exists")
 )
-const Text = Schema.NonEmptyString.check(isAtMost(500), isStorable)
+const Text = Schema.NonEmptyString.check(Schema.isMaxCodePoints(500), isStorable)
 
 export const AuditQuery = Schema.Struct({
   /** `key:3`, `identity:<id>`, or a type alone: `key`, `identity`, `service`, `unknown`. */

@@ -1,16 +1,14 @@
 import { Schema } from "effect"
 import { randomBytes } from "node:crypto"
-import { isAtMost, isStorable } from "../text/StorableText.ts"
+import { isStorable } from "../text/StorableText.ts"
 
-export const BackupId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2_147_483_647 })).pipe(
-  Schema.brand("BackupId")
-)
+export const BackupId = Schema.Int.pipe(Schema.brand("BackupId"))
 export type BackupId = typeof BackupId.Type
 
 /** Maximum length of a label, in characters. */
 const maxLabel = 60
 
-const Label = Schema.NonEmptyString.check(isAtMost(maxLabel), isStorable)
+const Label = Schema.NonEmptyString.check(Schema.isMaxCodePoints(maxLabel), isStorable)
 
 /** The payload that creates a backup (spec: Backup). */
 export const NewBackup = Schema.Struct({ label: Label })
@@ -85,14 +83,7 @@ export const PointInTime = Schema.Struct({
 })
 
 /** Truncated to the maximum length, without splitting a character. */
-export const restoreLabel = (label: string) => {
-  let cut = ""
-  for (const character of `Restore of ${label}`) {
-    if (cut.length + character.length > maxLabel) break
-    cut += character
-  }
-  return cut
-}
+export const restoreLabel = (label: string) => Array.from(`Restore of ${label}`).slice(0, maxLabel).join("")
 
 /** `slot` in ms since 1970. */
 export const scheduledLabel = (slot: number) =>

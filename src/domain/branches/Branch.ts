@@ -1,10 +1,8 @@
 import { Schema } from "effect"
 import { randomBytes } from "node:crypto"
-import { isAtMost, isStorable } from "../text/StorableText.ts"
+import { isStorable } from "../text/StorableText.ts"
 
-export const BranchId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2_147_483_647 })).pipe(
-  Schema.brand("BranchId")
-)
+export const BranchId = Schema.Int.pipe(Schema.brand("BranchId"))
 export type BranchId = typeof BranchId.Type
 
 /** Maximum TTL of a branch in hours: a year. */
@@ -20,7 +18,7 @@ export type BranchAccess = typeof BranchAccess.Type
 
 /** The payload that creates a branch (spec: Branch). `ttlHours` 0: it does not expire. `access`: default `service_role`. */
 export const NewBranch = Schema.Struct({
-  label: Schema.NonEmptyString.check(isAtMost(60), isStorable),
+  label: Schema.NonEmptyString.check(Schema.isMaxCodePoints(60), isStorable),
   ttlHours: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxTtl }))),
   access: Schema.optionalKey(BranchAccess)
 })

@@ -1,22 +1,20 @@
 import { Result, Schema } from "effect"
 import { readConnectionUrl } from "./Url.ts"
-import { isAtMost, isStorable } from "../text/StorableText.ts"
+import { isStorable } from "../text/StorableText.ts"
 
-export const ConnectionId = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })).pipe(
-  Schema.brand("ConnectionId")
-)
+export const ConnectionId = Schema.Int.pipe(Schema.brand("ConnectionId"))
 export type ConnectionId = typeof ConnectionId.Type
 
 /** 1–100 characters, not blank. */
 const Name = Schema.String.check(
-  isAtMost(100),
+  Schema.isMaxCodePoints(100),
   isStorable,
   Schema.makeFilter((text: string) => text.trim() !== "" || "Expected 1 to 100 characters")
 )
 
 /** A connection string of a supported scheme, at most 4,096 characters. */
 const Url = Schema.String.check(
-  isAtMost(4096),
+  Schema.isMaxCodePoints(4096),
   isStorable,
   Schema.makeFilter((text: string) => {
     const read = readConnectionUrl(text)

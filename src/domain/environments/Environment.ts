@@ -1,14 +1,14 @@
 import { Schema } from "effect"
 import { jsonProblems } from "../flags/Json.ts"
 import { JsonObject } from "../text/JsonObjectSchema.ts"
-import { isAtMost, isStorable } from "../text/StorableText.ts"
+import { isStorable } from "../text/StorableText.ts"
 import { bucketNameFault } from "../storage/Bucket.ts"
 
 export const EnvironmentId = Schema.Int.pipe(Schema.brand("EnvironmentId"))
 export type EnvironmentId = typeof EnvironmentId.Type
 
 /** 1–100 characters. */
-const Name = Schema.NonEmptyString.check(isAtMost(100), isStorable)
+const Name = Schema.NonEmptyString.check(Schema.isMaxCodePoints(100), isStorable)
 
 /** A suffix that is valid for a schema and a bucket; its maximum length depends on the prefixes. */
 const Slug = Schema.String.check(

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { FlagEnvironment } from "./Environment.ts"
 import { JsonObject } from "../text/JsonObjectSchema.ts"
-import { isAtMost, isStorable } from "../text/StorableText.ts"
+import { isStorable } from "../text/StorableText.ts"
 
 export const keyPattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 export const keyForm = "1–128 letters, digits, `.`, `_`, `:` and `-`, the first a letter or a digit"
@@ -23,7 +23,7 @@ export type FlagType = typeof FlagType.Type
 const FlagState = Schema.Literals(["ENABLED", "DISABLED"])
 
 /** At most 2,000 characters; null for none. */
-export const Description = Schema.NullOr(Schema.String.check(isAtMost(2000), isStorable))
+export const Description = Schema.NullOr(Schema.String.check(Schema.isMaxCodePoints(2000), isStorable))
 
 /**
  * A new flag (spec: Feature flag), with the same state, rule and default variant in every environment. Variants and rule

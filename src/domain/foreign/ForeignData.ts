@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { isAtMost, isStorable } from "../text/StorableText.ts"
+import { isStorable } from "../text/StorableText.ts"
 
 /** An SQL name of 1–63 bytes: PostgreSQL would truncate a longer one and find another object. */
 const Name = Schema.NonEmptyString.check(
@@ -8,7 +8,7 @@ const Name = Schema.NonEmptyString.check(
 )
 
 /** The value of a connection option, at most 1,000 characters. It is quoted, so it can't contain further options. */
-const Value = Schema.NonEmptyString.check(isAtMost(1000), isStorable)
+const Value = Schema.NonEmptyString.check(Schema.isMaxCodePoints(1000), isStorable)
 
 const Host = Value.check(
   Schema.makeFilter((text: string) => !/[\p{Cc}\s]/u.test(text) || "Expected a host name or an address")
@@ -42,7 +42,7 @@ export const NewUserMapping = Schema.Struct({
   local_user: Name,
   remote_user: Value,
   /** "" if the server requires none. Never returned. */
-  remote_password: Schema.String.check(isAtMost(1000), isStorable)
+  remote_password: Schema.String.check(Schema.isMaxCodePoints(1000), isStorable)
 })
 export type NewUserMapping = typeof NewUserMapping.Type
 

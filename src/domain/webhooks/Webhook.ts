@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { isIP } from "node:net"
 import { isPublicAddress } from "../PublicAddress.ts"
 import { Label } from "../access/ApiKey.ts"
-import { isAtMost, isStorable } from "../text/StorableText.ts"
+import { isStorable } from "../text/StorableText.ts"
 import { InvalidRequest, NotFound } from "../errors.ts"
 import { headerProblems } from "./Headers.ts"
 import { isSecret } from "./Signature.ts"
@@ -13,7 +13,7 @@ export type WebhookId = typeof WebhookId.Type
 export const webhookNotFound = (id: WebhookId) =>
   new NotFound({ error: `Webhook ${id} does not exist`, code: "WEBHOOK_NOT_FOUND" })
 
-const Name = Schema.NonEmptyString.check(isAtMost(1000), isStorable)
+const Name = Schema.NonEmptyString.check(Schema.isMaxCodePoints(1000), isStorable)
 
 const rowEvents = ["INSERT", "UPDATE", "DELETE"] as const
 /** What happens to accounts of the embedded identity provider. */
@@ -60,7 +60,7 @@ export const isIdentityWebhook = ({
 
 /** Absolute http or https URL without user, password or white space, at most 2,048 characters. */
 const TargetUrl = Schema.String.check(
-  isAtMost(2048),
+  Schema.isMaxCodePoints(2048),
   isStorable,
   Schema.makeFilter((text: string) => {
     const url = URL.canParse(text) && !/\s/.test(text) ? new URL(text) : undefined
@@ -79,7 +79,7 @@ const Headers = Schema.Record(Schema.String, Schema.String).check(
 /** 1–1,024 characters; null: deliveries are not signed. Never returned. */
 const Secret = Schema.NullOr(
   Schema.NonEmptyString.check(
-    isAtMost(1024),
+    Schema.isMaxCodePoints(1024),
     isStorable,
     Schema.makeFilter((text: string) => isSecret(text) || "Expected Base64 after whsec_")
   )

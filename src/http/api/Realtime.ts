@@ -3,13 +3,13 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 import { RealtimeEvent, RealtimeGap } from "../../domain/realtime/Event.ts"
 import { RealtimeStatus, RealtimeSubscription, RealtimeTable } from "../../domain/realtime/Subscription.ts"
-import { isAtMost, isStorable } from "../../domain/text/StorableText.ts"
+import { isStorable } from "../../domain/text/StorableText.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { clientErrors } from "./Errors.ts"
 import { Success } from "../wire/Body.ts"
 
-const Name = Schema.NonEmptyString.check(isAtMost(1000), isStorable)
+const Name = Schema.NonEmptyString.check(Schema.isMaxCodePoints(1000), isStorable)
 const table = Schema.Struct({ schema: Schema.optionalKey(Name), table: Name })
 /** The id of the last event the client has received; only later events are returned. */
 const Since = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))

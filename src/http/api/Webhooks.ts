@@ -16,7 +16,7 @@ import { recordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 
 const params = { id: WebhookId }
-const BigId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))
+const LogId = Schema.Int
 
 /** Webhooks and their deliveries (spec: Webhooks). */
 export class WebhooksApi extends HttpApiGroup.make("webhooks")
@@ -57,7 +57,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       params,
       query: {
         limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))),
-        before: Schema.optionalKey(BigId),
+        before: Schema.optionalKey(LogId.check(Schema.isGreaterThan(0))),
         outcome: Schema.optionalKey(WebhookOutcome)
       },
       success: Schema.Array(WebhookLog),
@@ -70,7 +70,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       })
     ),
     HttpApiEndpoint.post("replay", "/:id/replay/:logId", {
-      params: { ...params, logId: BigId },
+      params: { ...params, logId: LogId },
       success: WebhookAttempt,
       error: [NotFound, Unavailable]
     }).annotateMerge(OpenApi.annotations({ summary: "Send the payload of a log entry again" }))

@@ -102,7 +102,7 @@ export const makeBackupRecords = Effect.gen(function* () {
   const ids = queryRows(sql, Schema.Struct({ id: BackupId }))
 
   const find = Effect.fn("BackupRecords.find")(function* (id: BackupId) {
-    const [row] = yield* onOwnTables(backups(`select ${columns} from svc.backups b where id = $1`, [id]))
+    const [row] = yield* onOwnTables(backups(`select ${columns} from svc.backups b where id = $1::bigint`, [id]))
     return row ?? (yield* backupNotFound(id))
   })
 
@@ -159,7 +159,7 @@ export const makeBackupRecords = Effect.gen(function* () {
   /** Requests that a backup stops; false when it is not in progress. */
   const requestStop = Effect.fn("BackupRecords.requestStop")(function* (id: BackupId) {
     const requested = yield* onOwnTables(
-      ids("update svc.backups set cancelled = true where id = $1 and status = 'in_progress' returning id", [id])
+      ids("update svc.backups set cancelled = true where id = $1::bigint and status = 'in_progress' returning id", [id])
     )
     if (requested.length > 0) return true
     yield* find(id)
@@ -202,7 +202,7 @@ export const makeBackupRecords = Effect.gen(function* () {
           `select id, status, label, file_name as file, format, size_bytes::float8 as size, sha256, globals, bucket,
              object_key as key,
              exists (select from svc.restores r where r.backup_id = b.id and r.status = 'in_progress') as used
-           from svc.backups b where id = $1`,
+           from svc.backups b where id = $1::bigint`,
           [id]
         )
       )

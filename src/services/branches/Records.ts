@@ -86,12 +86,12 @@ export const makeBranchRecords = Effect.gen(function* () {
       ),
     /** Also finds a branch that is being filled. The error has the reason if its creation failed. */
     find: (id: BranchId) =>
-      onOwnTables(branches(`select ${columns} from svc.branches where id = $1 and ${visible}`, [id])).pipe(
+      onOwnTables(branches(`select ${columns} from svc.branches where id = $1::bigint and ${visible}`, [id])).pipe(
         Effect.flatMap(([row]) =>
           row === undefined
             ? Effect.flatMap(
                 onOwnTables(
-                  queryRows(sql, Failed)("select reason from svc.branch_failures where branch_id = $1", [id])
+                  queryRows(sql, Failed)("select reason from svc.branch_failures where branch_id = $1::bigint", [id])
                 ),
                 ([failed]) => Effect.fail(branchNotFound(id, failed?.reason))
               )
@@ -122,7 +122,7 @@ export const makeBranchRecords = Effect.gen(function* () {
         queryRows(sql, BranchEntry)(
           `select database_name as name, ${statusSql} as status, access, password,
              (extract(epoch from expires_at - now()) * 1000)::float8 as left
-           from svc.branches where id = $1 and ${visible}`,
+           from svc.branches where id = $1::bigint and ${visible}`,
           [id]
         )
       ),
@@ -158,13 +158,15 @@ export const makeBranchRecords = Effect.gen(function* () {
         ([row]) => (row === undefined ? undefined : shown(row, password))
       ),
     change: (id: BranchId, { access, label, ttlHours }: BranchChanges) => {
-      const before = branches(`select ${columns} from svc.branches where id = $1 and ${visible} for update`, [id])
+      const before = branches(`select ${columns} from svc.branches where id = $1::bigint and ${visible} for update`, [
+        id
+      ])
       const changed = branches(
         `update svc.branches set access = coalesce($2, access), label = coalesce($3, label),
                ttl_hours = coalesce($4, ttl_hours),
                expires_at = case when $4::int is null or status <> 'active' then expires_at
                  when $4 > 0 then now() + make_interval(hours => $4) end
-             where id = $1 and ${visible} returning ${columns}`,
+             where id = $1::bigint and ${visible} returning ${columns}`,
         [id, access ?? null, label ?? null, ttlHours ?? null]
       )
       const recorded = Effect.gen(function* () {
@@ -182,7 +184,7 @@ export const makeBranchRecords = Effect.gen(function* () {
         one(
           id,
           queryRows(sql, DatabaseName)(
-            `update svc.branches set status = 'dropping' where id = $1 and ${visible} returning database_name as name`,
+            `update svc.branches set status = 'dropping' where id = $1::bigint and ${visible} returning database_name as name`,
             [id]
           )
         ),

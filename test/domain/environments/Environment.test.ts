@@ -86,7 +86,7 @@ describe("properties", () => {
   ])("case %# is not a valid config", (config) => assert.isFalse(isGood({ config })))
 
   it("a name has 1–100 characters", () => {
-    assert.isTrue(isGood({ name: "x".repeat(100) }))
-    for (const name of ["", "x".repeat(101), "\0", 1]) assert.isFalse(isGood({ name }))
+    for (const name of ["x".repeat(100), "😀".repeat(100)]) assert.isTrue(isGood({ name }))
+    for (const name of ["", "x".repeat(101), "😀".repeat(101), "\0", 1]) assert.isFalse(isGood({ name }))
   })
 })

@@ -171,8 +171,11 @@ describe("backups over HTTP", () => {
     for (const body of [{}, { label: "" }, { label: "x".repeat(61) }, { label: 1 }, { label: "a\0b" }, "no json"]) {
       assertRefused(await call("POST /api/backups", body), 400)
     }
-    for (const id of ["0", "x", "-1", "2147483648", "pitr"]) {
-      assertRefused(await call(`GET /api/backups/${id}`), 400)
+    for (const id of ["x", "1.5", "pitr"]) assertRefused(await call(`GET /api/backups/${id}`), 400)
+    for (const id of ["0", "-1", "2147483648"]) {
+      for (const line of [`GET /api/backups/${id}`, `DELETE /api/backups/${id}`, `POST /api/backups/${id}/restore`]) {
+        assertRefused(await call(line), 404, "BACKUP_NOT_FOUND")
+      }
     }
     for (const line of [
       "GET /api/backups/999999",

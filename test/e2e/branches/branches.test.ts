@@ -118,8 +118,11 @@ describe("a branch", () => {
     }
     const anon = await ask(service, "POST /api/branches", { key: service.anon, body: { label: "a" } })
     assertRefused(anon, 403, "FORBIDDEN")
-    assertRefused(await call("GET /api/branches/987654"), 404, "BRANCH_NOT_FOUND")
-    assertRefused(await call("DELETE /api/branches/987654"), 404, "BRANCH_NOT_FOUND")
+    for (const id of ["987654", "0", "-1", "99999999999"]) {
+      assertRefused(await call(`GET /api/branches/${id}`), 404, "BRANCH_NOT_FOUND")
+      assertRefused(await call(`DELETE /api/branches/${id}`), 404, "BRANCH_NOT_FOUND")
+      assertRefused(await call(`PATCH /api/branches/${id}`, { ttlHours: 1 }), 404, "BRANCH_NOT_FOUND")
+    }
     const routes = ["GET /v1/db/notes", "POST /v1/db/rpc/twice", "POST /v1/sql", "POST /v1/sql/transaction"]
     for (const line of [...routes, "GET /v1/database/schema"]) {
       const body = line.startsWith("POST") ? { sql: "select 1", statements: [{ sql: "select 1" }] } : undefined

@@ -335,7 +335,9 @@ describe("a delivery", () => {
 
     const other = await create()
     assertRefused(await call(`POST /api/webhooks/${other.id}/replay/${logId}`), 404, "LOG_NOT_FOUND")
-    assertRefused(await call(`POST /api/webhooks/${hook.id}/replay/9007199254740991`), 404, "LOG_NOT_FOUND")
+    for (const id of ["0", "-1", "9007199254740991"]) {
+      assertRefused(await call(`POST /api/webhooks/${hook.id}/replay/${id}`), 404, "LOG_NOT_FOUND")
+    }
     await remove(hook)
     await remove(other)
     assertRefused(await call(`GET /api/webhooks/${hook.id}/logs`), 404, "WEBHOOK_NOT_FOUND")

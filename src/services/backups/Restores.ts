@@ -2,11 +2,11 @@ import { Deferred, Effect, Exit, FiberSet, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { type BackupId, percentOf, restoreLabel } from "../../domain/backups/Backup.ts"
 import { type Branch, type RestoreOptions } from "../../domain/branches/Branch.ts"
-import { type Conflict, type Forbidden, type Unavailable, Unprocessable } from "../../domain/errors.ts"
+import { type Conflict, type Forbidden, type NotFound, type Unavailable, Unprocessable } from "../../domain/errors.ts"
 import { Branches } from "../branches/Branches.ts"
 import { onOwnTables } from "../OwnTables.ts"
-import { type DumpFailed, type DumpTool, DumpTools, type RestoreTarget } from "../ports/DumpTools.ts"
-import { reasonOf, storedReason } from "./Records.ts"
+import { DumpFailed, type DumpTool, DumpTools, type RestoreTarget } from "../ports/DumpTools.ts"
+import { backupNotFound, reasonOf, storedReason } from "./Records.ts"
 import { BackupSettings, withinBackupTimeout } from "./Settings.ts"
 import { type BackupSource, type BackupSources } from "./Sources.ts"
 
@@ -73,9 +73,9 @@ export const makeBackupRestores = (sources: BackupSources) =>
     const start = Effect.fn("BackupRestores.start")(function* (id: BackupId, options: RestoreOptions) {
       const source = yield* sources.find(id)
       const tool = yield* tools.reader(source.format)
-      const begun = yield* Deferred.make<StartedRestore, Conflict | Forbidden | Unavailable>()
+      const begun = yield* Deferred.make<StartedRestore, NotFound | Conflict | Forbidden | Unavailable>()
       const whole = Effect.gen(function* () {
-        const restore = yield* Deferred.make<number, Unavailable>()
+        const restore = yield* Deferred.make<number, DumpFailed>()
         const { branch, done } = yield* branches.restore(
           {
             ...options,
@@ -84,16 +84,17 @@ export const makeBackupRestores = (sources: BackupSources) =>
           },
           (target) => Effect.flatMap(Deferred.await(restore), (number) => fill(tool, source, number, target))
         )
-        yield* ask<{ readonly id: number }>(
+        // The lock on the backup's row waits for a deletion, after which there is no row.
+        const number = yield* ask<{ readonly id: number }>(
           `insert into svc.restores (backup_id, branch_id)
-           select $1, (select id from svc.branches where id = $2) returning id`,
+           select b.id, (select id from svc.branches where id = $2) from svc.backups b where b.id = $1 for key share of b
+           returning id`,
           [id, branch.id]
         ).pipe(
-          Effect.map(([row]) => row?.id ?? 0),
-          Effect.onError((cause) => Deferred.failCause(restore, cause)),
-          Effect.flatMap((number) => Deferred.succeed(restore, number))
+          Effect.flatMap(([row]) => (row === undefined ? Effect.fail(backupNotFound(id)) : Effect.succeed(row.id))),
+          Effect.onError((cause) => Deferred.fail(restore, new DumpFailed({ reason: reasonOf(cause, "restored") })))
         )
-        const number = yield* Deferred.await(restore)
+        yield* Deferred.succeed(restore, number)
         const result = yield* Deferred.make<Branch, DumpFailed | Forbidden | Unavailable>()
         const ended = Effect.catchTag(Deferred.await(result), "DumpFailed", (failure) =>
           Effect.fail(restoreFailed(failure))

@@ -208,4 +208,24 @@ suite("a restore", (it) => {
       yield* one.backups.remove(made.id)
     })
   )
+
+  it.effect("of a backup that is deleted as it begins is unknown, and fills no branch", () =>
+    Effect.gen(function* () {
+      const directory = yield* backupDirectory
+      const one = yield* replica({ directory })
+      const made = yield* one.backups.create({ label: "deleted" })
+      yield* one.over(made.id)
+      const filled = yield* Deferred.make<unknown, Effect.Error<ReturnType<Fill>>>()
+      const restore = (_: object, fill: Fill) =>
+        Effect.gen(function* () {
+          yield* Effect.forkDetach(Deferred.complete(filled, fill(target)))
+          yield* Effect.orDie(one.backups.remove(made.id))
+          return { branch: { ...branch, id: 1 as Branch["id"] }, done: Effect.never }
+        })
+      const other = yield* replica({ directory, branches: { restore } })
+      assert.strictEqual(yield* refusal(other.backups.restore(made.id, {})), "404 BACKUP_NOT_FOUND")
+      const reason = `No backup ${made.id}`
+      assert.deepStrictEqual(yield* Effect.flip(Deferred.await(filled)), new DumpFailed({ reason }))
+    })
+  )
 })

@@ -1,5 +1,5 @@
 import { Effect, Exit, Layer, Scope, Semaphore, Stream } from "effect"
-import { backupsLock, branchesLock, migrationsLock } from "../../domain/sql/AdvisoryLocks.ts"
+import { backupsLock, branchesLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { closeMainSql } from "../../domain/branches/BranchSql.ts"
 import { Conflict, type Unavailable } from "../../domain/errors.ts"
 import { text } from "../../domain/Settings.ts"
@@ -18,7 +18,7 @@ import { createEmpty, lockBranch } from "./EmptyDatabase.ts"
 import { explained, finaliseBranch, giveToRole } from "./Finalise.ts"
 import { removeLeftovers } from "./Leftovers.ts"
 import { checkFreeSpace, type CopyPlan, planCopy } from "./FreeSpace.ts"
-import { busy, checkRights, whenQuiet } from "./Source.ts"
+import { busy, checkRights, copyLocks, unlock, whenFree, whenQuiet } from "./Source.ts"
 import { atPrimary, type Login } from "../postgres/Login.ts"
 import { MainSessions } from "../postgres/MainSessions.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
@@ -34,12 +34,6 @@ const whileCreated = {
     hint: "Try again when it is done"
   })
 }
-
-/** Locks of work that must not run during a copy. */
-const copyLocks = [
-  [migrationsLock, "Migrations are running"],
-  [backupsLock, "The database is being backed up"]
-] as const
 
 /** The server's address for users; an embedded server has a Unix socket, and listens on this machine too. */
 const serverOf = ({ host, port, ssl }: Login) => ({
@@ -87,10 +81,7 @@ export const layerBranchDatabases = Layer.effect(
       const copyAs = (plan: CopyPlan) =>
         Effect.fnUntraced(
           function* (database: string, begins: Effect.Effect<void, Unavailable>) {
-            for (const [lock, busyWith] of copyLocks) {
-              const [free] = yield* main.query(`select pg_try_advisory_lock(${lock}) as ok`)
-              if (free?.["ok"] !== true) return yield* busy(busyWith, "Try again when that is done")
-            }
+            yield* whenFree(main)
             yield* whenQuiet(main, endSessions)
             const scope = yield* Scope.Scope
             const mine = yield* Scope.fork(scope)
@@ -102,7 +93,7 @@ export const layerBranchDatabases = Layer.effect(
               timeout,
               plan
             })
-            for (const [lock] of copyLocks) yield* main.query(`select pg_advisory_unlock(${lock})`)
+            yield* unlock(main, copyLocks)
             yield* main.query(closeMainSql)
             return undefined
           },

@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import { Forbidden, Unavailable } from "../../domain/errors.ts"
+import { backupsLock, migrationsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { noSpace } from "./FreeSpace.ts"
 import { type QueryFailed, type DirectConnection } from "../postgres/DirectConnection.ts"
 
@@ -38,7 +39,34 @@ export const checkRights = Effect.fnUntraced(function* (main: DirectConnection) 
   return undefined
 })
 
-/** How long to wait for long statements to end, before new ones are paused, in ms. */
+/** Locks of work that must not run during a copy, and what it is called. */
+export const copyLocks = [
+  { lock: migrationsLock, work: "Migrations are running" },
+  { lock: backupsLock, work: "The database is being backed up" }
+] as const
+
+export const unlock = (main: DirectConnection, locks: ReadonlyArray<{ readonly lock: string }>) =>
+  Effect.forEach(locks, ({ lock }) => main.query(`select pg_advisory_unlock(${lock})`), { discard: true })
+
+/** Takes `copyLocks`, all at once so that nothing waits for a lock whose holder waits for another. */
+export const whenFree = Effect.fnUntraced(function* (main: DirectConnection) {
+  const until = (yield* Clock.currentTimeMillis) + quietMillis
+  for (;;) {
+    const [row] = yield* main.query(
+      `select ${copyLocks.map(({ lock }, at) => `pg_try_advisory_lock(${lock}) as "${at}"`).join(", ")}`
+    )
+    const [held] = copyLocks.filter((_, at) => row?.[at] !== true)
+    if (held === undefined) return undefined
+    yield* unlock(
+      main,
+      copyLocks.filter((_, at) => row?.[at] === true)
+    )
+    if ((yield* Clock.currentTimeMillis) > until) return yield* busy(held.work, "Try again when that is done")
+    yield* Effect.sleep("250 millis")
+  }
+})
+
+/** How long to wait for running work and long statements to end, before new ones are paused, in ms. */
 const quietMillis = 30_000
 /** From this running time on a statement counts as long, in seconds. */
 const longSeconds = 1

@@ -2,7 +2,8 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type BranchId } from "../../../src/domain/branches/Branch.ts"
-import { branchesLock } from "../../../src/domain/sql/AdvisoryLocks.ts"
+import { backupsLock, branchesLock, migrationsLock } from "../../../src/domain/sql/AdvisoryLocks.ts"
+import { tryAdvisoryLocks } from "../../../src/services/AdvisoryLock.ts"
 import { Branches } from "../../../src/services/branches/Branches.ts"
 import { layerOn, on, onServer, withDatabase } from "../../support/branches/database.ts"
 import { asLogin } from "../../support/branches/branches.ts"
@@ -175,6 +176,32 @@ it.live(
         yield* branches.remove(id)
         const refused = yield* Effect.flip(branches.database(id, "service_role"))
         assert.strictEqual(refused.code, "BRANCH_NOT_FOUND")
+      })
+    ),
+  60_000
+)
+
+it.live(
+  "waits for backups and migrations that are running",
+  () =>
+    withDatabase("branch_patient", (database) =>
+      Effect.gen(function* () {
+        const branches = yield* Branches
+        const sql = yield* SqlClient.SqlClient
+        for (const lock of [backupsLock, migrationsLock]) {
+          const creating = yield* Effect.gen(function* () {
+            assert.isDefined(yield* tryAdvisoryLocks(sql, [lock], { shared: lock === backupsLock }))
+            const creating = yield* Effect.forkChild(branches.create({ label: "patient" }))
+            const tried = on(
+              database,
+              `select from pg_stat_activity
+               where application_name = 'svc branches' and state = 'idle' and query ~ '${migrationsLock}|${backupsLock}'`
+            )
+            yield* eventually(tried, ({ length }) => length > 0)
+            return creating
+          }).pipe(Effect.scoped)
+          assert.strictEqual((yield* Fiber.join(creating)).status, "active", lock)
+        }
       })
     ),
   60_000

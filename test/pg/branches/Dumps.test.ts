@@ -171,7 +171,7 @@ it.live(
         options
       )
     }).pipe(Effect.scoped),
-  60_000
+  120_000
 )
 
 it.live(

@@ -55,7 +55,7 @@ export const whenFree = Effect.fnUntraced(function* (main: DirectConnection) {
     const [row] = yield* main.query(
       `select ${copyLocks.map(({ lock }, at) => `pg_try_advisory_lock(${lock}) as "${at}"`).join(", ")}`
     )
-    const [held] = copyLocks.filter((_, at) => row?.[at] !== true)
+    const held = copyLocks.find((_, at) => row?.[at] !== true)
     if (held === undefined) return undefined
     yield* unlock(
       main,

@@ -46,8 +46,12 @@ const jsonType = /^application\/json *(?:;|$)/i
 const hasBody = ({ headers }: Request) =>
   headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
-/** Whether a request that names no page is a program's, and not that of a page or form of another site. */
+/**
+ * Whether a request that names no page is a program's, and not that of a page or form of another site. No program has the
+ * dashboard's cookie.
+ */
 const isOfProgram = ({ headers }: Request) =>
+  !hasDashboardCookie(headers["cookie"]) &&
   ["same-origin", "none"].includes(headers["sec-fetch-site"] ?? "none") &&
   jsonType.test(headers["content-type"] ?? "application/json")
 

@@ -114,8 +114,7 @@ describe("the cookie", () => {
     const cookie = await signIn()
     const body = { keyType: "anon" }
     for (const headers of [
-      { "sec-fetch-site": "cross-site" },
-      { "content-type": "application/x-www-form-urlencoded" },
+      {},
       { origin: "https://evil.example" },
       { origin: "null" },
       { referer: "https://evil.example/" }

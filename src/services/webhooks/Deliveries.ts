@@ -18,6 +18,11 @@ const sleep = { max: 1_000, min: 20 } as const
 const drain = "5 seconds"
 /** With more attempts that are not recorded yet, nothing new is claimed. */
 const maxUnrecorded = 500
+/**
+ * How long attempts are collected before they are recorded together: a statement costs as much as twenty attempts in it.
+ * The attempt after a pause is recorded at once.
+ */
+const recordEvery = "25 millis"
 /** Tries to record an attempt, not counting outages of the database. */
 const recordTries = 3
 
@@ -178,6 +183,7 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
         )
       ),
       Effect.catchCause(logFailure("Failed to record webhook deliveries")),
+      Effect.andThen(Effect.sleep(recordEvery)),
       Effect.forever,
       Effect.forkScoped
     )

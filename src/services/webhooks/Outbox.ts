@@ -81,9 +81,11 @@ const disable = `(h.gone or ${failureCount} >= $3::int)`
  * statement may have committed. $5: whether the commit need not wait for the disk: if the server crashes and loses it,
  * the messages are sent again. A message claimed by another worker in the meantime is left alone, a deleted one is not
  * logged. Returns the log ids in order, and the ids of the webhooks that are not active.
+ *
+ * The subqueries around $4 and $5 keep PostgreSQL from planning each run for their values, which takes longer than a run.
  */
 const finishSql = `
-  with lazily as materialized (select set_config('synchronous_commit', 'off', true) where $5::bool),
+  with lazily as materialized (select set_config('synchronous_commit', 'off', true) where (select $5::bool)),
   r as materialized (
     select * from json_to_recordset($1::text::json) as r(n integer, message bigint, claim uuid, webhook integer,
       attempt integer, event_type text, status integer, body text, error text, latency integer, age float8, delay float8, settles boolean)),
@@ -96,7 +98,7 @@ const finishSql = `
     select r.webhook, r.message, r.attempt, r.event_type, r.status, r.body, r.error, r.latency,
       now() - r.age * interval '1 ms'
     from r join svc.webhook_messages m on m.id = r.message
-    where not ($4::bool and exists (
+    where not ((select $4::bool) and exists (
       select from svc.webhook_logs l where l.message_id = r.message and l.attempt = r.attempt))
     order by r.n
     returning id),

@@ -114,51 +114,52 @@ const piece = 1_950
 
 /**
  * Passes changes on, and records that they are handled, in one statement. $1 JSON: the tables, `[{r, oid, schema, name}]`;
- * then a text[] each: $2 the table's r, $3 operations, $4 the µs since 1970 of the commits, $5 rows, $6 former rows, both
- * as JSON; $7 what realtime clients get: empty: the same; `gap`: that events are missing; `none`: nothing; else the JSON
- * after the operation; $8 their positions, from which messages get their ids. $9: where the last one is: a transaction's
- * commit, $10: the number of its changes.
+ * then a text[] each: $2 the table's r, $3 operations, $4 the µs since 1970 of the commits, $5 the rest of their JSON, from
+ * the rows on; $6 what realtime clients get: empty: the same; `none`: nothing; else the JSON after the operation; $7 their
+ * positions, from which messages get their ids. $8: where the last one is: a transaction's commit, $9: the number of its
+ * changes.
  *
  * The commit does not wait for the disk, and a crash of PostgreSQL may undo it. The log is kept until it is on disk, so
  * that the changes are then read again; the messages get the ids that they had, which receivers may have seen already.
  *
  * An event is sent in pieces `change,piece,last|text`, which differ, because PostgreSQL sends equal notifications of one
- * transaction once. While its queue is half full, because a listener does not read, events are replaced by gaps.
+ * transaction once. Several events in one notification would save less than a tenth of the time, most of which the texts
+ * take. While PostgreSQL's queue is half full, because a listener does not read, events are replaced by gaps.
  */
 export const passOnSql = `
   with rel as materialized (
-    select r.*, ${subscribedSql("r.oid::oid", "r.schema", "r.name")} as feed
+    select r.r, r.schema, r.name, ',"schema":' || to_json(r.schema) || ',"table":' || to_json(r.name) as place,
+      ${subscribedSql("r.oid::oid", "r.schema", "r.name")} as feed
     from json_to_recordset($1::text::json) as r(r int, oid int8, schema text, name text)),
   lazily as materialized (select set_config('synchronous_commit', 'off', true)),
   change as materialized (
-    select c.r::int, c.op, c.micros, c."row", c.old, c.feed as form, c.position, c.n,
-      to_char(timestamptz 'epoch' + c.micros::int8 * interval '1 microsecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at
-    from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
-      with ordinality as c(r, op, micros, "row", old, feed, position, n)),
+    select r::int, op, micros::int8, rest, form, position, n
+    from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
+      with ordinality as c(r, op, micros, rest, form, position, n)),
   position as (
-    insert into svc.change_log (slot, lsn, done) values (${slotSql}, $9::text::pg_lsn, $10::text::int8)
+    insert into svc.change_log (slot, lsn, done) values (${slotSql}, $8::text::pg_lsn, $9::text::int8)
     on conflict (slot) do update set lsn = excluded.lsn, done = excluded.done, updated_at = now()),
   queued as (
     insert into svc.webhook_messages (message_id, webhook_id, event_type, payload)
     select ${uuidOf("w.id || ' ' || c.micros || ' ' || c.position")}, w.id, c.op,
-      '{"event":"' || c.op || '","schema":' || to_json(rel.schema) || ',"table":' || to_json(rel.name)
-      || ',"row":' || c."row" || ',"old_row":' || c.old || ',"timestamp":"' || c.at || '"}'
+      '{"event":"' || c.op || '"' || rel.place || c.rest
     from change c join rel using (r) join svc.webhooks w on w.table_schema = rel.schema and w.table_name = rel.name
-      and w.active and c.op = any (w.events) and w.created_at <= c.at::timestamptz + interval '1 ms'
+      and w.active and c.op = any (w.events)
+      and w.created_at <= timestamptz 'epoch' + (c.micros / 1000 + 1) * interval '1 ms'
     order by c.n, w.id returning 1),
   queue as materialized (select pg_notification_queue_usage() < 0.5 as room),
   event as (
-    select c.n, '{"id":' || c.micros || ',"schema":' || to_json(rel.schema) || ',"table":' || to_json(rel.name)
-      || ',"operation":"' || c.op || '"' || case
-        when c.form = 'gap' or not queue.room then ',"gap":true'
-        when c.form = '' then ',"row":' || c."row" || ',"old_row":' || c.old
-        else c.form end || ',"timestamp":"' || c.at || '"}' as text
+    select c.n, '{"id":' || c.micros || rel.place || ',"operation":"' || c.op || '"' || case
+        when not queue.room then ',"gap":true}'
+        when c.form = '' then c.rest
+        else c.form end as text
     from change c join rel using (r) cross join queue where rel.feed and c.form <> 'none'
       and (queue.room or c.n = 1)),
   sent as materialized (
-    select pg_notify('${logChannel}', part) from (
-      select n || ',' || i || ',' || (length(text) - 1) / ${piece} || '|' || substr(text, 1 + i * ${piece}, ${piece}) as part
-      from event, generate_series(0, (length(text) - 1) / ${piece}) i order by n, i) p)
+    select case when last = 0 then pg_notify('${logChannel}', n || ',0,0|' || text)::text else (
+        select string_agg(pg_notify('${logChannel}', n || ',' || i || ',' || last || '|' || substr(text, 1 + i * ${piece}, ${piece}))::text, '')
+        from generate_series(0, last) i) end
+    from (select n, text, (length(text) - 1) / ${piece} as last from event order by n) e)
   select (select count(*) from lazily)::int as lazily, (select count(*) from sent)::int as sent,
     (select count(pg_notify('svc_webhooks', '')) from (select from queued limit 1) q)::int as woken`
 

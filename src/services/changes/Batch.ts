@@ -22,8 +22,7 @@ export class ChangeBatch {
   private readonly numbers: Array<string> = []
   private readonly operations: Array<string> = []
   private readonly micros: Array<string> = []
-  private readonly rows: Array<string> = []
-  private readonly formerRows: Array<string> = []
+  private readonly rests: Array<string> = []
   private readonly feed: Array<string> = []
   private readonly positions: Array<string> = []
   private position: LogPosition | undefined
@@ -34,23 +33,14 @@ export class ChangeBatch {
     return this.position === undefined
   }
 
-  add(
-    relation: LogRelation,
-    operation: string,
-    micros: number,
-    position: string,
-    row: string,
-    old: string,
-    feed: string
-  ) {
+  add(relation: LogRelation, operation: string, micros: number, position: string, rest: string, feed: string) {
     const number = this.relations.get(relation) ?? this.relations.size
     this.relations.set(relation, number)
     this.numbers.push(String(number))
     this.operations.push(operation)
     this.micros.push(String(micros))
     this.positions.push(position)
-    this.rows.push(row)
-    this.formerRows.push(old)
+    this.rests.push(rest)
     this.feed.push(feed)
   }
 
@@ -68,8 +58,7 @@ export class ChangeBatch {
       this.numbers,
       this.operations,
       this.micros,
-      this.rows,
-      this.formerRows,
+      this.rests,
       this.feed,
       this.positions,
       lsnText(lsn),
@@ -85,6 +74,7 @@ export class LogReader {
   private lsn = 0n
   private lsnName = ""
   private micros = 0
+  private at = ""
   private done = 0
   private readonly events = new Map<number, number>()
 
@@ -100,6 +90,7 @@ export class LogReader {
         this.lsn = message.lsn
         this.lsnName = lsnText(message.lsn)
         this.micros = message.micros
+        this.at = new Date(Math.floor(message.micros / 1000)).toISOString()
         this.done = 0
         return this.events.clear()
       case "Commit":
@@ -112,7 +103,8 @@ export class LogReader {
         if (this.skips()) return undefined
         for (const oid of message.oids) {
           const relation = this.relations.get(oid)
-          if (relation !== undefined) batch.add(relation, "TRUNCATE", this.micros, this.name, "null", "null", "")
+          if (relation !== undefined)
+            batch.add(relation, "TRUNCATE", this.micros, this.name, this.rest("null", "null"), "")
         }
         return batch.reached({ lsn: this.lsn, done: this.done })
       case "Change": {
@@ -122,19 +114,26 @@ export class LogReader {
         const { old, operation, row } = message
         const count = (this.events.get(message.oid) ?? 0) + 1
         this.events.set(message.oid, count)
-        const texts = [rowJson(row, old, relation, types), rowJson(old, undefined, relation, types)] as const
+        const rest = (most?: number) =>
+          this.rest(rowJson(row, old, relation, types, most), rowJson(old, undefined, relation, types, most), most)
         const large = count <= maxEvents && length(row) + length(old) > maxRow
         const feed = large
-          ? `,"row":${rowJson(row, old, relation, types, longColumn)},"old_row":${rowJson(old, undefined, relation, types, longColumn)},"truncated":true`
+          ? rest(longColumn)
           : count <= maxEvents
             ? ""
             : count === maxEvents + 1
-              ? "gap"
+              ? `,"gap":true}`
               : "none"
-        batch.add(relation, operation, this.micros, this.name, ...texts, feed)
+        batch.add(relation, operation, this.micros, this.name, rest(), feed)
         return batch.reached({ lsn: this.lsn, done: this.done })
       }
     }
+  }
+
+  /** The JSON of a change from its rows on; `most`: columns of more characters were left out. */
+  private rest(row: string, old: string, most?: number) {
+    const truncated = most === undefined ? "" : `,"truncated":true`
+    return `,"row":${row},"old_row":${old}${truncated},"timestamp":"${this.at}"}`
   }
 
   /** The change's position, by which it has the same name when the log is read again. */

@@ -1,0 +1,104 @@
+import { Effect } from "effect"
+import { Socket, type SocketConstructorOpts } from "node:net"
+import { Client, type QueryConfig } from "pg"
+import { ChangeLogLost } from "../../../services/ports/ChangeLog.ts"
+import { atPrimary, type Login, ownSearchPath, pgConfig } from "../Login.ts"
+
+/** PostgreSQL ends the session of a reader that is silent for this long, so that another can take over. */
+const senderTimeout = "10s"
+
+/** Settings by which values are printed as row_to_json() prints them; see migration 0003. */
+const settings = {
+  search_path: ownSearchPath,
+  timezone: "UTC",
+  datestyle: "ISO, YMD",
+  intervalstyle: "postgres",
+  bytea_output: "hex",
+  extra_float_digits: "1",
+  statement_timeout: "0",
+  lock_timeout: "0",
+  idle_session_timeout: "0",
+  wal_sender_timeout: senderTimeout
+}
+
+/**
+ * Settings of the session that passes changes on. Its statement is long, and runs for each transaction of a watched table:
+ * planning it takes PostgreSQL several times as long as running it, and compiling it never pays.
+ */
+const passing = {
+  search_path: ownSearchPath,
+  timezone: "UTC",
+  statement_timeout: "60000",
+  idle_session_timeout: "0",
+  plan_cache_mode: "force_generic_plan",
+  jit: "off"
+}
+
+/** Members of the driver's client that its types do not list. */
+export interface ClientInternals {
+  readonly connection: {
+    readonly stream: Socket
+    readonly on: (event: "copyData", listener: (message: { readonly chunk: Buffer }) => void) => void
+    readonly once: (event: "replicationStart", listener: () => void) => void
+    readonly sendCopyFromChunk: (chunk: Buffer) => void
+  }
+}
+export const internals = (client: Client) => client as unknown as ClientInternals
+
+export const isForbidden = (message: string) =>
+  /permission denied to start|must be superuser or replication role|permission denied to use replication/i.test(message)
+
+export const lost = (cause: unknown, user?: string) => {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  const remedy =
+    user !== undefined && isForbidden(message) ? `. As an administrator: alter role "${user}" replication` : ""
+  return new ChangeLogLost({ message: message + remedy })
+}
+
+/** A session at the primary; `more`: what it is besides. */
+const connect = (given: Login, options: Readonly<Record<string, string>>, more: object = {}) =>
+  Effect.acquireRelease(
+    Effect.tryPromise({
+      try: async () => {
+        const login = atPrimary(given)
+        const client = new Client({
+          ...pgConfig(login, options),
+          ...more,
+          application_name: "svc changes",
+          keepAlive: true,
+          connectionTimeoutMillis: 5_000
+        })
+        // An "error" event without a handler would end the process.
+        client.on("error", () => undefined)
+        await client.connect()
+        login.servers?.join(internals(client).connection.stream, login)
+        return client
+      },
+      catch: (cause) => lost(cause, given.user)
+    }),
+    (client) =>
+      Effect.sync(() => {
+        // Ending it politely would wait for the stream's end.
+        internals(client).connection.stream.destroy()
+      })
+  )
+
+/** The session that passes changes on. */
+export const connectToPass = (login: Login) => connect(login, passing)
+
+/** A session of the replication protocol, in which SQL can be run too. */
+export const connectToLog = (login: Login) =>
+  connect(login, settings, {
+    replication: "database",
+    // While it is paused nothing is read, so that nothing wakes this process.
+    stream: () => new Socket({ readableHighWaterMark: 1 } as SocketConstructorOpts)
+  })
+
+export const rowsOf = (client: Client, query: QueryConfig) =>
+  Effect.tryPromise({
+    try: async () => (await client.query<Readonly<Record<string, unknown>>>(query)).rows,
+    catch: (cause) => lost(cause)
+  })
+
+/** The first row, by the simple protocol, which has no parameters. */
+export const one = (client: Client, text: string) => Effect.map(rowsOf(client, { text }), ([row]) => row ?? {})

@@ -91,6 +91,26 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
+  it.effect("that end soon after each other are recorded together", () =>
+    Effect.gen(function* () {
+      const sink = yield* receiver
+      const name = yield* table
+      const { id } = yield* hook(name, { url: `${sink.url}/x` })
+      sink.answer = ({ json }) => ({ delay: 10 * Number(json.row?.["id"]) })
+      yield* worker()
+      const from = Date.now()
+      yield* sql(`insert into ${name} select generate_series(1, 40)`)
+      yield* logged(id, 40)
+      const passed = Date.now() - from
+      const [row] = yield* sql(
+        "select count(distinct xmin::text)::int as statements from svc.webhook_logs where webhook_id = $1",
+        [id]
+      )
+      assert.isAtMost(Number(row?.["statements"]), passed / 25 + 1)
+      assert.strictEqual(yield* waiting(id), 0)
+    })
+  )
+
   it.effect("schedule the next attempt in the database, where another worker finds it", () =>
     Effect.gen(function* () {
       const sink = yield* receiver

@@ -157,6 +157,20 @@ describe("changes from the write-ahead log", () => {
     assert.isTrue(events.every(({ id }, n) => n === 0 || id > (events[n - 1]?.id ?? 0)))
   })
 
+  it("are in order, and whole, also where large ones are among small ones", async () => {
+    await rows("create table sized (n int, t text)")
+    await subscribe(service, "sized")
+    const feed = await openFeed(service, { key: service.service_role })
+    await rows(
+      "insert into sized select n, repeat('é', case n % 3 when 0 then 10000 else n end) from generate_series(1, 300) n"
+    )
+    const events = await feed.upTo(({ row }) => row?.["n"] === 300)
+    assert.deepStrictEqual(
+      events.map(({ row }) => row),
+      Array.from({ length: 300 }, (_, n) => ({ n: n + 1, t: "é".repeat((n + 1) % 3 === 0 ? 10_000 : n + 1) }))
+    )
+  })
+
   it("come from triggers where the log does not have them, also after DDL, and none is missing in between", async () => {
     await rows(`create table parts (n int) partition by list (n); create table parts_1 partition of parts for values in (1);
       create unlogged table quick (n int); create type pair as (a int, b int); create table pairs (n int, p pair);

@@ -17,8 +17,10 @@ interface Known {
   others: number
   askedAt: number
   asking: boolean
-  /** Calls that were admitted here and not yet reported. */
+  /** Calls that were admitted here since the last report. */
   made: number
+  /** Calls of a report without an answer, which other replicas may not know of yet. */
+  reporting: number
   /** No call is admitted before, unless the limit is raised. */
   refusedUntil: number
   refusedLimit: number
@@ -57,6 +59,7 @@ export const makeReplicaLimits = Effect.gen(function* () {
       askedAt: Number.NEGATIVE_INFINITY,
       asking: false,
       made: 0,
+      reporting: 0,
       refusedUntil: 0,
       refusedLimit: 0
     }
@@ -81,8 +84,8 @@ export const makeReplicaLimits = Effect.gen(function* () {
   }
 
   const creditOf = (limit: number) => Math.floor(limit * creditPart)
-  const mustAsk = ({ askedAt, made }: Known, limit: number, now: number) =>
-    made >= creditOf(limit) || now - askedAt >= knownMillis
+  const mustAsk = ({ askedAt, made, reporting }: Known, limit: number, now: number) =>
+    made + reporting >= creditOf(limit) || now - askedAt >= knownMillis
 
   /** Counts a call without a question. */
   const admit = (key: number, known: Known, limit: number, now: number): WindowResult => {
@@ -95,9 +98,11 @@ export const makeReplicaLimits = Effect.gen(function* () {
   const ask = Effect.fnUntraced(function* (key: number, known: Known, wanted: 0 | 1, limit: number, now: number) {
     const { made } = known
     known.made = 0
-    const answer = yield* Effect.onError(rows([key, made, wanted, limit]), () =>
+    known.reporting = made
+    const answer = yield* Effect.onExit(rows([key, made, wanted, limit]), (exit) =>
       Effect.sync(() => {
-        known.made += made
+        known.reporting = 0
+        if (exit._tag === "Failure") known.made += made
       })
     )
     known.others = answer.others

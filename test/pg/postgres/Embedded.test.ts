@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Context, Effect, Fiber, Layer } from "effect"
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import { chmod, chown, readdir, readlink, rm, stat, writeFile } from "node:fs/promises"
 import { createServer } from "node:net"
 import { join } from "node:path"
@@ -15,6 +15,8 @@ import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { databaseUrl } from "../../support/postgres/server.ts"
 
 const isRoot = process.geteuid?.() === 0
+/** Whether this machine has `chrt`, and allows it. */
+const hasBatch = spawnSync("chrt", ["--batch", "0", "true"]).status === 0
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 const dataDir = Effect.acquireRelease(Effect.promise(makeDataDir), (path) => Effect.promise(() => removeDataDir(path)))
 
@@ -81,7 +83,7 @@ const other = (path: string, layer: "layerEmbedded" | "layerAttachOrStart" = "la
   })
 
 describe("the embedded PostgreSQL", () => {
-  it.live.skipIf(process.platform !== "linux")("has Linux schedule its backends as batch processes", () =>
+  it.live.skipIf(!hasBatch)("has Linux schedule its backends as batch processes", () =>
     Effect.gen(function* () {
       const address = yield* open(yield* dataDir)
       // Field 41 of proc_pid_stat(5), the 39th behind the name; 3 is SCHED_BATCH.

@@ -99,7 +99,7 @@ writable as materialized (
                   where k.contype = 'f' and (k.confdeltype not in ('a', 'r') or k.confupdtype not in ('a', 'r')))
       and c.oid not in (select oid from own_keys) as clean_keys
   from pg_class c
-  where c.relkind = 'r' and c.relpersistence <> 't' and not c.relhasrules
+  where c.relkind = 'r' and c.relpersistence <> 't' and not c.relhasrules and not c.relispartition
     and not exists (select from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal)
     and ('w', c.oid) not in (select kind, oid from not_clean)
     and c.oid not in (select oid from own_keys where holds)

@@ -104,6 +104,8 @@ own_functions as materialized (
 readable as materialized (
   select c.oid, c.reltype, c.relrowsecurity from pg_class c
   where c.oid >= ${firstOid} and c.relkind in ('r', 'm', 'v') and c.relpersistence <> 't'
+    -- Rows of a partition are checked by the expressions of its table's key.
+    and not c.relispartition
     and not exists (select from pg_inherits i where i.inhparent = c.oid)
     and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
                       and a.atttypid not in (select oid from plain_types))
@@ -142,7 +144,8 @@ trees as (
   union all select 'i', indrelid, indexprs::text from pg_index where indexprs is not null
   union all select 'i', indrelid, indpred::text from pg_index where indpred is not null
   union all select 'i', stxrelid, stxexprs::text from pg_statistic_ext where stxexprs is not null
-  union all select 'f', p.oid, t.tree from pg_proc p join callable c on c.oid = p.oid
+  union all select c.kind, p.oid, t.tree from pg_proc p
+    join (select 'f' as kind, oid from planned union all select kind, oid from bodies) c on c.oid = p.oid
     cross join lateral (values (p.prosqlbody::text), (p.proargdefaults::text)) t(tree) where t.tree is not null
 ),
 -- A tree cut before its fields: each piece is a name and a value, which may end with the name of the next node. Within

@@ -25,7 +25,7 @@ export const makeFunctionBodies = Effect.gen(function* () {
   const results = new LRUCache<string, { readonly names: ReturnType<typeof namesOf> }>({ max: maxResults })
 
   const read = (parser: BodyParser, body: Body) => {
-    const key = `${body.language}:${body.source}`
+    const key = `${body.language}:${body.head}:${body.source}`
     const known = results.get(key) ?? { names: namesOf(parser, body) }
     results.set(key, known)
     return known.names === undefined ? undefined : bodyRow(body, known.names)

@@ -11,12 +11,13 @@ const parser = {
   plpgsql: (text: string) => parsePlPgSQLSync(text) as Tree
 }
 const body = { oid: "1", xmin: "1", pathed: false }
-const ofSql = (source: string) => namesOf(parser, { ...body, language: "sql", source })
+const ofSql = (source: string) => namesOf(parser, { ...body, language: "sql", head: "", source })
 const ofPlpgsql = (text: string, returns = "int") =>
   namesOf(parser, {
     ...body,
     language: "plpgsql",
-    source: `create function f(a int, list int[]) returns ${returns} language plpgsql as $body$ ${text} $body$`
+    head: `create function f(a int, list int[]) returns ${returns} language plpgsql as`,
+    source: text
   })
 
 const all = (names: Names | undefined) =>

@@ -43,12 +43,50 @@ const before = `
   create table own.lists (id int default length(spy()::text), named text);
   create sequence numbers;
   create function writes_items() returns void language sql as 'insert into public.items values (1)';
+  create function own.noticed(text, int default 1) returns text language plpgsql as $$ begin return spy()::text; end $$;
+  create function own.spied_list(variadic text[]) returns int language plpgsql as $$ begin return length(spy()::text); end $$;
+  create function own.spied_any(anyelement) returns int language plpgsql as $$ begin return length(spy()::text); end $$;
+  create function own.moody() returns mood language plpgsql as $$ begin perform spy(); return 'sad'; end $$;
+  create table keyed (id int) partition by list (spy_on(id));
+  create table keyed_true partition of keyed for values in (true);
   create aggregate own.collected(int) (sfunc = int4pl, stype = int);`
 
 /** Arguments and more of a function, its language and body, and whether it is clean. */
 type Case = readonly [language: "sql" | "plpgsql", head: string, body: string, clean: boolean]
 
 const cases: ReadonlyArray<Case> = [
+  // PostgreSQL calls a function of one argument by a name behind a dot, for a value of any type.
+  ["sql", "() returns text set search_path = own", "select (current_setting('role')).noticed", false],
+  ["sql", "(v text) returns text set search_path = own", "select v.noticed", false],
+  ["sql", "() returns text set search_path = own", "select x.noticed from pg_catalog.lower('A') x", false],
+  ["sql", "() returns text set search_path = own", "select (select 'a'::text).noticed", false],
+  ["sql", "() returns int set search_path = own", "select ('a'::text).spied_list", false],
+  ["sql", "() returns int set search_path = own", "select (now()).spied_any", false],
+  ["sql", "() returns int set search_path = own", "select (1::bigint).pg_advisory_lock is null::int", false],
+  ["plpgsql", "(v text) returns text set search_path = own", "begin return v.noticed; end", false],
+  ["plpgsql", "(v text) returns text set search_path = own", "begin return (v).noticed; end", false],
+  ["plpgsql", "(v text) returns text set search_path = own", "declare s text = v; begin return s.noticed; end", false],
+  // The compiled function lacks the defaults of variables whose type is a row or one that the parser does not know.
+  ["plpgsql", "() returns int", "declare r record := row(public.spy()); begin return 1; end", false],
+  ["plpgsql", "() returns int", 'declare r record default row(public."spy"()); begin return 1; end', false],
+  ["plpgsql", "() returns int", "declare r record := (select row(h) from public.hidden h); begin return 1; end", false],
+  ["plpgsql", "() returns int", "declare r record := row('1'::public.checked); begin return 1; end", false],
+  ["plpgsql", "() returns int", "declare r record := row(1 operator(own.###) 2); begin return 1; end", false],
+  ["plpgsql", "() returns int", 'declare r record := row(public.U&"sp\\0079"()); begin return 1; end', false],
+  ["plpgsql", "() returns text", "declare m public.mood := own.moody(); begin return m; end", false],
+  ["plpgsql", "() returns text", "declare m public.mood := 'sad'; begin return m; end", true],
+  ["plpgsql", "() returns int", "declare r record; /* spy */ begin raise notice 'spy'; return 1; -- spy\n end", true],
+  ["plpgsql", "() returns int", "declare spy int = 1; begin return spy + 1; end", true],
+  ["sql", "(v text default public.spy()::text) returns void", "insert into public.lists (title) values (v)", false],
+  [
+    "plpgsql",
+    "(v text default public.spy()::text) returns int",
+    "begin insert into public.lists (title) values (v); return 1; end",
+    false
+  ],
+  ["sql", "(v int default length('A')) returns void", "insert into public.items values (v)", true],
+  ["sql", "() returns void", "insert into public.keyed_true values (1)", false],
+  ["sql", "() returns void", "delete from public.keyed_true", false],
   ["sql", "(a int, b int) returns int", "select a + b", true],
   ["sql", "(int) returns int", "select $1", true],
   ["sql", "() returns void", "select 1", true],

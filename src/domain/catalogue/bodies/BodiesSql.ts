@@ -4,16 +4,16 @@ import { firstOid } from "../CleanFunctions.ts"
 const maxBody = 16_384
 
 /**
- * CREATE FUNCTION without the defaults of arguments, whose deparsing fails if they name something that is being dropped.
- * Empty, which is no statement, if the function itself is.
+ * CREATE FUNCTION up to the body, without the defaults of arguments, whose deparsing fails if they name something that is
+ * being dropped. Empty, after which no body parses, if the function itself is.
  */
-const definition = `coalesce(pg_catalog.concat('create function f(', (
+const head = `coalesce(pg_catalog.concat('create function f(', (
       select pg_catalog.string_agg(pg_catalog.concat_ws(' ',
         case p.proargmodes[a.n] when 'o' then 'out' when 'b' then 'inout' when 'v' then 'variadic' end,
         pg_catalog.quote_ident(nullif(p.proargnames[a.n], '')), pg_catalog.format_type(a.type, -1)), ', ' order by a.n)
       from pg_catalog.unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) with ordinality a(type, n)
       where coalesce(p.proargmodes[a.n], 'i') <> 't'
-    ), ') returns ' || pg_catalog.pg_get_function_result(p.oid), ' language plpgsql as ', pg_catalog.quote_literal(p.prosrc)), '')`
+    ), ') returns ' || pg_catalog.pg_get_function_result(p.oid), ' language plpgsql as'), '')`
 
 /**
  * The functions in SQL and PL/pgSQL whose bodies are text, as one JSON text; see `Body`. Only of a server whose grammar the
@@ -22,7 +22,7 @@ const definition = `coalesce(pg_catalog.concat('create function f(', (
 export const bodiesSql = `
 select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
     'oid', p.oid::text, 'xmin', p.xmin::text, 'language', l.lanname,
-    'source', case l.lanname when 'sql' then p.prosrc else ${definition} end,
+    'source', p.prosrc, 'head', case l.lanname when 'sql' then '' else ${head} end,
     'pathed', p.proconfig is not null)), '[]')::text
 from pg_proc p join pg_language l on l.oid = p.prolang
 where p.oid >= ${firstOid} and l.oid < ${firstOid} and l.lanname in ('sql', 'plpgsql') and p.prokind = 'f'
@@ -41,7 +41,7 @@ where p.oid >= ${firstOid} and l.oid < ${firstOid} and l.lanname in ('sql', 'plp
 export const bodiesPart = `
 bodies as materialized (
   select b.*, t.typrelid, case when b.writes then 'p' else 'f' end as kind
-  from pg_catalog.json_to_recordset($2::json) b(oid oid, xmin text, writes boolean, functions name[], calls name[],
+  from pg_catalog.json_to_recordset($2::json) b(oid oid, xmin text, writes boolean, calls name[], attributes name[], unread name[],
       operators name[], relations name[], inserted name[], changed name[], types name[], bare_functions name[],
       bare_operators name[], bare_relations name[], bare_types name[])
     join pg_proc p on p.oid = b.oid and p.xmin::text = b.xmin
@@ -63,12 +63,14 @@ foreign_overloads as materialized (
       left join pg_type e on e.oid = t.typelem and t.typlen = -1
     where t.oid >= ${firstOid} and coalesce(e.typtype, t.typtype) = 'b')
 ),
--- The functions that a call, or a column of a row that has no such column, may mean.
+-- The functions that a call may mean, and a name behind a dot: PostgreSQL calls x.f as f(x), whatever the type of x.
 named_functions as materialized (
-  select b.kind, b.oid, p.oid as by from bodies b cross join lateral pg_catalog.unnest(b.functions) named(name)
+  select b.kind, b.oid, p.oid as by from bodies b cross join lateral pg_catalog.unnest(b.calls) named(name)
     join pg_proc p on p.proname = named.name
-    left join pg_type t on t.oid = p.proargtypes[0]
-  where (p.proname = any (b.calls) or t.typtype in ('c', 'd', 'p')) and p.oid not in (select oid from foreign_overloads)
+  where p.oid not in (select oid from foreign_overloads)
+  union select b.kind, b.oid, p.oid from bodies b cross join lateral pg_catalog.unnest(b.attributes) named(name)
+    join pg_proc p on p.proname = named.name and p.pronargs > 0 and p.pronargs - p.pronargdefaults <= 1
+  where p.oid not in (select oid from foreign_overloads)
 ),
 named_operators as materialized (
   select b.kind, b.oid, o.oid as by, o.oprcode::oid as code, named.name = any (b.bare_operators) as bare,
@@ -98,7 +100,13 @@ export const wrongBodies = `
   -- A call may be a cast, but not to a row.
   union select b.kind, b.oid from bodies b cross join lateral pg_catalog.unnest(b.calls) named(name)
     join pg_type t on t.typname = named.name
-    where t.oid not in (select oid from plain_types) and t.typrelid = 0`
+    where t.oid not in (select oid from plain_types) and t.typrelid = 0
+  union select b.kind, b.oid from bodies b cross join lateral pg_catalog.unnest(b.unread) named(name)
+    where exists (select from pg_proc p where p.proname = named.name and p.oid not in (select oid from clean_functions)
+                    and p.oid not in (select oid from foreign_overloads))
+       or exists (select from pg_class c where c.relname = named.name and c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't')
+       or exists (select from pg_type t where t.typname = named.name and t.typrelid = 0 and t.typtype <> 'p'
+                    and t.oid not in (select oid from plain_types))`
 
 /** Bodies whose meaning depends on the search path. */
 export const bodiesOnPath = `

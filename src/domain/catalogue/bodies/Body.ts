@@ -9,8 +9,9 @@ export const Body = Schema.Struct({
   oid: Schema.String,
   xmin: Schema.String,
   language: Schema.Literals(["sql", "plpgsql"]),
-  /** The body in SQL; a CREATE FUNCTION statement with it in PL/pgSQL. */
   source: Schema.String,
+  /** Of PL/pgSQL, CREATE FUNCTION up to the body; else empty. */
+  head: Schema.String,
   /** It has a search path of its own. */
   pathed: Schema.Boolean
 })
@@ -22,10 +23,10 @@ export const Bodies = Schema.fromJsonString(Schema.Array(Body))
 const attempt = (read: () => boolean) => Option.getOrElse(Option.liftThrowable(read)(), () => false)
 
 /** What a body names; undefined if more than reading and calling may happen in it. */
-export const namesOf = (parser: BodyParser, { language, source }: Body): Names | undefined => {
+export const namesOf = (parser: BodyParser, { head, language, source }: Body): Names | undefined => {
   const names = noNames()
   const isClean = attempt(() =>
-    language === "sql" ? addSqlNames(names, parser.sql(source)) : addPlpgsqlNames(names, parser, source)
+    language === "sql" ? addSqlNames(names, parser.sql(source)) : addPlpgsqlNames(names, parser, head, source)
   )
   return isClean ? names : undefined
 }
@@ -35,13 +36,14 @@ const none: ReadonlyArray<string> = []
 /** A body's row in the parameter of the catalogue query. What is bare is found by the search path of the caller. */
 export const bodyRow = (
   { oid, pathed, xmin }: Body,
-  { bare, changed, columns, functions, inserted, operators, relations, types }: Names
+  { bare, changed, columns, functions, inserted, operators, relations, types, unread }: Names
 ) => ({
   oid,
   xmin,
   writes: inserted.size > 0 || changed.size > 0 || functions.has("nextval"),
-  functions: [...functions, ...columns],
   calls: [...functions],
+  attributes: [...columns],
+  unread: [...unread],
   operators: [...operators],
   relations: [...relations],
   inserted: [...inserted],

@@ -6,7 +6,7 @@ import { type Tree } from "./Tree.ts"
  */
 export interface Names {
   readonly functions: Set<string>
-  /** Of a row, of which PostgreSQL calls a function if it has no such column. */
+  /** Behind a dot: of a value of any type, of which PostgreSQL calls a function if it has no such column. */
   readonly columns: Set<string>
   readonly operators: Set<string>
   readonly relations: Set<string>
@@ -14,6 +14,8 @@ export interface Names {
   /** Of the relations, those that rows are inserted into, and those whose rows are changed. */
   readonly inserted: Set<string>
   readonly changed: Set<string>
+  /** Words of the body outside of what has been read, which may name anything. */
+  readonly unread: Set<string>
   /** Those that have no schema, so that the search path decides what they mean. */
   readonly bare: {
     readonly functions: Set<string>
@@ -31,6 +33,7 @@ export const noNames = (): Names => ({
   types: new Set(),
   inserted: new Set(),
   changed: new Set(),
+  unread: new Set(),
   bare: { functions: new Set(), operators: new Set(), relations: new Set(), types: new Set() }
 })
 

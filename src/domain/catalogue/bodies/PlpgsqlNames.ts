@@ -1,21 +1,42 @@
+import { quoteLiteral } from "../../sql/Names.ts"
+import { type Words, wordsOf } from "../../sql/Words.ts"
 import { type BodyParser, type Names } from "./Names.ts"
 import { addSqlNames } from "./SqlNames.ts"
 import { isNode, listOf, type Tree, type TreeNode, words } from "./Tree.ts"
 
+const shape = (values: string, nodes = "") => ({ values: words(`lineno ${values}`), nodes: words(nodes) })
+
 /**
- * Nodes and fields of a compiled function whose only effects are on its own variables, or errors. Not here: EXECUTE,
- * exception handlers, cursors, FOREACH, transaction control, GET DIAGNOSTICS.
+ * The nodes of a compiled function whose only effects are on its own variables, or errors, each with its fields: values,
+ * and what is visited. A node or field that is not here is user code: EXECUTE, exception handlers, cursors, FOREACH,
+ * transaction control, GET DIAGNOSTICS.
  */
-const nodes = words(`
-  PLpgSQL_case_when PLpgSQL_expr PLpgSQL_function PLpgSQL_if_elsif PLpgSQL_raise_option PLpgSQL_rec PLpgSQL_recfield
-  PLpgSQL_row PLpgSQL_stmt_assign PLpgSQL_stmt_block PLpgSQL_stmt_case PLpgSQL_stmt_execsql PLpgSQL_stmt_exit
-  PLpgSQL_stmt_fori PLpgSQL_stmt_fors PLpgSQL_stmt_if PLpgSQL_stmt_loop PLpgSQL_stmt_perform PLpgSQL_stmt_raise
-  PLpgSQL_stmt_return PLpgSQL_stmt_return_next PLpgSQL_stmt_return_query PLpgSQL_stmt_while PLpgSQL_type PLpgSQL_var`)
-const fields = words(`
-  action body case_when_list cond condname datatype datums default_val dno elog_level else_body else_stmts elsif_list expr
-  fieldname fields have_else initvarnos into is_exit isconst label lineno lower message n_initvars name notnull opt_type
-  options out_param_varno params parseMode query recparentno refname result retvarno reverse sqlstmt step stmts strict
-  t_expr t_varno target then_body typname upper var varno`)
+const syntax: Readonly<Record<string, ReturnType<typeof shape>>> = {
+  PLpgSQL_case_when: shape("", "expr stmts"),
+  PLpgSQL_function: shape("out_param_varno", "datums action"),
+  PLpgSQL_if_elsif: shape("", "cond stmts"),
+  PLpgSQL_raise_option: shape("opt_type", "expr"),
+  PLpgSQL_rec: shape("refname dno", "datatype"),
+  PLpgSQL_recfield: shape("fieldname recparentno"),
+  // The variables of an INTO.
+  PLpgSQL_row: shape("refname fields"),
+  PLpgSQL_stmt_assign: shape("varno", "expr"),
+  PLpgSQL_stmt_block: shape("label n_initvars initvarnos", "body"),
+  PLpgSQL_stmt_case: shape("t_varno have_else", "t_expr case_when_list else_stmts"),
+  PLpgSQL_stmt_execsql: shape("into strict", "sqlstmt target"),
+  PLpgSQL_stmt_exit: shape("is_exit label", "cond"),
+  PLpgSQL_stmt_fori: shape("label reverse", "var lower upper step body"),
+  PLpgSQL_stmt_fors: shape("label", "var query body"),
+  PLpgSQL_stmt_if: shape("", "cond then_body elsif_list else_body"),
+  PLpgSQL_stmt_loop: shape("label", "body"),
+  PLpgSQL_stmt_perform: shape("", "expr"),
+  PLpgSQL_stmt_raise: shape("elog_level condname message", "params options"),
+  PLpgSQL_stmt_return: shape("retvarno", "expr"),
+  PLpgSQL_stmt_return_next: shape("retvarno", "expr"),
+  PLpgSQL_stmt_return_query: shape("", "query"),
+  PLpgSQL_stmt_while: shape("label", "cond body"),
+  PLpgSQL_var: shape("refname isconst notnull", "datatype default_val")
+}
 
 /** `RawParseMode` of PostgreSQL: a statement, an expression, an assignment to a variable or a field of one. */
 const statementMode = 0
@@ -36,28 +57,102 @@ const statementOf = ({ parseMode = statementMode, query }: TreeNode): string | u
 /** A type as text, without %TYPE and %ROWTYPE. */
 const type = /^[\w$."()[\], ]+$/
 
+/** The body of a function, and what has been read of it. */
+interface Reading {
+  readonly names: Names
+  readonly parser: BodyParser
+  /** The texts that were read. */
+  readonly texts: Array<string>
+}
+
 /** Adds the type of a variable, which is parsed as that of a cast. */
-const addType = (names: Names, parser: BodyParser, { typname }: TreeNode): boolean =>
+const addType = ({ names, parser }: Reading, { typname }: TreeNode): boolean =>
   typeof typname === "string" &&
   (typname === "record" || (type.test(typname) && addSqlNames(names, parser.sql(`select null::${typname}`))))
 
-const visit = (names: Names, parser: BodyParser, tree: Tree): boolean => {
-  if (Array.isArray(tree)) return tree.every((item) => visit(names, parser, item))
-  if (!isNode(tree)) return true
-  return Object.entries(tree).every(([field, value]) => {
-    if (!nodes.has(field) && !fields.has(field)) return false
-    if (field === "PLpgSQL_type") return isNode(value) && addType(names, parser, value)
-    if (field === "PLpgSQL_expr") {
-      const statement = isNode(value) ? statementOf(value) : undefined
-      return statement !== undefined && addSqlNames(names, parser.sql(statement))
-    }
-    return visit(names, parser, value)
+const addExpression = ({ names, parser, texts }: Reading, node: TreeNode): boolean => {
+  const statement = statementOf(node)
+  if (statement === undefined) return false
+  texts.push(String(node["query"]))
+  return addSqlNames(names, parser.sql(statement))
+}
+
+const visitNode = (reading: Reading, kind: string, node: Tree): boolean => {
+  if (!isNode(node)) return false
+  if (kind === "PLpgSQL_type") return addType(reading, node)
+  if (kind === "PLpgSQL_expr") return addExpression(reading, node)
+  const known = Object.hasOwn(syntax, kind) ? syntax[kind] : undefined
+  return (
+    known !== undefined &&
+    Object.entries(node).every(
+      ([field, value]) => known.values.has(field) || (known.nodes.has(field) && visit(reading, value))
+    )
+  )
+}
+
+const visit = (reading: Reading, tree: Tree): boolean =>
+  Array.isArray(tree)
+    ? tree.every((item) => visit(reading, item))
+    : isNode(tree) && Object.entries(tree).every(([kind, node]) => visitNode(reading, kind, node))
+
+/**
+ * The words of declarations that were read, as text: names and types of variables that have a line, which arguments and
+ * FOUND lack. The type of a loop's variable, `integer`, does not stand in the body.
+ */
+const declaredIn = (datums: Tree | undefined): ReadonlyArray<string> =>
+  listOf(datums).flatMap((datum) => {
+    const node = isNode(datum) ? (datum["PLpgSQL_var"] ?? datum["PLpgSQL_rec"]) : undefined
+    if (!isNode(node) || node["lineno"] === undefined) return []
+    const { datatype, refname } = node
+    const type = isNode(datatype) ? datatype["PLpgSQL_type"] : undefined
+    const typname = isNode(type) ? type["typname"] : undefined
+    return [`"${String(refname).replaceAll('"', '""')}"`, ...(typname === "integer" ? [] : [String(typname)])]
+  })
+
+/** What CASE names the value that it compares, in the texts of its expressions. */
+const caseVariable = /^__Case__Variable_/i
+
+const without = (all: ReadonlyArray<string>, some: ReadonlyArray<string>) => {
+  const counts = new Map<string, number>()
+  for (const one of some) counts.set(one, (counts.get(one) ?? 0) + 1)
+  return all.filter((one) => {
+    const left = counts.get(one) ?? 0
+    counts.set(one, left - 1)
+    return left <= 0
   })
 }
 
+/**
+ * Adds the words that stand in the body and in nothing that was read. The compiled function lacks some of its text, such
+ * as the default of a variable of a row type, so what it lacks may name anything.
+ */
+const addUnread = ({ names, texts }: Reading, source: string): boolean => {
+  const all = wordsOf(source)
+  const read = texts.map(wordsOf)
+  if (all === undefined || !read.every((some): some is Words => some !== undefined)) return false
+  if (all.names.some((name) => caseVariable.test(name))) return false
+  for (const name of without(
+    all.names,
+    read.flatMap((some) => some.names)
+  ))
+    names.unread.add(name)
+  for (const operator of without(
+    all.operators,
+    read.flatMap((some) => some.operators)
+  )) {
+    // PostgreSQL takes a sign behind an operator for the sign of a number.
+    for (let end = operator.length; end > 0; end--) names.operators.add(operator.slice(0, end))
+  }
+  return true
+}
+
 /** Adds the names of a PL/pgSQL function. False if it is, or contains, anything that is not known to be clean. */
-export const addPlpgsqlNames = (names: Names, parser: BodyParser, definition: string): boolean => {
-  const parsed = parser.plpgsql(definition)
+export const addPlpgsqlNames = (names: Names, parser: BodyParser, head: string, source: string): boolean => {
+  const parsed = parser.plpgsql(`${head} ${quoteLiteral(source)}`)
   const functions = isNode(parsed) ? listOf(parsed["plpgsql_funcs"]) : []
-  return functions.length === 1 && visit(names, parser, functions)
+  const [compiled] = functions
+  const fn = isNode(compiled) ? compiled["PLpgSQL_function"] : undefined
+  if (functions.length !== 1 || !isNode(fn)) return false
+  const reading = { names, parser, texts: [...declaredIn(fn["datums"])] }
+  return visit(reading, functions) && addUnread(reading, source)
 }

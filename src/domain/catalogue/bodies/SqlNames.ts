@@ -1,26 +1,100 @@
 import { type Names } from "./Names.ts"
 import { isNode, listOf, type Tree, type TreeNode, words } from "./Tree.ts"
 
+/** The fields of a node: values that name nothing, nodes that are visited, and nodes whose kind the grammar fixes. */
+interface Shape {
+  readonly values: ReadonlySet<string>
+  readonly nodes: ReadonlySet<string>
+  readonly kinds: Readonly<Record<string, string>>
+}
+
+const shape = (values: string, nodes = "", kinds: Readonly<Record<string, string>> = {}): Shape => ({
+  values: words(`location ${values}`),
+  nodes: words(nodes),
+  kinds
+})
+
 /**
- * Nodes and fields of SELECT, INSERT, UPDATE and DELETE, as PostgreSQL's grammar makes them. Whatever is not on the list is
- * not clean: other statements, INTO, locks, WHERE CURRENT OF, USING of a sort, JSON and XML functions, column definitions.
+ * The syntax of SELECT, INSERT, UPDATE and DELETE that is known to be clean, as PostgreSQL's grammar makes it: for each
+ * node, its fields. A node or field that is not here is user code: other statements, INTO, locks, WHERE CURRENT OF, USING of
+ * a sort, COLLATE, GROUPING SETS, TABLESAMPLE, JSON and XML functions, column definitions, %TYPE.
  */
-const nodes = words(`
-  A_ArrayExpr A_Const A_Expr A_Indices A_Indirection A_Star BitString BoolExpr Boolean BooleanTest CaseExpr CaseWhen
-  CoalesceExpr ColumnRef CommonTableExpr DeleteStmt Float FuncCall IndexElem InsertStmt Integer JoinExpr List MinMaxExpr
-  MultiAssignRef NamedArgExpr NullTest ParamRef RangeFunction RangeSubselect RangeVar ResTarget RowExpr SQLValueFunction
-  SelectStmt SetToDefault SortBy String SubLink TypeCast UpdateStmt WindowDef`)
-const fields = words(`
-  action agg_distinct agg_filter agg_order agg_star agg_within_group alias aliascolnames aliasname all arg args argisrow argname
-  argnumber arrayBounds boolop booltesttype boolval bsval colnames colno cols conname ctecolnames ctematerialized ctename ctequery
-  cterecursive ctes defresult distinctClause elements endOffset expr exprs fields frameOptions fromClause func_variadic funcname
-  funcformat functions fval groupClause groupDistinct havingClause indexElems indirection infer inh is_rowsfrom is_slice isNatural isnull
-  items join_using_alias ival jointype kind larg lateral lexpr lidx limitCount limitOffset limitOption list_end
-  list_start location name names ncolumns node nulls_ordering nulltesttype number onConflictClause op operName ordering
-  ordinality orderClause over override partitionClause
-  quals rarg recursive refname relation relname relpersistence result returningClause rexpr rexpr_list_end rexpr_list_start row_format
-  schemaname selectStmt setof sortClause sortby_dir sortby_nulls source startOffset subLinkId subLinkType subquery subselect sval
-  targetList testexpr typeName typemod typmods uidx usingClause val valuesLists whereClause windowClause`)
+const syntax: Readonly<Record<string, Shape>> = {
+  A_ArrayExpr: shape("list_start list_end", "elements"),
+  A_Const: shape("isnull", "", {
+    ival: "Integer",
+    fval: "Float",
+    boolval: "Boolean",
+    sval: "String",
+    bsval: "BitString"
+  }),
+  A_Expr: shape("kind rexpr_list_start rexpr_list_end", "name lexpr rexpr"),
+  A_Indices: shape("is_slice", "lidx uidx"),
+  A_Indirection: shape("", "arg indirection"),
+  A_Star: shape(""),
+  Alias: shape("aliasname", "colnames"),
+  BitString: shape("bsval"),
+  BoolExpr: shape("boolop", "args"),
+  Boolean: shape("boolval"),
+  BooleanTest: shape("booltesttype", "arg"),
+  CaseExpr: shape("", "arg args defresult"),
+  CaseWhen: shape("", "expr result"),
+  CoalesceExpr: shape("", "args"),
+  ColumnRef: shape("", "fields"),
+  CommonTableExpr: shape("ctename ctematerialized", "aliascolnames ctequery"),
+  DeleteStmt: shape("", "usingClause whereClause", {
+    relation: "RangeVar",
+    returningClause: "ReturningClause",
+    withClause: "WithClause"
+  }),
+  Float: shape("fval"),
+  FuncCall: shape(
+    "agg_within_group agg_star agg_distinct func_variadic funcformat",
+    "funcname args agg_order agg_filter",
+    { over: "WindowDef" }
+  ),
+  IndexElem: shape("name ordering nulls_ordering", "expr"),
+  InferClause: shape("conname", "indexElems whereClause"),
+  InsertStmt: shape("override", "cols selectStmt", {
+    relation: "RangeVar",
+    onConflictClause: "OnConflictClause",
+    returningClause: "ReturningClause",
+    withClause: "WithClause"
+  }),
+  Integer: shape("ival"),
+  JoinExpr: shape("jointype isNatural", "larg rarg usingClause quals", { alias: "Alias", join_using_alias: "Alias" }),
+  List: shape("", "items"),
+  MinMaxExpr: shape("op", "args"),
+  MultiAssignRef: shape("colno ncolumns", "source"),
+  NamedArgExpr: shape("name argnumber", "arg"),
+  NullTest: shape("nulltesttype argisrow", "arg"),
+  OnConflictClause: shape("action", "targetList whereClause", { infer: "InferClause" }),
+  ParamRef: shape("number"),
+  RangeFunction: shape("lateral ordinality is_rowsfrom", "functions", { alias: "Alias" }),
+  RangeSubselect: shape("lateral", "subquery", { alias: "Alias" }),
+  RangeVar: shape("schemaname relname inh relpersistence", "", { alias: "Alias" }),
+  ResTarget: shape("name", "indirection val"),
+  ReturningClause: shape("", "exprs"),
+  RowExpr: shape("row_format", "args colnames"),
+  SQLValueFunction: shape("op typmod"),
+  SelectStmt: shape(
+    "limitOption all op groupDistinct",
+    "distinctClause targetList fromClause whereClause groupClause havingClause windowClause valuesLists sortClause limitOffset limitCount",
+    { larg: "SelectStmt", rarg: "SelectStmt", withClause: "WithClause" }
+  ),
+  SetToDefault: shape(""),
+  SortBy: shape("sortby_dir sortby_nulls", "node"),
+  String: shape("sval"),
+  SubLink: shape("subLinkType subLinkId", "testexpr operName subselect"),
+  TypeCast: shape("", "arg", { typeName: "TypeName" }),
+  TypeName: shape("typemod setof", "names typmods arrayBounds"),
+  UpdateStmt: shape("", "targetList whereClause fromClause", {
+    relation: "RangeVar",
+    returningClause: "ReturningClause",
+    withClause: "WithClause"
+  }),
+  WindowDef: shape("name refname frameOptions", "partitionClause orderClause startOffset endOffset")
+}
 
 /** The settings that the clean path sets as any other does. */
 export const cleanSettings: ReadonlyArray<string> = ["request.jwt.claims", "request.jwt.sub", "role"]
@@ -46,6 +120,14 @@ const add = (names: Names, kind: "functions" | "operators" | "types", parts: Tre
   names[kind].add(last)
   if (path.length === 1) names.bare[kind].add(last)
   return last
+}
+
+/** Adds names behind a dot: of a column, or of a function of one argument, which PostgreSQL calls if there is no such column. */
+const addAttributes = (names: Names, path: ReadonlyArray<Tree>) => {
+  for (const step of path) {
+    const name = textOf(step)
+    if (name !== undefined) names.columns.add(name)
+  }
 }
 
 /** Whether a call of current_setting names a setting that is the same on every path. */
@@ -88,18 +170,14 @@ const visitors: Readonly<Record<string, (names: Names, node: TreeNode, withs: Wi
   },
   SubLink: (names, { operName }) => operName === undefined || add(names, "operators", operName) !== undefined,
   ColumnRef: (names, { fields }) => {
-    const path = listOf(fields)
-    const last = textOf(path.at(-1))
-    if (path.length > 1 && last !== undefined) names.columns.add(last)
+    addAttributes(names, listOf(fields).slice(1))
     return true
   },
   A_Indirection: (names, { indirection }) => {
-    for (const step of listOf(indirection)) {
-      const name = textOf(step)
-      if (name !== undefined) names.columns.add(name)
-    }
+    addAttributes(names, listOf(indirection))
     return true
   },
+  TypeName: (names, node) => add(names, "types", node["names"]) !== undefined,
   RangeVar: (names, { relname, schemaname }, withs) => {
     if (typeof relname !== "string") return false
     if (schemaname === undefined && withs.has(relname)) return true
@@ -117,9 +195,11 @@ const visitors: Readonly<Record<string, (names: Names, node: TreeNode, withs: Wi
   SQLValueFunction: (_, { op }) => op !== "SVFOP_CURRENT_SCHEMA"
 }
 
+const withFields = words("ctes recursive location")
+
 /** Visits the queries of WITH, each of which sees those before it, or all if it is recursive. Undefined if not clean. */
 const withsOf = (names: Names, clause: Tree, outer: Withs): Withs | undefined => {
-  if (!isNode(clause)) return undefined
+  if (!isNode(clause) || !Object.keys(clause).every((field) => withFields.has(field))) return undefined
   const queries = listOf(clause["ctes"]).map((query) => (isNode(query) ? query["CommonTableExpr"] : undefined))
   const namesOf = queries.flatMap((query) =>
     isNode(query) && typeof query["ctename"] === "string" ? [query["ctename"]] : []
@@ -133,21 +213,26 @@ const withsOf = (names: Names, clause: Tree, outer: Withs): Withs | undefined =>
   return areClean ? all : undefined
 }
 
-const visit = (names: Names, tree: Tree, outer: Withs): boolean => {
-  if (Array.isArray(tree)) return tree.every((item) => visit(names, item, outer))
-  if (!isNode(tree)) return true
-  const { withClause, ...others } = tree
-  const withs = withClause === undefined ? outer : withsOf(names, withClause, outer)
+const visitNode = (names: Names, kind: string, node: Tree, outer: Withs): boolean => {
+  const known = Object.hasOwn(syntax, kind) ? syntax[kind] : undefined
+  if (known === undefined || !isNode(node)) return false
+  const withs = "withClause" in node ? withsOf(names, node["withClause"] ?? null, outer) : outer
   if (withs === undefined) return false
-  return Object.entries(others).every(([field, value]) => {
-    const isListed = /^[A-Z]/.test(field) ? nodes.has(field) : fields.has(field)
-    if (!isListed) return false
-    const visitor = visitors[field]
-    if (visitor !== undefined && !(isNode(value) && visitor(names, value, withs))) return false
-    // The grammar does not wrap the name of a type in a node.
-    if (field === "typeName" && !(isNode(value) && add(names, "types", value["names"]) !== undefined)) return false
-    return visit(names, value, withs)
+  const visitor = visitors[kind]
+  if (visitor !== undefined && !visitor(names, node, withs)) return false
+  return Object.entries(node).every(([field, value]) => {
+    if (known.values.has(field)) return typeof value !== "object"
+    if (known.nodes.has(field)) return visit(names, value, withs)
+    const fixed = known.kinds[field]
+    // The queries of WITH have been visited, each with the names that it sees.
+    return fixed === "WithClause" || (fixed !== undefined && visitNode(names, fixed, value, withs))
   })
+}
+
+/** Visits a list, a node with its kind around it, or nothing. */
+const visit = (names: Names, tree: Tree, withs: Withs): boolean => {
+  if (Array.isArray(tree)) return tree.every((item) => visit(names, item, withs))
+  return isNode(tree) && Object.entries(tree).every(([kind, node]) => visitNode(names, kind, node, withs))
 }
 
 const known = ["SelectStmt", "InsertStmt", "UpdateStmt", "DeleteStmt"]

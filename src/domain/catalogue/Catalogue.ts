@@ -94,9 +94,13 @@ export type Relation = typeof Relation.Type & {
 }
 export type StoredFunction = typeof StoredFunction.Type
 
-/** The result of the catalogue query. `watched`: DDL is reported as it happens, so that a catalogue can be invalidated. */
+/**
+ * The result of the catalogue query. `watched`: DDL is reported as it happens, so that a catalogue can be invalidated.
+ * `promised`: the functions that are declared IMMUTABLE and not proven to be, as `schema.name(types)`, 100 at most.
+ */
 export const CatalogueRows = Schema.Struct({
   watched: Schema.Boolean,
+  promised: Schema.Array(Schema.String),
   relations: Schema.Array(Relation),
   functions: Schema.Array(StoredFunction),
   relationships: RelationshipRows
@@ -105,6 +109,8 @@ export const CatalogueRows = Schema.Struct({
 /** The exposed relations and functions of one database, by schema and name. */
 export interface Catalogue {
   readonly watched: boolean
+  /** Functions whose declaration as IMMUTABLE is not proven: no plan may outlive a request, because it may keep their results. */
+  readonly promised: ReadonlyArray<string>
   readonly relation: (schema: string, name: string) => Relation | undefined
   /** All overloads. */
   readonly functions: (schema: string, name: string) => ReadonlyArray<StoredFunction>
@@ -146,6 +152,7 @@ export const makeCatalogue = (rows: typeof CatalogueRows.Type): Catalogue => {
   }
   return {
     watched: rows.watched,
+    promised: rows.promised,
     relation: (schema, name) => relations.get(nameKey(schema, name)),
     functions: (schema, name) => functions.get(nameKey(schema, name)) ?? [],
     relationships: relationships.from,

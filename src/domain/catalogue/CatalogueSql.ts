@@ -201,6 +201,9 @@ functions as (
 )
 select pg_catalog.json_build_object(
   'watched', ${ddlWatchedSql},
+  'promised', coalesce((
+    select pg_catalog.json_agg(name order by name)
+    from (select p.oid::regprocedure::text as name from promised p limit 100) named), '[]'),
   'relations', coalesce((
     select pg_catalog.json_agg(pg_catalog.json_build_object(
       'schema', r.nspname, 'name', r.relname, 'stamp', r.stamp,

@@ -75,3 +75,12 @@ export const cleanFunctions: ReadonlyArray<string> = [
     regr_r2 regr_slope regr_sxx regr_sxy regr_syy row_number stddev stddev_pop stddev_samp string_agg sum var_pop
     var_samp variance`)
 ]
+
+/** Those of them that answer another caller, or at another time, differently. The others depend on formats of text at most. */
+export const varyingFunctions: ReadonlyArray<string> = words(`
+  age array_sample array_shuffle clock_timestamp current_database current_setting current_user gen_random_uuid
+  get_current_ts_config nextval now pg_current_xact_id pg_has_role random random_normal session_user statement_timestamp
+  timeofday transaction_timestamp txid_current uuidv4 uuidv7`)
+
+/** Functions in C of extensions, which are clean too: STABLE only because of their configuration, the same for all callers. */
+export const configuredFunctions: ReadonlyArray<string> = ["unaccent"]

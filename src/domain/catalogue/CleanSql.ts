@@ -1,6 +1,7 @@
 import { bodiesOnPath, bodiesPart, bodyUses, wrongBodies } from "./bodies/BodiesSql.ts"
 import { cleanSettings } from "./bodies/SqlNames.ts"
-import { cleanFunctions, firstOid } from "./CleanFunctions.ts"
+import { cleanFunctions, configuredFunctions, firstOid, varyingFunctions } from "./CleanFunctions.ts"
+import { treesSql } from "./Ways.ts"
 import { quoteLiteral } from "../sql/Names.ts"
 
 /**
@@ -56,7 +57,9 @@ const readsSetting = `[{]FUNCEXPR :funcid (?:2077|3294) :funcresulttype 25 :func
  * what may run user code, by kind and oid: `r` reading a relation, `i` planning a statement on it (also by a foreign key),
  * `w` writing its values (without what `r` says), `c` evaluating CHECK constraints, its own and those of what it reads, `f`
  * calling a function, `p` calling one that writes, from outside (without what writing says of its relations). `on_path`: what is
- * clean, but depends on the search path. `own`: `some` is true if objects exist that any statement might run.
+ * clean, but depends on the search path. `promised`: functions that are declared IMMUTABLE and not proven to be, whose
+ * results PostgreSQL keeps in plans: what reaches them is not clean. `own`: `some` is true if objects exist that any
+ * statement might run.
  */
 export const cleanSql = `
 -- The functions of PostgreSQL itself. CREATE OR REPLACE would keep the oid: then initdb did not write the entry (its
@@ -70,6 +73,8 @@ native as materialized (
 ),
 clean_functions as materialized (
   select oid from native where proname = any (array[${list(cleanFunctions)}]::name[])
+  union all select p.oid from pg_proc p join pg_language l on l.oid = p.prolang and l.lanname = 'c'
+    where p.oid >= ${firstOid} and p.proname in (${list(configuredFunctions)})
 ),
 -- Of an operator, its function.
 clean_operators as materialized (
@@ -132,21 +137,12 @@ excluding as (
   select pg_catalog.current_setting('constraint_exclusion') = 'on'
     or exists (select from pg_db_role_setting where setconfig::text ~* 'constraint_exclusion') as checks
 ),
-trees as (
-  select 'r' as kind, p.polrelid as oid, t.tree from pg_policy p join readable r on r.oid = p.polrelid and r.relrowsecurity
-    cross join lateral (values (p.polqual::text), (p.polwithcheck::text)) t(tree) where t.tree is not null
-  union all select 'r', ev_class, ev_action::text from pg_rewrite where rulename = '_RETURN' and ev_class >= ${firstOid}
-    and ev_class in (select oid from pg_class where relkind = 'v')
-  union all select case a.attgenerated when 'v' then 'r' else 'w' end, d.adrelid, d.adbin::text
-    from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
-  union all select 'c', conrelid, conbin::text from pg_constraint where conbin is not null and conrelid >= ${firstOid}
-  -- The planner reads these for every statement, and evaluates their constant parts.
-  union all select 'i', indrelid, indexprs::text from pg_index where indexprs is not null
-  union all select 'i', indrelid, indpred::text from pg_index where indpred is not null
-  union all select 'i', stxrelid, stxexprs::text from pg_statistic_ext where stxexprs is not null
-  union all select c.kind, p.oid, t.tree from pg_proc p
-    join (select 'f' as kind, oid from planned union all select kind, oid from bodies) c on c.oid = p.oid
-    cross join lateral (values (p.prosqlbody::text), (p.proargdefaults::text)) t(tree) where t.tree is not null
+-- Bodies by the kind of what they do.
+known_bodies as (
+  select 'f' as kind, oid from planned union all select kind, oid from bodies
+),
+trees(kind, oid, tree) as (
+  ${treesSql}
 ),
 -- A tree cut before its fields: each piece is a name and a value, which may end with the name of the next node. Within
 -- strings, braces and spaces are escaped; pieces of strings can only add to what is not clean.
@@ -180,7 +176,7 @@ uses as (
   union select 'f', oid, 'r', typrelid from planned where typrelid <> 0
   union ${bodyUses}
 ),
-not_clean(kind, oid) as (
+unproven(kind, oid) as (
   with recursive wrong as (
     select kind, oid from pieces where node is not null and node not in (${list(nodes)})
     union select kind, oid from facts where not case
@@ -206,6 +202,34 @@ not_clean(kind, oid) as (
     union select u.kind, u.oid from uses u join wrong w on w.kind = u.used and w.oid = u.by
   )
   select kind, oid from wrong
+),
+-- Functions that may answer another caller, or at another time, differently.
+varying(kind, oid) as (
+  with recursive differing as (
+    select kind, oid from named_functions where by in (select oid from native where proname in (${list(varyingFunctions)}))
+    union select kind, oid from facts
+      where field in ('funcid', 'aggfnoid', 'winfnoid') and value::oid in (select oid from native where proname in (${list(varyingFunctions)}))
+    union select kind, oid from pieces where node = 'SQLVALUEFUNCTION'
+    union select kind, oid from uses where used = 'r'
+    union select u.kind, u.oid from uses u join differing d on d.kind = u.used and d.oid = u.by where u.used = 'f'
+  )
+  select kind, oid from differing
+),
+promised as materialized (
+  select p.oid from pg_proc p join pg_language l on l.oid = p.prolang
+  where p.provolatile = 'i' and p.prokind = 'f' and p.oid >= ${firstOid} and l.lanname not in ('internal', 'c')
+    and p.pronamespace not in (select oid from pg_namespace where nspname in ('svc', 'svc_ddl'))
+    and (p.oid not in (select oid from callable)
+         or ('f', p.oid) in (select kind, oid from unproven) or ('f', p.oid) in (select kind, oid from varying))
+    -- An extension's functions are its administrator's.
+    and not exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')
+),
+not_clean(kind, oid) as (
+  with recursive folding as (
+    select k.kind, p.oid from promised p cross join (values ('f'), ('p')) k(kind)
+    union select u.kind, u.oid from uses u join folding f on f.kind = u.used and f.oid = u.by
+  )
+  select kind, oid from unproven union select kind, oid from folding
 ),
 on_path(kind, oid) as (
   with recursive dependent as (

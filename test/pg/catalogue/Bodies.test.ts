@@ -46,6 +46,7 @@ const before = `
   create function own.noticed(text, int default 1) returns text language plpgsql as $$ begin return spy()::text; end $$;
   create function own.spied_list(variadic text[]) returns int language plpgsql as $$ begin return length(spy()::text); end $$;
   create function own.spied_any(anyelement) returns int language plpgsql as $$ begin return length(spy()::text); end $$;
+  create function own.mine() returns int immutable language sql as $$ select length(current_setting('request.jwt.sub', true)) $$;
   create function own.moody() returns mood language plpgsql as $$ begin perform spy(); return 'sad'; end $$;
   create table keyed (id int) partition by list (spy_on(id));
   create table keyed_true partition of keyed for values in (true);
@@ -66,6 +67,24 @@ const cases: ReadonlyArray<Case> = [
   ["plpgsql", "(v text) returns text set search_path = own", "begin return v.noticed; end", false],
   ["plpgsql", "(v text) returns text set search_path = own", "begin return (v).noticed; end", false],
   ["plpgsql", "(v text) returns text set search_path = own", "declare s text = v; begin return s.noticed; end", false],
+  // PostgreSQL keeps results of functions that are declared IMMUTABLE in plans.
+  ["sql", "() returns text immutable", "select current_setting('request.jwt.sub', true)", false],
+  ["plpgsql", "() returns text immutable", "begin return current_setting('request.jwt.sub', true); end", false],
+  ["sql", "() returns uuid immutable", "select auth.uid()", false],
+  ["sql", "() returns text immutable", "select current_user::text", false],
+  ["sql", "() returns timestamptz immutable", "select current_timestamp", false],
+  ["sql", "() returns bigint immutable", "select count(*) from public.members", false],
+  ["sql", "() returns float8 immutable", "select random()", false],
+  ["sql", "() returns int", "select own.mine()", false],
+  ["plpgsql", "() returns int", "begin return own.mine(); end", false],
+  ["sql", "(a text) returns text immutable", "select lower(a) || '-' || coalesce(a, 'x')", true],
+  ["sql", "(a timestamptz) returns text immutable", "select to_char(a at time zone 'utc', 'YYYY') || a::text", true],
+  [
+    "plpgsql",
+    "(a int) returns int immutable",
+    "begin return case when a > 1 then own.helper(a) else -a end; end",
+    true
+  ],
   // The compiled function lacks the defaults of variables whose type is a row or one that the parser does not know.
   ["plpgsql", "() returns int", "declare r record := row(public.spy()); begin return 1; end", false],
   ["plpgsql", "() returns int", 'declare r record default row(public."spy"()); begin return 1; end', false],

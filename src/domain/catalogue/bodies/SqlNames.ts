@@ -191,8 +191,11 @@ const visitors: Readonly<Record<string, (names: Names, node: TreeNode, withs: Wi
   },
   UpdateStmt: (names, { relation }) => addWritten(names, "changed", relation),
   DeleteStmt: (names, { relation }) => addWritten(names, "changed", relation),
-  // It depends on the search path.
-  SQLValueFunction: (_, { op }) => op !== "SVFOP_CURRENT_SCHEMA"
+  // CURRENT_SCHEMA depends on the search path; the others are the caller's or the moment's, as CURRENT_USER is.
+  SQLValueFunction: (names, { op }) => {
+    names.functions.add("current_user")
+    return op !== "SVFOP_CURRENT_SCHEMA"
+  }
 }
 
 const withFields = words("ctes recursive location")

@@ -15,6 +15,10 @@ export const kinds: Readonly<Record<Kind, readonly [title: string, why: string]>
     "Views past row-level security",
     "The policies of the tables below do not apply to those who read the view."
   ],
+  immutable_function_unproven: [
+    "IMMUTABLE functions not proven to be",
+    "PostgreSQL keeps their results in plans. If one reads who is calling, the first caller's answer is kept for all."
+  ],
   slow_statement: ["Slow statements", "Those that took the most time since the statistics began."],
   table_read_whole: ["Tables read as a whole", "PostgreSQL found no index for what was asked of them."],
   foreign_key_without_index: [

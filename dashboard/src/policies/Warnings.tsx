@@ -5,7 +5,7 @@ import { copy } from "../ui/toast.ts"
 
 const most = 5
 
-/** Views that show rows past the policies of their tables. */
+/** Views and functions by which callers may see what policies hide. */
 export const Warnings = ({ warnings }: { warnings: Catalogue["warnings"] }) =>
   warnings.length === 0 ? null : (
     <ul className="policy-warnings" aria-label="Warnings">
@@ -18,6 +18,6 @@ export const Warnings = ({ warnings }: { warnings: Catalogue["warnings"] }) =>
           </Button>
         </li>
       ))}
-      {warnings.length > most ? <li>and {warnings.length - most} more views</li> : null}
+      {warnings.length > most ? <li>and {warnings.length - most} more</li> : null}
     </ul>
   )

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { type RelationName, type Relationship } from "./Relationship.ts"
+import { PromisedFunction } from "./Promised.ts"
 import { makeRelationships, RelationshipRows } from "./Relationships.ts"
 
 /** How JSON paths and full-text search treat a value; a domain is of its base type's kind. */
@@ -96,11 +97,11 @@ export type StoredFunction = typeof StoredFunction.Type
 
 /**
  * The result of the catalogue query. `watched`: DDL is reported as it happens, so that a catalogue can be invalidated.
- * `promised`: the functions that are declared IMMUTABLE and not proven to be, as `schema.name(types)`, 100 at most.
+ * `promised`: the functions that are declared IMMUTABLE and not proven to be, 100 at most.
  */
 export const CatalogueRows = Schema.Struct({
   watched: Schema.Boolean,
-  promised: Schema.Array(Schema.String),
+  promised: Schema.Array(PromisedFunction),
   relations: Schema.Array(Relation),
   functions: Schema.Array(StoredFunction),
   relationships: RelationshipRows
@@ -110,7 +111,7 @@ export const CatalogueRows = Schema.Struct({
 export interface Catalogue {
   readonly watched: boolean
   /** Functions whose declaration as IMMUTABLE is not proven: no plan may outlive a request, because it may keep their results. */
-  readonly promised: ReadonlyArray<string>
+  readonly promised: ReadonlyArray<PromisedFunction>
   readonly relation: (schema: string, name: string) => Relation | undefined
   /** All overloads. */
   readonly functions: (schema: string, name: string) => ReadonlyArray<StoredFunction>

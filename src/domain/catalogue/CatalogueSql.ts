@@ -202,8 +202,10 @@ functions as (
 select pg_catalog.json_build_object(
   'watched', ${ddlWatchedSql},
   'promised', coalesce((
-    select pg_catalog.json_agg(name order by name)
-    from (select p.oid::regprocedure::text as name from promised p limit 100) named), '[]'),
+    select pg_catalog.json_agg(pg_catalog.json_build_object(
+      'schema', n.nspname, 'name', p.proname, 'signature', p.oid::regprocedure::text) order by n.nspname, p.proname, p.oid)
+    from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+    where p.oid in (select oid from promised order by oid limit 100)), '[]'),
   'relations', coalesce((
     select pg_catalog.json_agg(pg_catalog.json_build_object(
       'schema', r.nspname, 'name', r.relname, 'stamp', r.stamp,

@@ -4,6 +4,7 @@ import { Schema } from "effect"
 export const kinds = [
   "table_without_row_security",
   "view_without_security_invoker",
+  "immutable_function_unproven",
   "slow_statement",
   "table_read_whole",
   "foreign_key_without_index",
@@ -28,6 +29,7 @@ const ObjectType = Schema.Literals([
   "foreign key",
   "index",
   "sequence",
+  "function",
   "statement",
   "database"
 ])

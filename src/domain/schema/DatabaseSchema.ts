@@ -87,7 +87,7 @@ const Enum = Schema.Struct({
 
 /** Something in the database that gives callers more than its tables' policies do. */
 const Warning = Schema.Struct({
-  code: Schema.Literals(["VIEW_WITHOUT_POLICIES"]),
+  code: Schema.Literals(["VIEW_WITHOUT_POLICIES", "IMMUTABLE_UNPROVEN"]),
   schema: Schema.String,
   name: Schema.String,
   message: Schema.String,

@@ -121,13 +121,15 @@ select pg_catalog.json_build_object(
         select a.atttypid from pg_attribute a join pg_class c on c.oid = a.attrelid
         where c.relnamespace in (select oid from shown) and a.attnum > 0 and not a.attisdropped))),
   'warnings', (
-    select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
+    select coalesce(pg_catalog.json_agg(warning order by nspname, relname), '[]') from (
+    select nspname, relname, pg_catalog.json_build_object(
       'code', 'VIEW_WITHOUT_POLICIES', 'schema', nspname, 'name', relname,
       'message', pg_catalog.format('%s shows rows of %s to callers of /v1/db without row-level security', named, tables),
       'hint', case relkind
         when 'v' then pg_catalog.format('alter view %s set (security_invoker); or: revoke select on %s from anon, authenticated;', named, named)
-        else pg_catalog.format('revoke select on %s from anon, authenticated;', named) end) order by nspname, relname), '[]')
-    from open_views),
+        else pg_catalog.format('revoke select on %s from anon, authenticated;', named) end) as warning
+    from open_views
+    union all select value ->> 'schema', value ->> 'name', value from pg_catalog.json_array_elements($3::json)) w),
   'functions', (
     select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
       'schema', n.nspname, 'name', p.proname,

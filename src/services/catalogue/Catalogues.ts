@@ -2,6 +2,7 @@ import { Context, Effect, Fiber, Layer, Schema } from "effect"
 import { type Catalogue, CatalogueRows, makeCatalogue } from "../../domain/catalogue/Catalogue.ts"
 import { catalogueSql, stampsSql } from "../../domain/catalogue/CatalogueSql.ts"
 import { ddlEpochSql } from "../../domain/catalogue/DdlSql.ts"
+import { type PromisedFunction, promisedFix, promisedMessage } from "../../domain/catalogue/Promised.ts"
 import { fingerprintSql } from "../../domain/catalogue/FingerprintSql.ts"
 import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
@@ -39,6 +40,9 @@ interface Known {
   changes: number
 }
 
+/** Functions that are logged at once; Insights lists all. */
+const maxWarnings = 10
+
 const outdate = (known: Known) => {
   known.changes++
   known.former = known.current ?? known.former
@@ -49,6 +53,21 @@ const busy = Effect.suspend(() =>
   Effect.fail(new Unavailable({ error: "The database is too busy to read its schema; retry", code: "DATABASE_BUSY" }))
 )
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(CatalogueRows))
+
+/** Logs the functions that were not in the catalogue read before. */
+const warnOfPromised = (
+  { name }: Database,
+  promised: ReadonlyArray<PromisedFunction>,
+  before: ReadonlyArray<PromisedFunction> = []
+) => {
+  const known = new Set(before.map(({ signature }) => signature))
+  const fresh = promised.filter(({ signature }) => !known.has(signature))
+  return Effect.forEach(
+    fresh.slice(0, maxWarnings),
+    (fn) => Effect.logWarning(`${promisedMessage(fn)}. To resolve it in database ${name}: ${promisedFix(fn)}`),
+    { discard: true }
+  )
+}
 
 /**
  * The tables and functions of each database. Read again after DDL, which PostgreSQL reports where the service may have
@@ -169,6 +188,7 @@ export class Catalogues extends Context.Service<
               known.former = catalogue
               return catalogue
             }
+            yield* warnOfPromised(database, catalogue.promised, known.last?.catalogue.promised)
             known.current = catalogue
             known.epoch = epoch
             known.last = catalogue.watched && epoch !== undefined ? { catalogue, epoch, fingerprint } : undefined

@@ -1,5 +1,6 @@
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { accessChecks } from "../../domain/insights/AccessChecks.ts"
+import { promisedFinding } from "../../domain/catalogue/Promised.ts"
 import { cacheFinding, hitRatio } from "../../domain/insights/CacheCheck.ts"
 import { type CheckSql } from "../../domain/insights/FindingSql.ts"
 import { indexChecks } from "../../domain/insights/IndexChecks.ts"
@@ -20,6 +21,7 @@ import {
 import { upkeepChecks } from "../../domain/insights/UpkeepChecks.ts"
 import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
+import { Catalogues } from "../catalogue/Catalogues.ts"
 import { Db, serviceActor, type Session } from "../ports/Db.ts"
 import { RowSettings } from "../rows/Settings.ts"
 import { makeSharedRuns } from "../SharedRuns.ts"
@@ -82,6 +84,7 @@ export class Insights extends Context.Service<
     Effect.gen(function* () {
       const { main } = yield* Db
       const { schemas } = yield* RowSettings
+      const catalogues = yield* Catalogues
       const shared = yield* makeSharedRuns<Report, Unavailable>()
       const exposedSchemas = arrayLiteral(schemas)
 
@@ -134,7 +137,12 @@ export class Insights extends Context.Service<
         )
         const outcomes = yield* Effect.all([...queries, attempted("slow_statement", statements(session))])
         const cold = cacheFinding(name, blocks)
-        const all = [...outcomes, done("low_cache_hit", cold === undefined ? [] : [cold])]
+        const { promised } = yield* catalogues.get(main)
+        const all = [
+          ...outcomes,
+          done("immutable_function_unproven", promised.map(promisedFinding)),
+          done("low_cache_hit", cold === undefined ? [] : [cold])
+        ]
         const order = ({ kind }: { readonly kind: Check["kind"] }) => kinds.indexOf(kind)
         return {
           checked_at: DateTime.formatIso(yield* DateTime.now),

@@ -2,7 +2,9 @@ import { Context, Effect, Layer } from "effect"
 import { databaseSchemaSql } from "../../domain/schema/DatabaseSchemaSql.ts"
 import { InvalidRequest, type Unavailable } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
+import { promisedWarning } from "../../domain/catalogue/Promised.ts"
 import { typeScriptDatabase } from "../../domain/schema/typescript/Database.ts"
+import { Catalogues } from "../catalogue/Catalogues.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
 import { RowSettings } from "../rows/Settings.ts"
 import { asUnavailable, writeOutline } from "./Outlines.ts"
@@ -26,14 +28,15 @@ export class DatabaseSchemas extends Context.Service<
     DatabaseSchemas,
     Effect.gen(function* () {
       const { schemas } = yield* RowSettings
+      const catalogues = yield* Catalogues
 
       const describe = (database: Database, all = false) =>
-        database
-          .run(serviceActor, { text: databaseSchemaSql, params: [arrayLiteral(schemas), String(all)], access: "read" })
-          .pipe(
-            Effect.catch(asUnavailable),
-            Effect.map(([body]) => String(body))
-          )
+        Effect.gen(function* () {
+          const { promised } = yield* catalogues.get(database)
+          const params = [arrayLiteral(schemas), String(all), JSON.stringify(promised.map(promisedWarning))]
+          const [body] = yield* database.run(serviceActor, { text: databaseSchemaSql, params, access: "read" })
+          return String(body)
+        }).pipe(Effect.catch(asUnavailable))
 
       const types = (database: Database, wanted: ReadonlyArray<string>) => {
         const unknown = wanted.find((schema) => !schemas.includes(schema))

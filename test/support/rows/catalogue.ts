@@ -16,7 +16,7 @@ export const catalogueOf = (
 ): Catalogue => ({
   ...makeCatalogue({
     watched: true,
-  promised: [],
+    promised: [],
     relations: Object.entries(tables).map(([name, columns]) => ({
       schema: "s",
       name,

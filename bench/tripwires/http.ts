@@ -1,0 +1,43 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import { signedToken } from "../isolation/callers.ts"
+import { makeClient } from "../isolation/client.ts"
+import { type Asked } from "./requests.ts"
+import { sub, type Target } from "./target.ts"
+
+interface Address {
+  readonly url: string
+  readonly anon: string
+  readonly service_role: string
+  readonly jwtSecret: string
+}
+
+/** The service at its address. */
+export const overHttp = ({ anon, jwtSecret, service_role, url }: Address): Target => {
+  const client = makeClient(url)
+  const token = signedToken(jwtSecret, sub)
+  const credentials: Readonly<Record<Asked["role"], Readonly<Record<string, string>>>> = {
+    anon: { apikey: anon },
+    authenticated: { apikey: anon, authorization: `Bearer ${token}` },
+    service_role: { apikey: service_role }
+  }
+  const ask = async ({ accept, body, method, path, prefer, role }: Asked) => {
+    const answer = await client.send({
+      method,
+      path: `/v1/db/${path}`,
+      headers: { ...credentials[role], ...(prefer && { prefer }), ...(accept && { accept }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    return { status: String(answer?.status), clean: undefined }
+  }
+  return {
+    ask,
+    caughtUp: async (_, marker) => {
+      const until = Date.now() + 20_000
+      while ((await ask({ role: "anon", method: "GET", path: marker })).status !== "200") {
+        if (Date.now() > until) throw new Error("The service has not read the new definitions within 20 s")
+        await sleep(5)
+      }
+    },
+    [Symbol.asyncDispose]: async () => client.close()
+  }
+}

@@ -1,0 +1,79 @@
+import { Client } from "pg"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { coverage } from "../../../bench/tripwires/coverage.ts"
+import { overHttp } from "../../../bench/tripwires/http.ts"
+import { type Report, runTripwires } from "../../../bench/tripwires/run.ts"
+import { type Target, inProcess } from "../../../bench/tripwires/target.ts"
+import { allWays } from "../../../bench/tripwires/ways.ts"
+import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+
+let service: InProcessService
+
+beforeAll(async () => {
+  service = await serveInProcess({ SVC_DB_AGGREGATES: "true" })
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+const seed = Date.now() % 1_000_000
+
+const run = async (target: Target, statements: number) => {
+  const report = await runTripwires(service.databaseUrl, target, { seed, statements, batch: 150, stopAfter: 3 })
+  const { refusals: _, violations, ways: __, ...counts } = report
+  process.stdout.write(`Tripwires: ${JSON.stringify({ ...counts, violations: violations.length })}\n`)
+  assert.deepStrictEqual(
+    violations.map(({ request, sql, ways }) => `${ways.join(" < ")}\n${sql}\n-- ${request}`),
+    [],
+    `seed ${seed}`
+  )
+  return report
+}
+
+/** Else the check would hold for nothing. */
+const assertMeaningful = (report: Report) => {
+  assert.isBelow(report.refused, report.cases * 0.4, "cases that PostgreSQL refused")
+  assert.isAbove(report.answered, report.statements * 0.5, "requests that succeeded")
+  assert.isAbove(report.reached, report.hidden * 0.15, "requests that ran a tripwire")
+}
+
+// `npm run check:tripwires` makes more of them.
+describe("user code that is counted", () => {
+  it("runs on no connection that callers share, whatever leads to it", { timeout: 400_000 }, async () => {
+    await using target = await inProcess(service.databaseUrl)
+    const report = await run(target, 19_000)
+    assertMeaningful(report)
+    assert.isAbove(report.harmlessClean, report.harmless * 0.2, "requests without a tripwire that ran clean")
+    const unused = allWays.filter((way) => {
+      const { cases, refused } = report.ways[way] ?? { cases: 0, refused: 0 }
+      return cases === refused
+    })
+    assert.isBelow(unused.length, allWays.length * 0.1, unused.join(", "))
+  })
+
+  it("runs on none of the whole service's", { timeout: 200_000 }, async () => {
+    await using target = overHttp(service)
+    assertMeaningful(await run(target, 1_000))
+  })
+
+  it("is looked for in every part of the catalogue that holds functions and expressions", async () => {
+    const client = new Client({ connectionString: service.databaseUrl })
+    await client.connect()
+    const { rows } = await client.query<{ name: string }>(
+      `select c.relname || '.' || a.attname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
+       where c.relnamespace = 'pg_catalog'::regnamespace and c.relkind = 'r' and a.attnum > 0
+         and (a.atttypid in ('regproc'::regtype, 'pg_node_tree'::regtype)
+              or c.relname || '.' || a.attname in (select fktable || '.' || unnest(fkcols) from (
+                select fktable::text, fkcols, pktable::text from pg_get_catalog_foreign_keys()) k where pktable = 'pg_proc'))
+       order by 1`
+    )
+    await client.end()
+    assert.deepStrictEqual(
+      rows.map(({ name }) => name).filter((name) => !(name in coverage)),
+      []
+    )
+    const named = Object.values(coverage).flatMap((ways) => (typeof ways === "string" ? [] : ways))
+    assert.deepStrictEqual(
+      named.filter((way) => !allWays.includes(way)),
+      []
+    )
+  })
+})

@@ -1,15 +1,16 @@
 import { type Random } from "../isolation/random.ts"
-import { bodies } from "./bodies.ts"
-import { calls } from "./calls.ts"
-import { called, type Expr, type Fn, Maker, namesOfKinds } from "./maker.ts"
-import { relations } from "./relations.ts"
-import { wraps } from "./syntax.ts"
-import { wild } from "./wild.ts"
+import { allCalls, allRelations } from "./ways/all.ts"
+import { bodies } from "./ways/bodies.ts"
+import { called, type Expr, type Fn, Maker, namesOfKinds } from "./ways/maker.ts"
+import { wraps } from "./ways/syntax.ts"
+import { wild } from "./ways/wild.ts"
 
 /** Objects in which a tripwire is hidden, or nothing, and what is asked of them. */
 export interface Case {
   readonly id: number
   readonly name: string
+  /** Of what is asked for: the first one of the service, or another. */
+  readonly schema: string
   readonly kind: string
   readonly ddl: ReadonlyArray<string>
   /** Undoes what does not lie in the schemas that each batch makes again. */
@@ -36,10 +37,10 @@ const around = (m: Maker, e: Expr): Expr => {
   if (random.chance(0.7)) {
     const fn: Fn = { schema: m.schema(), name: m.name("f") }
     m.way(bodies)(m, e, fn, false)
-    return m.way(calls)(m, fn)
+    return m.way(allCalls)(m, fn)
   }
   const relation = `public.${m.name("v")}`
-  m.way(relations)(m, e, relation)
+  m.way(allRelations)(m, e, relation)
   const reads = random.of<Expr>([
     (x) => `coalesce((select v from ${relation} limit 1), ${x})`,
     (x) => `case when exists (select from ${relation} r) then ${x} end`,
@@ -68,12 +69,13 @@ export const makeCase = (random: Random, id: number): Case => {
   const m = new Maker(random, random.of(namesOfKinds), id)
   const trips = random.chance(0.7)
   const name = `c${id}`
-  let e: Expr = trips ? m.way(calls)(m, m.tripwire()) : harmless(m)
+  let e: Expr = trips ? m.way(allCalls)(m, m.tripwire()) : harmless(m)
   for (let depth = random.weighted(depths); depth > 0; depth--) e = around(m, e)
   const isFunction = random.chance(0.5)
-  if (isFunction) m.way(bodies)(m, e, { schema: "public", name }, true)
-  else m.way(relations)(m, e, `public.${name}`)
-  return { id, name, kind: m.kind, ddl: m.ddl, undo: [], ways: m.ways, isFunction, trips }
+  const schema = random.chance(0.2) ? "other" : "public"
+  if (isFunction) m.way(bodies)(m, e, { schema, name }, true)
+  else m.way(allRelations)(m, e, `${schema}.${name}`)
+  return { id, name, schema, kind: m.kind, ddl: m.ddl, undo: [], ways: m.ways, isFunction, trips }
 }
 
 /** What PostgreSQL may choose for any statement is made alone, because it makes every other case unclean. */
@@ -81,6 +83,6 @@ export const makeWildCase = (random: Random, id: number): Case => {
   const m = new Maker(random, random.of(namesOfKinds), id)
   const { undo } = m.way(wild)(m)
   const name = `c${id}`
-  m.way(relations)(m, plain, `public.${name}`)
-  return { id, name, kind: m.kind, ddl: m.ddl, undo, ways: m.ways, isFunction: false, trips: true }
+  m.way(allRelations)(m, plain, `public.${name}`)
+  return { id, name, schema: "public", kind: m.kind, ddl: m.ddl, undo, ways: m.ways, isFunction: false, trips: true }
 }

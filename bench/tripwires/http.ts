@@ -20,11 +20,17 @@ export const overHttp = ({ anon, jwtSecret, service_role, url }: Address): Targe
     authenticated: { apikey: anon, authorization: `Bearer ${token}` },
     service_role: { apikey: service_role }
   }
-  const ask = async ({ accept, body, method, path, prefer, role }: Asked) => {
+  const ask = async ({ accept, body, method, path, prefer, role, schema }: Asked) => {
     const answer = await client.send({
       method,
       path: `/v1/db/${path}`,
-      headers: { ...credentials[role], ...(prefer && { prefer }), ...(accept && { accept }) },
+      headers: {
+        ...credentials[role],
+        ...(prefer && { prefer }),
+        ...(accept && { accept }),
+        "accept-profile": schema,
+        "content-profile": schema
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) })
     })
     return { status: String(answer?.status), clean: undefined }
@@ -33,7 +39,7 @@ export const overHttp = ({ anon, jwtSecret, service_role, url }: Address): Targe
     ask,
     caughtUp: async (_, marker) => {
       const until = Date.now() + 20_000
-      while ((await ask({ role: "anon", method: "GET", path: marker })).status !== "200") {
+      while ((await ask({ role: "anon", method: "GET", path: marker, schema: "public" })).status !== "200") {
         if (Date.now() > until) throw new Error("The service has not read the new definitions within 20 s")
         await sleep(5)
       }

@@ -8,12 +8,12 @@ import { defaultEntry, withService } from "../support/service.ts"
 import { randomBytes } from "node:crypto"
 import { overHttp } from "./http.ts"
 import { type Options, type Report, runTripwires, type Violation } from "./run.ts"
-import { inProcess } from "./target.ts"
+import { inProcess, settings } from "./target.ts"
 
 const help = `npm run check:tripwires -- [options]
   --statements N    requests to make (default 20000), a twentieth of them over HTTP
   --seed N          of the random choices (default: from the clock)
-  --batch N         cases whose objects exist at once (default 150)
+  --batch N         cases whose objects exist at once (default 250)
   --stop-after N    violations (default 20)
   --ways            prints how often each way was made, refused by PostgreSQL, reached and clean
   --refusals        prints why PostgreSQL refused cases
@@ -23,7 +23,7 @@ const { values } = parseArgs({
   options: {
     statements: { type: "string", default: "20000" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
-    batch: { type: "string", default: "150" },
+    batch: { type: "string", default: "250" },
     "stop-after": { type: "string", default: "20" },
     ways: { type: "boolean", default: false },
     refusals: { type: "boolean", default: false },
@@ -72,7 +72,7 @@ const main = () =>
       entry: values.entry,
       profile: false,
       setup: (password) => [`create role bench_driver superuser login password '${password}'`],
-      env: { SVC_JWT_SECRET: jwtSecret, SVC_DB_AGGREGATES: "true" }
+      env: { SVC_JWT_SECRET: jwtSecret, ...settings }
     },
     async ({ credentials: { anon, service }, databaseUrl, url }) => {
       const options: Options = {
@@ -86,6 +86,7 @@ const main = () =>
       await using http = overHttp({ url, anon, service_role: service, jwtSecret })
       const overWire = await runTripwires(databaseUrl, http, {
         ...options,
+        seed: options.seed + 1,
         statements: Math.ceil(options.statements / 20)
       })
       await using layers = await inProcess(databaseUrl)

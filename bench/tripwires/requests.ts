@@ -7,15 +7,19 @@ export interface Asked {
   readonly method: "GET" | "HEAD" | "POST" | "PATCH" | "PUT" | "DELETE"
   /** `notes?id=eq.1`, or `rpc/add?a=1`. */
   readonly path: string
+  readonly schema: string
   readonly prefer?: string
   readonly accept?: string
   readonly body?: unknown
 }
 
-export const textOf = ({ accept, body, method, path, prefer, role }: Asked) =>
+export const textOf = ({ accept, body, method, path, prefer, role, schema }: Asked) =>
   [
     `${method} /v1/db/${path}`,
     `(${role})`,
+    ...(schema === "public"
+      ? []
+      : [`${method === "GET" || method === "HEAD" ? "Accept" : "Content"}-Profile: ${schema}`]),
     ...(prefer === undefined ? [] : [`Prefer: ${prefer}`]),
     ...(accept === undefined ? [] : [`Accept: ${accept}`]),
     ...(body === undefined ? [] : [JSON.stringify(body)])
@@ -34,23 +38,26 @@ const values: Readonly<Record<string, unknown>> = {
   int4range: "[1,2)"
 }
 
-/** Ids of rows that no request before has written. */
-let lastId = 1000
-
 const roles = ["anon", "anon", "anon", "authenticated", "service_role"] as const
 
 /** What is asked of a case; some fail, for example writes to a view. */
-export const requestsOn = ({ isFunction, kind, name }: Case, random: Random): ReadonlyArray<Asked> => {
+export const requestsOn = ({ isFunction, kind, name, schema }: Case, random: Random): ReadonlyArray<Asked> => {
   const value = values[kind]
   const literal = encodeURIComponent(
     kind === "int[]" ? "{1}" : typeof value === "object" ? JSON.stringify(value) : String(value)
   )
-  const asked = (method: Asked["method"], path: string, more: Omit<Asked, "role" | "method" | "path"> = {}): Asked => ({
+  const asked = (
+    method: Asked["method"],
+    path: string,
+    more: Omit<Asked, "role" | "method" | "path" | "schema"> = {}
+  ): Asked => ({
     role: random.of(roles),
     method,
     path,
+    schema,
     ...more
   })
+  let lastId = 1000
   const id = () => ++lastId
   if (isFunction) {
     const call = `rpc/${name}`

@@ -1,9 +1,9 @@
 import { Client } from "pg"
 import { Random } from "../isolation/random.ts"
-import { ddlEpochSql } from "../../src/domain/catalogue/DdlSql.ts"
 import { type Case, makeCase, makeWildCase } from "./cases.ts"
-import { lockClass } from "./maker.ts"
-import { type Asked, requestsOn, textOf } from "./requests.ts"
+import { makeDatabase } from "./database.ts"
+import { requestsOn, textOf } from "./requests.ts"
+import { shrink } from "./shrink.ts"
 import { type Target } from "./target.ts"
 
 export interface Options {
@@ -51,6 +51,8 @@ export interface Report {
   /** Requests of cases without a tripwire, and those of them that ran on clean connections. */
   harmless: number
   harmlessClean: number
+  /** Requests that counted as clean, and ran again where user code may run. */
+  again: number
   seconds: number
   readonly ways: Record<string, WayCount>
   readonly violations: Array<Violation>
@@ -58,30 +60,10 @@ export interface Report {
   readonly refusals: Array<string>
 }
 
-/** The sessions of `/v1/db` that still hold a tripwire's lock, and how often tripwires have run. */
-const tripped = `
-  select coalesce((select array_agg(distinct l.objid::int) from pg_locks l join pg_stat_activity a using (pid)
-    where l.locktype = 'advisory' and l.classid = ${lockClass} and a.application_name like 'svc rows%'), '{}') as held,
-    coalesce(pg_stat_get_function_calls($1::oid), 0)::int as calls`
-
-const quick = `
-  select exists (select from pg_locks where locktype = 'advisory' and classid = ${lockClass} and pid <> pg_backend_pid()) as held,
-    coalesce(pg_stat_get_function_calls($1::oid), 0)::int as calls`
-
-const close = `select pg_terminate_backend(a.pid) from pg_stat_activity a join pg_locks l on l.pid = a.pid and l.locktype = 'advisory' and l.classid = ${lockClass}
-  where a.pid <> pg_backend_pid()`
-
-/** The reset behind user code frees its locks a moment after the answer. */
-const patience = 400
-
-const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
-
-const caseSql = ({ ddl, id }: Case) => `do $each$ begin ${ddl.map((sql) => `execute $part$${sql}$part$;`).join("\n")}
-  exception when others then insert into public.refused values (${id}, sqlerrm); end $each$;`
-
 export const runTripwires = async (databaseUrl: string, target: Target, options: Options): Promise<Report> => {
   const outside = new Client({ connectionString: databaseUrl })
   await outside.connect()
+  const { caught, look, make, unmake } = makeDatabase(outside, target)
   const random = new Random(options.seed)
   const report: Report = {
     seed: options.seed,
@@ -94,6 +76,7 @@ export const runTripwires = async (databaseUrl: string, target: Target, options:
     reached: 0,
     harmless: 0,
     harmlessClean: 0,
+    again: 0,
     seconds: 0,
     ways: {},
     violations: [],
@@ -102,69 +85,6 @@ export const runTripwires = async (databaseUrl: string, target: Target, options:
   const started = performance.now()
   let lastCase = 0
   let batches = 0
-  let makes = 0
-
-  /** Makes the objects of these cases, and no others. Returns the ids of those that PostgreSQL refused. */
-  const make = async (cases: ReadonlyArray<Case>) => {
-    makes += 1
-    const marker = `batch_${makes}`
-    await outside.query(`set check_function_bodies = on; set client_min_messages = error;
-      begin; drop schema if exists public, other cascade; create schema public; create schema other;
-      grant usage on schema public, other to public; create table public.refused (id int, why text);
-      create table public.${marker} (id int); grant select on public.${marker} to public; set local search_path = public;
-      ${cases.map(caseSql).join("\n")}
-      commit; select pg_advisory_unlock_all()`)
-    const refused = await outside.query<{ id: number; why: string }>("select id, why from public.refused")
-    const [{ epoch } = { epoch: 0 }] = (await outside.query<{ epoch: string }>(`select ${ddlEpochSql}::text as epoch`))
-      .rows
-    await target.caughtUp(Number(epoch), marker)
-    return new Map(refused.rows.map(({ id, why }) => [id, why]))
-  }
-
-  const unmake = async (cases: ReadonlyArray<Case>) => {
-    for (const undo of cases.flatMap(({ undo }) => undo)) await outside.query(undo).catch(() => undefined)
-  }
-
-  /** The cases whose tripwires ran where none may run. */
-  const held = async () => {
-    const until = Date.now() + patience
-    for (;;) {
-      const { rows } = await outside.query<{ held: ReadonlyArray<number> }>(tripped, [0])
-      const ids = rows[0]?.held ?? []
-      if (ids.length === 0 || Date.now() > until) return ids
-      await pause(10)
-    }
-  }
-
-  /** Whether a request of the case, whose objects exist, runs its tripwire on a clean connection. */
-  const violates = async ({ id }: Case, asked: Asked) => {
-    await target.ask(asked)
-    const ids = await held()
-    if (ids.length > 0) await outside.query(close)
-    return ids.includes(id)
-  }
-
-  /** Leaves out objects while the violation remains. */
-  const shrink = async (one: Case, asked: Asked) => {
-    let best = one
-    const tries = async (ddl: ReadonlyArray<string>) => {
-      const next = { ...best, ddl }
-      const refused = await make([next])
-      const still = refused.size === 0 && (await violates(next, asked))
-      await unmake([next])
-      if (still) best = next
-      return still
-    }
-    if (!(await tries(one.ddl))) return { sql: one.ddl, alone: false }
-    for (let at = best.ddl.length - 1; at >= 0; at--) await tries(best.ddl.filter((_, n) => n !== at))
-    const split = best.ddl.flatMap((sql) =>
-      /\$[a-z]+\$/.test(sql) ? [sql] : sql.split(/;\s*/).filter((part) => part.trim() !== "")
-    )
-    await tries(split)
-    for (let at = best.ddl.length - 1; at >= 0; at--) await tries(best.ddl.filter((_, n) => n !== at))
-    return { sql: best.ddl, alone: true }
-  }
-
   const count = (one: Case, field: keyof WayCount) => {
     for (const way of new Set(one.ways))
       (report.ways[way] ??= { cases: 0, refused: 0, reached: 0, clean: 0 })[field] += 1
@@ -179,11 +99,6 @@ export const runTripwires = async (databaseUrl: string, target: Target, options:
       if (report.refusals.length < 4000) report.refusals.push(`${one.ways.join(" < ")} (${one.kind}): ${refusedWhy}`)
       return undefined
     }
-    const { rows } = await outside.query<{ oid: string }>(
-      `select coalesce(max(oid), 0)::text as oid from pg_proc where proname ~ $1`,
-      [`^c${one.id}_(trip|login)`]
-    )
-    const oid = rows[0]?.oid ?? "0"
     let calls = 0
     const reachedBefore = report.reached
     const cleanBefore = report.clean
@@ -192,11 +107,9 @@ export const runTripwires = async (databaseUrl: string, target: Target, options:
       report.statements += 1
       if (told.status === "200") report.answered += 1
       if (told.clean === true) report.clean += 1
-      const seen = (
-        await outside.query<{ held: boolean; calls: number }>({ name: "quick", text: quick, values: [oid] })
-      ).rows[0]
-      const ran = (seen?.calls ?? 0) > calls
-      calls = seen?.calls ?? 0
+      const { calls: total, held } = await look(one)
+      const ran = total > calls
+      calls = total
       if (one.trips) {
         report.hidden += 1
         if (ran) report.reached += 1
@@ -204,13 +117,9 @@ export const runTripwires = async (databaseUrl: string, target: Target, options:
         report.harmless += 1
         if (told.clean === true) report.harmlessClean += 1
       }
-      if (seen?.held === true) {
-        const ids = await held()
-        if (ids.length > 0) {
-          await outside.query(close)
-          if (ids.includes(one.id)) return asked
-        }
-      }
+      if (held && (await caught()).includes(one.id)) return asked
+      // As where a name is found by the search path of user code only.
+      if (told.clean === true && ran) report.again += 1
     }
     if (report.reached > reachedBefore) count(one, "reached")
     if (report.clean > cleanBefore) count(one, "clean")
@@ -221,7 +130,7 @@ export const runTripwires = async (databaseUrl: string, target: Target, options:
     await outside.query(`alter database "${outside.database}" set track_functions = 'all'`)
     while (report.statements < options.statements && report.violations.length < options.stopAfter) {
       const cases =
-        batches++ % 3 > 0
+        batches++ % 2 > 0
           ? [makeWildCase(random, ++lastCase)]
           : Array.from({ length: options.batch }, () => makeCase(random, ++lastCase))
       const refused = await make(cases)
@@ -234,7 +143,13 @@ export const runTripwires = async (databaseUrl: string, target: Target, options:
       await unmake(cases)
       for (const [one, asked, after] of found) {
         if (report.violations.length >= options.stopAfter) break
-        const { sql } = await shrink(one, asked)
+        const sql = await shrink(one, async (candidate) => {
+          const refused = await make([candidate])
+          if (refused.size === 0) await target.ask(asked)
+          const fails = (await caught()).includes(one.id)
+          await unmake([candidate])
+          return fails
+        })
         const violation = {
           seed: options.seed,
           after,

@@ -17,7 +17,7 @@ import { Rows } from "../../src/services/rows/Rows.ts"
 import { type Asked } from "./requests.ts"
 
 /** How a request was answered. */
-export interface Told {
+interface Told {
   /** Status and code of the error. */
   readonly status: string
   /** Whether all its statements were to run on clean connections; undefined where that cannot be seen. */
@@ -38,25 +38,32 @@ const actors: Readonly<Record<Asked["role"], Actor>> = {
   service_role: { role: "service_role", claims: "", sub: "" }
 }
 
+/** Settings of the service that the requests need. */
+export const settings = { SVC_DB_AGGREGATES: "true", SVC_DB_SCHEMAS: "public,other" }
+
 /** The service's own layers on this database, in this process. */
 export const inProcess = async (databaseUrl: string): Promise<Target> => {
   const login = parseLogin(databaseUrl)
   if (login === undefined) throw new Error("The address of the database is invalid")
-  const settings = ConfigProvider.layer(
-    ConfigProvider.fromEnvRecord({ SVC_DB_AGGREGATES: "true", SVC_DB_TIMEOUT: "10s" })
-  )
+  const config = ConfigProvider.layer(ConfigProvider.fromEnvRecord({ ...settings, SVC_DB_TIMEOUT: "10s" }))
   const layer = rows.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(catalogue.layer, access.layer)),
     Layer.provideMerge(postgres.layer),
     Layer.provideMerge(RowSettings.layer),
     Layer.provide(Layer.succeed(PostgresAddress, login)),
-    Layer.provide(settings),
+    Layer.provide(config),
     Layer.orDie
   )
   const runtime = ManagedRuntime.make(layer)
-  const { catalogues, db, functions, table } = await runtime.runPromise(
+  const { catalogues, db, functions, searchPath, table } = await runtime.runPromise(
     Effect.gen(function* () {
-      return { catalogues: yield* Catalogues, db: yield* Db, functions: yield* Functions, table: yield* Rows }
+      return {
+        catalogues: yield* Catalogues,
+        db: yield* Db,
+        functions: yield* Functions,
+        searchPath: (yield* RowSettings).searchPath,
+        table: yield* Rows
+      }
     })
   )
   let statements: Array<Statement> = []
@@ -67,13 +74,13 @@ export const inProcess = async (databaseUrl: string): Promise<Target> => {
       return db.main.run(actor, statement)
     }
   }
-  const requestOf = ({ accept, method, path, prefer, role }: Asked) => {
+  const requestOf = ({ accept, method, path, prefer, role, schema }: Asked) => {
     const [name = "", query = ""] = path.replace(/^rpc\//, "").split("?", 2)
     return {
       database,
       actor: actors[role],
-      schema: "public",
-      searchPath: '"public"',
+      schema,
+      searchPath: searchPath(schema),
       table: name,
       query: queryPairs(query) ?? [],
       preferences: Result.getOrThrow(parsePreferences(prefer)),

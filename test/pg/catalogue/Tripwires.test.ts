@@ -1,23 +1,23 @@
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { coverage } from "../../../bench/tripwires/coverage.ts"
+import { coverage } from "../../../bench/tripwires/ways/coverage.ts"
 import { overHttp } from "../../../bench/tripwires/http.ts"
 import { type Report, runTripwires } from "../../../bench/tripwires/run.ts"
-import { type Target, inProcess } from "../../../bench/tripwires/target.ts"
-import { allWays } from "../../../bench/tripwires/ways.ts"
+import { inProcess, settings, type Target } from "../../../bench/tripwires/target.ts"
+import { allWays } from "../../../bench/tripwires/ways/all.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
 let service: InProcessService
 
 beforeAll(async () => {
-  service = await serveInProcess({ SVC_DB_AGGREGATES: "true" })
+  service = await serveInProcess(settings)
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
 const seed = Date.now() % 1_000_000
 
 const run = async (target: Target, statements: number) => {
-  const report = await runTripwires(service.databaseUrl, target, { seed, statements, batch: 150, stopAfter: 3 })
+  const report = await runTripwires(service.databaseUrl, target, { seed, statements, batch: 250, stopAfter: 3 })
   const { refusals: _, violations, ways: __, ...counts } = report
   process.stdout.write(`Tripwires: ${JSON.stringify({ ...counts, violations: violations.length })}\n`)
   assert.deepStrictEqual(

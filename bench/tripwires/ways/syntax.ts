@@ -219,6 +219,25 @@ export const wraps: Readonly<Record<string, Wrap>> = {
   "argument of a variadic": when((e) => `concat_ws(',', (${e})::text, 'a')`),
   "VARIADIC array": when((e) => `concat(variadic array[(${e})::text])`),
   "named argument": when((e, _, m) => (m.kind === "int" ? `make_interval(days => ${e})` : `format('%s', ${e})`)),
+  ISNULL: when((e) => `((${e}) isnull) or ((${e}) notnull)`),
+  "IS NORMALIZED": when((e) => `(${e})::text is nfc normalized`),
+  "IS DOCUMENT": when((e) => `xmlelement(name a, ${e}) is document`),
+  "LIKE ANY": when((e) => `(${e})::text like any (array['a', 'b'])`),
+  ESCAPE: when((e) => `'a' like 'b' escape case when (${e}) is null then '!' else '?' end`),
+  "SUBSTRING SIMILAR": when((e) => `substring((${e})::text similar 'a#"b#"c' escape '#')`),
+  "COLLATION FOR": when((e, _, m) => (m.kind === "text" ? `collation for (${e})` : e)),
+  "operator of every kind": when((e, x) => `${e} <> ${x} and ${e} is not distinct from ${x}`),
+  "typmod of a cast": when((e) => `(${e})::text::varchar(1)`),
+  "ARRAY of arrays": when((e, _, m) => (m.kind === "int[]" ? e : `array[[${e}], [${e}]]`)),
+  "ONLY, *": whenNested((e, _, m) => {
+    const table = `public.${m.name("only")}`
+    m.add(`create table ${table} as select 1 as n; grant select on ${table} to public`)
+    return `(select count(*) from only ${table} a, ${table} * b where (${e}) is not null)`
+  }),
+  "JSON_TABLE NESTED": whenNested(
+    (e) =>
+      `(select count(*) from json_table(to_jsonb(${e}), '$' passing (${e})::text as x columns (e bool exists path '$.a', nested path '$[*]' columns (f text format json path '$'))) j)`
+  ),
   "typed literal": when((e) => `interval '1 day' * case when (${e}) is null then 1 else 2 end`),
   "bit, interval with typmod": when((e) => `(case when (${e}) is null then null else '1' end)::varchar(3)`)
 }

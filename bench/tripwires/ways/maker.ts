@@ -1,4 +1,4 @@
-import { type Random } from "../isolation/random.ts"
+import { type Random } from "../../isolation/random.ts"
 
 /** The types of the values that the generated code passes around, with a value of each as an SQL literal. */
 export const kinds = {
@@ -18,7 +18,7 @@ export type Kind = keyof typeof kinds
 export const namesOfKinds = Object.keys(kinds) as ReadonlyArray<Kind>
 
 /** What an expression may use where it stands. */
-export interface Scope {
+interface Scope {
   /** The name of an argument or variable of the function, which also is `x` of the outermost expression. */
   readonly arg?: string | undefined
   /** The function that the argument belongs to. */
@@ -104,6 +104,9 @@ export class Maker {
   readonly tripwire = (): Fn => {
     const { id, kind, random } = this
     const fn = { schema: this.schema(), name: `c${id}_trip` }
+    if (fn.schema === "other" && random.chance(0.5)) {
+      this.add(`create function public.${fn.name}(a ${kind}) returns ${kind} stable language sql as $d$ select a $d$`)
+    }
     const volatility = random.of(["immutable", "immutable", "immutable", "stable", "volatile"])
     const more = random.of([
       "",

@@ -1,5 +1,5 @@
 import { type Call, domainOf, flatly, glued, plainly, rowType } from "./glue.ts"
-import { called, lockClass, type Maker } from "./maker.ts"
+import { called, type Expr, lockClass, type Maker } from "./maker.ts"
 
 /** Every way in which PostgreSQL's grammar calls a function of one argument. */
 export const calls: Readonly<Record<string, Call>> = {

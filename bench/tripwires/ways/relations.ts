@@ -1,3 +1,4 @@
+import { type Expr, type Maker } from "./maker.ts"
 import { flat, nested, type Place, tableOf, test } from "./places.ts"
 
 const policy =

@@ -41,6 +41,26 @@ export const poolExhausted = () =>
     hint: "SVC_DB_POOL_SIZE sets the number of connections"
   })
 
+/** A statement has not begun: what it names has another definition than when it was planned. */
+export const definitionsChanged = () =>
+  new Unavailable({
+    error: "The database's definitions changed while the request was being planned; nothing was executed",
+    code: "DEFINITIONS_CHANGED",
+    hint: "Send the request again"
+  })
+
+/**
+ * A statement was free of user code by the definitions that it was planned with, and was rolled back because they changed
+ * while it ran. It is not repeated: by the new ones it may have called functions, which may have had effects outside of the
+ * transaction.
+ */
+export const ranInDoubt = () =>
+  new Unavailable({
+    error: "The database's definitions changed while the request ran; it was rolled back",
+    code: "EXECUTION_IN_DOUBT",
+    hint: "Send the request again, unless functions of the new definitions, which may have run, have effects that a rollback does not undo"
+  })
+
 /** A driver's error as an API error. `anonymous`: the caller sent no JWT, so a missing privilege is a 401. */
 export const fromServerError = (cause: unknown, anonymous: boolean): DatabaseError | Unavailable => {
   const error = (typeof cause === "object" && cause !== null ? cause : {}) as ServerError

@@ -96,6 +96,8 @@ export class Catalogues extends Context.Service<
      * catalogue, and where DDL is not reported as it happens.
      */
     readonly epoch: (database: Database, catalogue: Catalogue) => number | undefined
+    /** Reads the catalogue if the one that is current is of this epoch, which is known to have passed. */
+    readonly after: (database: Database, epoch: number) => Reading
   }
 >()("svc/services/Catalogues") {
   static readonly layer = Layer.effect(
@@ -300,7 +302,13 @@ export class Catalogues extends Context.Service<
             known.former = undefined
             known.last = known.last && { ...known.last, epoch: undefined }
           }),
-        epoch: epochOf
+        epoch: epochOf,
+        after: (database, epoch) =>
+          Effect.suspend(() => {
+            const known = knownOf(database)
+            if (known.current !== undefined && known.epoch === epoch) outdate(known)
+            return get(database)
+          })
       })
     })
   )

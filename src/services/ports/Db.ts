@@ -34,6 +34,11 @@ export interface Statement {
    * session. Not without `epoch`.
    */
   readonly clean?: boolean
+  /**
+   * Plans the statement again by definitions newer than `epoch`. A clean statement that was not proven to have run in its
+   * epoch runs again only if it is the same and clean by those.
+   */
+  readonly replan?: Effect.Effect<Replanned, DatabaseError | Unavailable> | undefined
   /** A clean read of bounded cost (no embeds, counts, aggregates or patterns), which may share a connection. */
   readonly bounded?: boolean
   readonly access: "read" | "write"
@@ -53,6 +58,11 @@ export interface Statement {
   readonly rollback?: boolean | undefined
   /** What a clean read must see on a standby; undefined: it runs on the primary. */
   readonly freshness?: Freshness | undefined
+}
+
+/** A statement as it would be planned today. */
+export interface Replanned extends Pick<Statement, "text" | "epoch"> {
+  readonly clean: boolean
 }
 
 /** How recent the data of a read must be. Definitions and rights are today's in any case. */

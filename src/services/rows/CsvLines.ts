@@ -32,6 +32,10 @@ export const mayStream = ({ actor, context, form, preferences, range }: CsvReque
 
 export const isTooLarge = (error: { readonly code: string }) => error.code === "RESULT_TOO_LARGE"
 
+/** What user code can read of the request, as `Statement` has it. */
+const contextSettings = `select pg_catalog.set_config('request.method', $1, false), pg_catalog.set_config('request.path', $2, false),
+  pg_catalog.set_config('request.headers', $3, false), pg_catalog.set_config('request.cookies', $4, false)`
+
 const settings = `select pg_catalog.set_config('search_path', $1, false), pg_catalog.set_config('timezone', $2, false),
   pg_catalog.set_config('default_transaction_read_only', 'on', false), pg_catalog.set_config('${maxAnswerSetting}', '${maxRowSize}', false)`
 
@@ -52,7 +56,7 @@ const keepTurn = (turns: Turns["Service"], client: string) =>
  * there is no session or turn; both end with the stream.
  */
 export const csvLines = (
-  { actor, database, preferences, searchPath }: CsvRequest,
+  { actor, context, database, preferences, searchPath }: CsvRequest,
   rows: RowPlan,
   turns: Turns["Service"]
 ): Effect.Effect<Stream.Stream<string, DatabaseError | Unavailable>, ClientError> =>
@@ -62,6 +66,8 @@ export const csvLines = (
     const opened = Effect.gen(function* () {
       if (actor.client !== undefined) yield* keepTurn(turns, actor.client)
       const session = yield* database.session(actor)
+      const { cookies, headers, method, path } = context
+      yield* session.query(contextSettings, [method, path, headers, cookies], 1)
       yield* session.query(settings, [searchPath, preferences.timezone ?? "UTC"], 1)
       return session
     })

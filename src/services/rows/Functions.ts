@@ -7,10 +7,11 @@ import { type CallBody } from "../../domain/rows/functions/Call.ts"
 import { RowCalls } from "../../domain/rows/functions/Calls.ts"
 import { checkedRefusal } from "../../domain/rows/Refusals.ts"
 import { type JsonOutline } from "../../domain/text/JsonOutline.ts"
+import { type Catalogue } from "../../domain/catalogue/Catalogue.ts"
 import { Turns } from "../access/Turns.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { outlineOf } from "./JsonBody.ts"
-import { lookUp } from "./Lookup.ts"
+import { lookUp, replanOf } from "./Lookup.ts"
 import { chosen, type RowRequest, type RowsAnswer, runExplain, runSql } from "./Rows.ts"
 import { RowSettings } from "./Settings.ts"
 
@@ -73,8 +74,9 @@ export class Functions extends Context.Service<Functions, { readonly call: (call
         }
         // Exact: an argument's type or the result's form may have changed under the same name.
         const place = { database, schema, table: name, query: query.filter(([key]) => key === "select"), exact: true }
-        const prepared = lookUp(catalogues, place, (catalogue) => calls.prepare(catalogue, callRequest))
-        return Effect.flatMapEager(prepared, ({ epoch, value }): Response => {
+        const plan = (catalogue: Catalogue) => calls.prepare(catalogue, callRequest)
+        return Effect.flatMapEager(lookUp(catalogues, place, plan), (planned): Response => {
+          const { epoch, value } = planned
           const { sql, fn, offset } = value
           const access = !reads && fn.volatile ? "write" : "read"
           if (explains) {
@@ -82,7 +84,8 @@ export class Functions extends Context.Service<Functions, { readonly call: (call
           }
           const key = `${database.name}\0${schema}\0${name}`
           const costly = sql.costly === true || (request.actor.role !== "service_role" && !small.has(key))
-          const run = runSql(turns, request, { ...sql, costly }, access, { epoch, clean: value.clean })
+          const replan = replanOf(catalogues, database, planned, plan)
+          const run = runSql(turns, request, { ...sql, costly }, access, { epoch, clean: value.clean, replan })
           const noted = Effect.mapError(run, (error) => {
             const { _tag, code, status } = error
             note(key, _tag === "DatabaseError" && status < 500 && code !== "RESULT_TOO_LARGE")

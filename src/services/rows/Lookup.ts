@@ -4,7 +4,7 @@ import { type ClientError } from "../../domain/errors.ts"
 import { parseRows } from "../../domain/rows/parse/Parser.ts"
 import { type Selected } from "../../domain/rows/parse/Query.ts"
 import { type Catalogues } from "../catalogue/Catalogues.ts"
-import { type Database } from "../ports/Db.ts"
+import { type Database, type Statement } from "../ports/Db.ts"
 
 /** Errors that a newer catalogue may resolve: unknown relationship, function, column or table. */
 const outdated: ReadonlySet<string> = new Set(["PGRST200", "PGRST202", "PGRST204", "PGRST205"])
@@ -63,3 +63,26 @@ export const lookUp = <A>(
     })
   return find(table, () => namesIn(query).slice(0, maxNames))
 }
+
+/** A planned statement; without `sql`, there is nothing to run. */
+interface Runnable {
+  readonly clean: boolean
+  readonly sql: { readonly text: string } | undefined
+}
+
+/** How the statement of a plan is planned again; see `Statement`. */
+export const replanOf = <A extends Runnable>(
+  catalogues: Catalogues["Service"],
+  database: Database,
+  { epoch, value }: LookedUp<A>,
+  plan: (catalogue: Catalogue) => Result.Result<Runnable, ClientError>
+): Statement["replan"] =>
+  epoch === undefined || !value.clean
+    ? undefined
+    : Effect.suspend(() =>
+        Effect.map(catalogues.after(database, epoch), (catalogue) => {
+          const planned = plan(catalogue)
+          const { clean, sql } = Result.isSuccess(planned) ? planned.success : { clean: false, sql: undefined }
+          return { clean, text: sql?.text ?? "", epoch: catalogues.epoch(database, catalogue) }
+        })
+      )

@@ -17,11 +17,12 @@ import { type Operation, RowWrites } from "../../domain/rows/Writes.ts"
 import { checkedRefusal, notSingle, sizeRefusal } from "../../domain/rows/Refusals.ts"
 import { csvLines, isTooLarge, mayStream } from "./CsvLines.ts"
 import { estimateSql, explainSql, type RowSql } from "../../domain/rows/sql/Statement.ts"
+import { type Catalogue } from "../../domain/catalogue/Catalogue.ts"
 import { Turns } from "../access/Turns.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
-import { type Actor, type Answer, type Database, type Freshness } from "../ports/Db.ts"
+import { type Actor, type Answer, type Database, type Freshness, type Statement } from "../ports/Db.ts"
 import { outlineOf } from "./JsonBody.ts"
-import { lookUp } from "./Lookup.ts"
+import { lookUp, replanOf } from "./Lookup.ts"
 import { RowSettings } from "./Settings.ts"
 
 /** A request on one table or view. */
@@ -117,11 +118,15 @@ export class Rows extends Context.Service<
         const maxCell = maxCellOf(form, request.preferences)
         const cut = maxCell === undefined ? body : { ...body, maxCell }
         const rowRead = { schema, table, query, range, count, trusted, form: cut }
-        const prepared = lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, rowRead))
-        return Effect.flatMapEager(prepared, ({ epoch, value }): Response => {
+        const plan = (catalogue: Catalogue) => reads.prepare(catalogue, rowRead)
+        return Effect.flatMapEager(lookUp(catalogues, request, plan), (planned): Response => {
+          const { epoch, value } = planned
           if (isExplain(form)) return explain(request, value.sql, "read")
           const { freshness } = request
-          const ran = runSql(turns, request, value.sql, "read", { epoch, clean: value.clean, freshness })
+          const replan = replanOf(catalogues, request.database, planned, plan)
+          // What may run user code runs once, so that it is not known before how large the CSV is.
+          if (mayStream(request) && replan === undefined) return csvOf(request, rowRead)
+          const ran = runSql(turns, request, value.sql, "read", { epoch, clean: value.clean, freshness, replan })
           if (!mayStream(request)) return Effect.flatMap(ran, (answer) => answered(request, value, answer))
           const first = Effect.flatMap(ran, (answer) => answered(request, value, answer))
           const small = Effect.catchIf(first, isTooLarge, () => Effect.undefined)
@@ -162,13 +167,16 @@ export class Rows extends Context.Service<
         const { schema, table, query, form, preferences } = request
         const answer = (preferences.return ?? defaultReturn) === "representation"
         const rowWrite = { schema, table, query, preferences, form, answer, operation }
-        const planned = lookUp(catalogues, request, (catalogue) => writes.prepare(catalogue, rowWrite))
-        return Effect.flatMap(planned, ({ epoch, value: { checked, clean, resolves, sql } }): Response => {
+        const plan = (catalogue: Catalogue) => writes.prepare(catalogue, rowWrite)
+        return Effect.flatMap(lookUp(catalogues, request, plan), (planned): Response => {
+          const { epoch, value } = planned
+          const { checked, clean, resolves, sql } = value
           if (sql === undefined) {
             return form.media === "object" ? Effect.fail(notSingle(0)) : Effect.succeed(nothing(request, answer))
           }
           if (isExplain(form)) return explain(request, sql, "write")
-          const ran = runSql(turns, request, sql, "write", { epoch, clean })
+          const replan = replanOf(catalogues, request.database, planned, plan)
+          const ran = runSql(turns, request, sql, "write", { epoch, clean, replan })
           return Effect.flatMapEager(checked ? Effect.mapError(ran, checkedRefusal) : ran, (written) =>
             Effect.mapEager(chosen(written), (own) => {
               const [body, count, inserted, location] = written
@@ -218,6 +226,7 @@ export interface Known {
   readonly epoch: number | undefined
   readonly clean: boolean
   readonly freshness?: Freshness | undefined
+  readonly replan?: Statement["replan"]
 }
 
 const unknown: Known = { epoch: undefined, clean: false }
@@ -228,7 +237,7 @@ export const runSql = (
   { database, actor, searchPath, preferences, context }: Run,
   sql: RowSql,
   access: "read" | "write",
-  { clean, epoch, freshness }: Known
+  { clean, epoch, freshness, replan }: Known
 ) => {
   const { timezone, tx } = preferences
   const ran = database.run(actor, {
@@ -236,6 +245,7 @@ export const runSql = (
     access,
     epoch,
     clean,
+    replan,
     context,
     searchPath,
     freshness,

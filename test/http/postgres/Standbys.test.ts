@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Effect } from "effect"
 import { signedToken } from "../../../bench/isolation/callers.ts"
+import { isProven } from "../../../src/layers/postgres/rows/Epoch.ts"
 import { Standbys } from "../../../src/layers/postgres/standbys/Standbys.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 import { type PostgresCluster, type Standby, startPostgresCluster } from "../../../bench/support/cluster.ts"
@@ -17,7 +18,7 @@ const answered: Array<number> = []
 const { read } = Standbys.prototype
 Standbys.prototype.read = function (standby, run) {
   return Effect.tap(read.call(this, standby, run), (outcome) =>
-    Effect.sync(() => outcome && answered.push(Number(standby.name.split(":")[1])))
+    Effect.sync(() => isProven(outcome) && answered.push(Number(standby.name.split(":")[1])))
   )
 }
 started.defer(() => void (Standbys.prototype.read = read))

@@ -77,7 +77,7 @@ export class CleanPool {
     })
   }
 
-  /** Runs a clean statement; undefined if it has to be run again where user code may run. It has had no effect then. */
+  /** Runs a clean statement. */
   run(request: CleanRequest, bounded: boolean): Effect.Effect<Proven, unknown> {
     if (!bounded) return this.exclusive(request)
     return Effect.callback((resume) => {
@@ -128,7 +128,7 @@ export class CleanPool {
       if (connection.epoch === epoch) return this.exchange(used, request)
       if (connection.epoch > epoch) {
         used.give()
-        return Effect.undefined
+        return Effect.succeed("unsent")
       }
       used.drop()
       return Effect.succeed("again")

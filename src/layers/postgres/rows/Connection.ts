@@ -8,7 +8,7 @@ import { requirePrimary } from "../servers/Primary.ts"
 import { endIfUnanswered } from "../Unanswered.ts"
 import { MessageReader, type ServerError, type TextRow } from "./MessageReader.ts"
 import { MessageWriter, type Param } from "./MessageWriter.ts"
-import { type Failure, isStale, nulInText, type Outcome, oversized } from "./Outcome.ts"
+import { type Failure, isUnbound, nulInText, type Outcome, oversized } from "./Outcome.ts"
 import { type Prepared, PreparedStatements } from "./PreparedStatements.ts"
 
 /** One statement of an exchange. */
@@ -26,6 +26,8 @@ interface InFlight {
   readonly parsing: Array<Prepared | undefined>
   readonly commands: ReadonlyArray<Command>
   readonly reused: ReadonlyArray<boolean>
+  /** How many of the commands were bound. */
+  bound: number
   failure: Failure | undefined
   /** See `Actor`. */
   readonly client: string
@@ -57,7 +59,7 @@ const prepares = ({ prepare, text }: Command) => prepare && text.length <= maxPr
 
 const unsent = (error: ServerError | undefined): Outcome => ({
   results: [],
-  failure: { error, at: 0, reused: false },
+  failure: { error, at: 0, reused: false, begun: false },
   status: error === undefined ? "" : "I"
 })
 
@@ -93,6 +95,7 @@ export class RowConnection {
     this.reader = new MessageReader(
       {
         parseComplete: () => this.parseComplete(),
+        bindComplete: () => this.bindComplete(),
         row: (row) => this.row(row),
         largeRow: (bytes) => this.largeRow(bytes),
         oversizedRow: () => this.failed(oversized),
@@ -169,7 +172,7 @@ export class RowConnection {
       this.writer.run(prepared?.name ?? "", params)
     }
     this.writer.sync()
-    this.inFlight.push({ results: [[]], parsing, commands, reused, failure: undefined, client, done })
+    this.inFlight.push({ results: [[]], parsing, commands, reused, bound: 0, failure: undefined, client, done })
   }
 
   /** Forgets what was prepared in another epoch of the catalogue, for other definitions of what it names. */
@@ -184,7 +187,8 @@ export class RowConnection {
       return
     }
     this.writer.call(oid, params)
-    this.inFlight.push({ results: [[]], parsing: [], commands: [], reused: [], failure: undefined, client: "", done })
+    const empty = { parsing: [], commands: [], reused: [], bound: 0 }
+    this.inFlight.push({ ...empty, results: [[]], failure: undefined, client: "", done })
   }
 
   /** Writes everything that was added to the socket. */
@@ -251,11 +255,17 @@ export class RowConnection {
     if (prepared !== undefined) this.prepared.confirm(prepared)
   }
 
+  private bindComplete() {
+    const current = this.inFlight[0]
+    if (current !== undefined) current.bound++
+  }
+
   private failed(error: ServerError) {
     const current = this.inFlight[0]
     if (current === undefined) return
     const at = current.results.length - 1
-    current.failure ??= { error, at, reused: current.reused[at] === true }
+    const { bound, commands, reused } = current
+    current.failure ??= { error, at, reused: reused[at] === true, begun: bound > at || at === commands.length }
   }
 
   private ready(status: string) {
@@ -263,7 +273,7 @@ export class RowConnection {
     if (current === undefined) return
     this.prepared.closeUnparsed(current.parsing)
     const outcome: Outcome = { results: current.results, failure: current.failure, status }
-    if (isStale(outcome)) for (const { text } of current.commands) this.prepared.close(text)
+    if (isUnbound(outcome)) for (const { text } of current.commands) this.prepared.close(text)
     current.done(outcome)
   }
 
@@ -272,7 +282,8 @@ export class RowConnection {
     this.received()
     this.onClose()
     for (const { done, failure, results } of this.inFlight.splice(0)) {
-      done({ results, failure: failure ?? { error: undefined, at: results.length - 1, reused: false }, status: "" })
+      const lost = { error: undefined, at: results.length - 1, reused: false, begun: true }
+      done({ results, failure: failure ?? lost, status: "" })
     }
   }
 }

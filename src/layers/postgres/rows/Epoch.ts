@@ -15,7 +15,7 @@ export const syncedProof: Command = {
 }
 
 /** Whether the outcome of `proof` is this epoch. */
-const isProven = ({ failure, results, status }: Outcome, epoch: number): boolean =>
+const isEpoch = ({ failure, results, status }: Outcome, epoch: number): boolean =>
   failure === undefined && status === "I" && Number(results[0]?.[0]?.[0]) === epoch
 
 /** How it is proven, behind a statement, that no newer catalogue was seen. */
@@ -25,14 +25,18 @@ export interface Proof {
   readonly holds: (outcome: Outcome, epoch: number) => boolean
 }
 
-export const proofOfPrimary: Proof = { command: proof, holds: isProven }
+export const proofOfPrimary: Proof = { command: proof, holds: isEpoch }
 
-/** An expression that fails with a division by zero unless the epoch is `$1`, which rolls the transaction back. */
-export const unchanged = `1 operator(pg_catalog./) (${ddlEpochSql} operator(pg_catalog.=) $1::pg_catalog.numeric)::pg_catalog.int4`
+/** An expression that fails with a division by zero unless the epoch is `$n`, which rolls the transaction back. */
+export const unchanged = (n: number) =>
+  `1 operator(pg_catalog./) (${ddlEpochSql} operator(pg_catalog.=) $${n}::pg_catalog.numeric)::pg_catalog.int4`
+
+/** SQLSTATE of its failure. */
+export const movedState = "22012"
 
 /** Fails unless the epoch is this one. */
 export const assertion = (planned: number): Command => ({
-  text: `select ${unchanged}`,
+  text: `select ${unchanged(1)}`,
   params: [String(planned)],
   prepare: true
 })
@@ -41,13 +45,18 @@ export const assertion = (planned: number): Command => ({
 export const withoutSync = (commands: CleanCommands["commands"]): CleanCommands["commands"] =>
   commands.map((command, at) => (at === commands.length - 1 ? { ...command, text: unchangedWithoutSync } : command))
 
-const unchangedWithoutSync = `select ${unchanged}, pg_catalog.set_config('synchronous_commit', 'off', true)`
+const unchangedWithoutSync = `select ${unchanged(1)}, pg_catalog.set_config('synchronous_commit', 'off', true)`
 
 /**
- * The outcome of a clean statement. Undefined if it is not proven that it ran in the epoch that it was planned with, or if
- * the connection of a read was lost: it has had no effect then, and has to be run again where user code may run.
+ * The outcome of a clean statement.
+ *
+ * - `unsent`: it was not sent, so that it can be run elsewhere.
+ * - `doubtful`: it is not proven that it ran in the epoch that it was planned with, or the connection of a read was lost. It
+ *   was rolled back, or only read, but user code may have run: in a newer epoch it may not be clean any more.
  */
-export type Proven = Outcome | undefined
+export type Proven = Outcome | "unsent" | "doubtful"
+
+export const isProven = (outcome: Proven): outcome is Outcome => typeof outcome !== "string"
 
 /** A clean statement: its commands, of a write with `assertion` behind them. */
 export interface CleanCommands {
@@ -58,10 +67,11 @@ export interface CleanCommands {
 /** `proven`: whether the epoch read behind the exchange is that of the plan. */
 export const judge = ({ access, commands }: CleanCommands, outcome: Outcome, proven: boolean): Proven => {
   const { failure } = outcome
+  if (isLost(outcome) && failure?.begun === false) return "unsent"
   if (access === "write") {
     // Committed in its epoch; or it is not known whether it has committed, and must not run again.
     if (failure === undefined || isLost(outcome)) return outcome
-    if (failure.at === commands.length - 1) return undefined
+    if (failure.at === commands.length - 1) return "doubtful"
   }
-  return proven ? outcome : undefined
+  return proven ? outcome : "doubtful"
 }

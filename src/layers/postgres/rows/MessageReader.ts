@@ -14,11 +14,14 @@ export interface ServerError {
   readonly message: string
   readonly detail: string | undefined
   readonly hint: string | undefined
+  /** Raised within a function, or anything else for which PostgreSQL gives a context. */
+  readonly nested: boolean
 }
 
 /** What a reader does with each message. Other kinds need no action. */
 export interface MessageHandler {
   readonly parseComplete: () => void
+  readonly bindComplete: () => void
   readonly row: (row: TextRow) => void
   /** A row that exceeds the largest size; its values are skipped. */
   readonly oversizedRow: () => void
@@ -144,6 +147,9 @@ export class MessageReader {
       case 0x31: // ParseComplete
         this.handler.parseComplete()
         break
+      case 0x32: // BindComplete
+        this.handler.bindComplete()
+        break
       case dataRow:
         this.handler.row(rowOf(bytes, at + 5))
         break
@@ -165,7 +171,7 @@ export class MessageReader {
       case 0x57: // CopyBothResponse
         this.handler.unusable()
         break
-      default: // BindComplete, CloseComplete, NoData, notices, notifications, changed parameters
+      default: // CloseComplete, NoData, notices, notifications, changed parameters
         break
     }
   }
@@ -201,6 +207,7 @@ const errorOf = (bytes: Buffer, start: number, end: number): ServerError => {
     code: fields.get("C") ?? "XX000",
     message: fields.get("M") ?? "",
     detail: fields.get("D"),
-    hint: fields.get("H")
+    hint: fields.get("H"),
+    nested: fields.has("W")
   }
 }

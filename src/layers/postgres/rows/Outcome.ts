@@ -7,6 +7,8 @@ export interface Failure {
   readonly at: number
   /** The command's statement was prepared by an earlier exchange, perhaps for other definitions of what it names. */
   readonly reused: boolean
+  /** PostgreSQL has bound the command's parameters and begun to execute it, or may have. */
+  readonly begun: boolean
 }
 
 /**
@@ -25,11 +27,16 @@ export const oversized: ServerError = {
   code: "svc_too_large",
   message: "The result exceeds the size that this server returns in one response",
   detail: undefined,
-  hint: undefined
+  hint: undefined,
+  nested: false
 }
 
 /** It is not known whether the exchange was committed. */
-export const unknown: Outcome = { results: [], failure: { error: undefined, at: 0, reused: false }, status: "" }
+export const unknown: Outcome = {
+  results: [],
+  failure: { error: undefined, at: 0, reused: false, begun: true },
+  status: ""
+}
 
 const characterNotInRepertoire = "22021"
 
@@ -38,18 +45,24 @@ export const nulInText: ServerError = {
   code: characterNotInRepertoire,
   message: 'invalid byte sequence for encoding "UTF8": 0x00',
   detail: undefined,
-  hint: undefined
+  hint: undefined,
+  nested: false
 }
 
 /** Whether a prepared statement is gone (26000, 34000: user code has dropped it), or its result has changed (0A000). */
 export const isGone = ({ failure }: Outcome) => /^(26000|34000|0A000)$/.test(failure?.error?.code ?? "")
 
+/** Whether a statement that was prepared earlier could not be bound: if it is to blame, it must not be used again. */
+export const isUnbound = ({ failure }: Outcome) => failure?.reused === true && !failure.begun
+
 /**
- * Whether it may be to blame that a statement was prepared earlier: it is gone, or was prepared for other types (classes
- * 22, 42, XX). The transaction is rolled back, so that the statements can be run again.
+ * Whether it could not be bound because what it names has another definition than when it was prepared: PostgreSQL plans
+ * it again with the types that its parameters had, and with the result that it had.
  */
-export const isStale = (outcome: Outcome) =>
-  isGone(outcome) || (outcome.failure?.reused === true && /^(22|42(?!501)|XX)/.test(outcome.failure.error?.code ?? ""))
+export const isOutdated = (outcome: Outcome) => {
+  const { error } = outcome.failure ?? {}
+  return isUnbound(outcome) && error?.nested === false && /^(0A000|26000|42(?!501))/.test(error.code)
+}
 
 /**
  * Whether a statement failed for want of memory, or by a regular expression that is too complex (2201B, 53200, 54000,

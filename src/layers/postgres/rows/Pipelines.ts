@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache"
 import { type RowConnection } from "./Connection.ts"
 import { isOversized, type Outcome, unknown } from "./Outcome.ts"
 import { type PoolUse } from "../../../domain/metrics/Pools.ts"
-import { type CleanCommands, judge, type Proof, type Proven, syncedProof, withoutSync } from "./Epoch.ts"
+import { type CleanCommands, isProven, judge, type Proof, type Proven, syncedProof, withoutSync } from "./Epoch.ts"
 
 export interface CleanRequest extends CleanCommands {
   /** The statement, which identifies what is known about its duration. */
@@ -197,7 +197,7 @@ export class Pipelines {
   private giveBack(pipeline: Pipeline) {
     const all = pipeline.waiting.splice(0)
     pipeline.inFlight -= all.length
-    for (const { done } of all) done(undefined)
+    for (const { done } of all) done("unsent")
   }
 
   /**
@@ -244,7 +244,7 @@ export class Pipelines {
     } else if (pipeline.waiting.length > 0) this.schedule()
     for (const [index, { done, request }] of together.entries()) {
       const answer = judge(request, outcomes[index] ?? outcome, proven)
-      const error = answer?.failure?.error
+      const error = isProven(answer) ? answer.failure?.error : undefined
       const late = isTimeout(error?.code) || (isOversized(error) && request.access === "read")
       if (late) this.barred.set(request.text, true)
       done(late ? "late" : answer)

@@ -9,16 +9,16 @@ import { Meters } from "../../../services/metrics/Meters.ts"
 import { sampledSpan } from "../../../services/Tracing.ts"
 import { type Actor, type Answer, claimsSetting, type Database, type Statement } from "../../../services/ports/Db.ts"
 import { type ConnectionBudget, type ConnectionShare } from "../ConnectionBudget.ts"
-import { fromServerError } from "../Errors.ts"
+import { definitionsChanged, fromServerError, ranInDoubt } from "../Errors.ts"
 import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
 import { samplesOfPool } from "../../../domain/metrics/Pools.ts"
 import { CleanPool, type CleanPoolOptions } from "./CleanPool.ts"
 import { type AnswerLimits, type Command, RowConnection } from "./Connection.ts"
-import { isGone, isOversized, isStale, type Outcome } from "./Outcome.ts"
+import { isGone, isOutdated, isOversized, type Outcome } from "./Outcome.ts"
 import { type Standby } from "../standbys/Standby.ts"
 import { type Standbys } from "../standbys/Standbys.ts"
-import { assertion, type Proven, unchanged } from "./Epoch.ts"
+import { assertion, movedState, type Proven, unchanged } from "./Epoch.ts"
 import { type CleanRequest } from "./Pipelines.ts"
 import { makeStatementCounts, type StatementCounts } from "./StatementCounts.ts"
 import { inStatementSpan } from "./StatementSpan.ts"
@@ -71,6 +71,9 @@ const settingsOf = (actorRole: Actor["role"], role: string, timeout: number) => 
   transform_null_equals: "off"
 })
 
+/** How often a statement is planned again because definitions have changed before it began. */
+const maxReplans = 3
+
 /** Texts that are remembered to see whether they recur, and their characters. */
 const maxTexts = 2000
 const maxTextsSize = 4 * 1024 * 1024
@@ -92,13 +95,15 @@ interface Pools {
  * |---|---|---|
  * | clean read | claims if there are any, the statement; behind it the epoch | shared if it is known to be quick, else exclusive; both never run user code |
  * | clean write | the same, and the epoch is checked within it | as for a clean read |
- * | any other | claims, request settings and search_path; the statement; the response settings that it chose | exclusive, for user code; reset afterwards |
+ * | any other | claims, request settings and search_path, and the epoch is checked; the statement; the response settings that it chose | exclusive, for user code; reset afterwards |
  *
  * Behind a pooler, all statements on the primary are as "any other", and sessions are made new before them too: see
  * `SharedPool`.
  *
- * "Clean" statements run no user code, judging by a catalogue; see `Statement`. If the epoch read behind a clean statement
- * is not that of the catalogue, its answer is discarded, and it runs again as any other.
+ * "Clean" statements run no user code, judging by a catalogue; see `Statement`. What may run user code is sent again only if
+ * it has not begun: nothing was sent, or a command before it failed. So a statement that may need to be sent again after DDL
+ * has the check of the epoch before it. If the epoch read behind a clean statement is not that of the catalogue, its answer
+ * is discarded, and `settle` decides whether it may run again.
  */
 export const makeRowPath = (
   options: RowPathOptions
@@ -187,7 +192,7 @@ export const makeRowPath = (
   const elsewhere = Object.values(pools).flatMap(({ onStandbys }) => Array.from(onStandbys.values()))
   const shares = Object.values(pools).flatMap(({ share }) => (share === undefined ? [] : [share]))
 
-  /** Runs a clean read on a standby; undefined if it has to run on the primary. */
+  /** Runs a clean read on a standby; undefined if none may answer it. */
   const runElsewhere = (actor: Actor, request: CleanRequest, { bounded = false, freshness }: Statement) => {
     const { standbys } = options
     if (standbys === undefined || freshness === undefined || request.access === "write") return undefined
@@ -205,15 +210,44 @@ export const makeRowPath = (
     const clean = statement.clean === true && statement.timezone === undefined && statement.rollback !== true
     const prepare = !isShared && prepares(statement) && comment === ""
     const written = statement.text + comment
-    const asUserCode = () => runUserCode(userCode, actor, { ...statement, text: written }, prepare, counts, begun)
+    const attempt = (how: Attempt) =>
+      runUserCode(userCode, actor, { ...statement, text: written }, how, () => counts.ended(begun))
+    const asUserCode = () => {
+      const kept = prepare && epoch !== undefined
+      return Effect.flatMap(attempt({ prepare: kept, fresh: false, gate: kept ? epoch : undefined }), (answer) => {
+        if (answer !== "moved") return Effect.succeed(answer)
+        counts.stale()
+        return Effect.flatMap(attempt({ prepare: false, fresh: true, gate: undefined }), begunOrFail)
+      })
+    }
     if (epoch === undefined || !clean) return asUserCode()
+    const inDoubt = Effect.suspend(() => Effect.fail(ranInDoubt()))
+    /**
+     * Runs the statement in this epoch only. If it still holds, which `doubtful` attempts before were in, those were clean,
+     * because epochs only grow. Else it must be clean by today's definitions, too.
+     */
+    const settle = (gate: number | undefined, tries: number): Effect.Effect<Answer, unknown> =>
+      Effect.flatMap(attempt({ prepare: false, fresh: true, gate }), (answer) => {
+        if (answer !== "moved") return Effect.succeed(answer)
+        if (statement.replan === undefined || tries === 0) return inDoubt
+        return Effect.flatMap(statement.replan, (today) => {
+          const same = today.clean && today.text === statement.text
+          // A read without a known epoch is not refused because DDL comes faster than the catalogue can be read.
+          const known = today.epoch !== undefined || statement.access === "read"
+          return same && known ? settle(today.epoch, tries - 1) : inDoubt
+        })
+      })
     const claims = actor.claims === "" ? [] : [claimsOf(actor)]
     const main = { text: written, params: statement.params, prepare }
     const { access, bounded = false, text } = statement
     const commands = access === "read" ? [...claims, main] : [...claims, main, assertion(epoch)]
     const request: CleanRequest = { text, access, epoch, client: clientOf(actor), commands }
     const answered = (outcome: Proven) => {
-      if (outcome === undefined || isGone(outcome) || isUnresolved(outcome)) {
+      if (outcome === "doubtful") {
+        counts.unproven()
+        return settle(epoch, maxReplans)
+      }
+      if (outcome === "unsent" || isGone(outcome) || isUnresolved(outcome)) {
         counts.unproven()
         return asUserCode()
       }
@@ -226,7 +260,7 @@ export const makeRowPath = (
     const here = () => (isShared ? asUserCode() : Effect.flatMap(cleanPool.run(request, bounded), answered))
     return there === undefined
       ? here()
-      : Effect.flatMap(there, (outcome) => (outcome === undefined ? here() : answered(outcome)))
+      : Effect.flatMap(there, (outcome) => (outcome === "unsent" ? here() : answered(outcome)))
   }
 
   return {
@@ -277,10 +311,11 @@ const claimsOf = (actor: Actor): Command => ({
 /** Whether a name was not found, which it may be under the search path of user code. */
 const isUnresolved = ({ failure }: Outcome) => /^42(883|P01|703|704)$/.test(failure?.error?.code ?? "")
 
-/** The settings of one transaction that runs user code. */
+/** The settings of one transaction that runs user code. With a `gate`, it fails unless the epoch is that one. */
 const transactionSettings = (
   actor: Actor,
-  { access, context, operation, searchPath, timezone }: Statement
+  { access, context, operation, searchPath, timezone }: Statement,
+  gate: number | undefined
 ): Command => {
   const settings: ReadonlyArray<readonly [string, string | undefined]> = [
     ["request.jwt.claims", claimsSetting(actor)],
@@ -301,81 +336,86 @@ const transactionSettings = (
     names += `${name} `
     params.push(value)
   }
-  return { text: settingsText(names), params, prepare: true }
+  if (gate !== undefined) params.push(String(gate))
+  return { text: settingsText(names, gate !== undefined), params, prepare: true }
 }
 
 /** The few texts that occur: writing one for each request takes longer than finding its prepared statement. */
-const settingsTexts = new Map<string, string>()
+const settingsTexts = { gated: new Map<string, string>(), open: new Map<string, string>() }
 
 /** `names`: of the settings, each with a space behind it. */
-const settingsText = (names: string): string => {
-  const known = settingsTexts.get(names)
+const settingsText = (names: string, gated: boolean): string => {
+  const texts = gated ? settingsTexts.gated : settingsTexts.open
+  const known = texts.get(names)
   if (known !== undefined) return known
   const calls = names
     .trimEnd()
     .split(" ")
     .map((name, at) => `pg_catalog.set_config('${name}', $${at + 1}, true)`)
-  const text = `select ${calls.join(", ")}`
-  settingsTexts.set(names, text)
+  const text = `select ${(gated ? [...calls, unchanged(calls.length + 1)] : calls).join(", ")}`
+  texts.set(names, text)
   return text
 }
 
+/** Not prepared: the statement before it may have dropped all prepared statements, and must not fail by that. */
 const responseSettings: Command = {
   text: "select pg_catalog.current_setting('response.status', true), pg_catalog.current_setting('response.headers', true)",
   params: [],
-  prepare: true
+  prepare: false
 }
 
 const unprepared = ({ text, params }: Command): Command => ({ text, params, prepare: false })
 
 const plain = (text: string): Command => ({ text, params: [], prepare: false })
 
-/** The settings, and with an epoch a check that it is still that one: what was prepared earlier may not fit otherwise. */
-const ending = (epoch: number | undefined): Command =>
-  epoch === undefined
-    ? responseSettings
-    : { ...responseSettings, text: `${responseSettings.text}, ${unchanged}`, params: [String(epoch)] }
+/** How a statement that may run user code is sent. */
+interface Attempt {
+  readonly prepare: boolean
+  /** Nothing that is prepared is used. */
+  readonly fresh: boolean
+  /** The statement runs in this epoch only. What is prepared needs one: it may not fit the definitions of another. */
+  readonly gate: number | undefined
+}
+
+/** "moved": the statement has not begun, because the epoch has moved, or because what should run before it is gone. */
+type Attempted = Answer | "moved"
+
+const begunOrFail = (answer: Attempted) =>
+  answer === "moved" ? Effect.fail(definitionsChanged()) : Effect.succeed(answer)
 
 const runUserCode = (
   pool: UserCodePool | SharedPool,
   actor: Actor,
   statement: Statement,
-  prepare: boolean,
-  counts: StatementCounts,
-  begun: number
-): Effect.Effect<Answer, unknown> => {
+  { fresh, gate, prepare }: Attempt,
+  ended: () => void
+): Effect.Effect<Attempted, unknown> => {
   const rollback = statement.rollback === true
-  const settings = transactionSettings(actor, statement)
-  const { epoch, params, text } = statement
-  const options = { explicit: rollback, epoch, clean: statement.clean === true }
-  const main: Command = { text, params, prepare: prepare && epoch !== undefined }
+  const settings = transactionSettings(actor, statement, gate)
+  const { params, text } = statement
   const before = rollback ? [plain("begin"), settings] : [settings]
   // Deferred constraints, which otherwise only a commit would check.
   const checks = rollback ? [plain("set constraints all immediate")] : []
-  const commandsOf = (main: Command, last: Command) => [...before, main, ...checks, last]
-  const commands = commandsOf(main, ending(main.prepare ? epoch : undefined))
-  const last = commands.length - 1
-  const answered = (outcome: Outcome): Effect.Effect<Answer, unknown> => {
-    counts.ended(begun)
-    if (outcome.failure !== undefined) return Effect.fail(outcome.failure.error)
-    const rows = outcome.results[before.length] ?? []
+  const commands = [...before, { text, params, prepare }, ...checks, responseSettings]
+  const epoch = fresh ? undefined : statement.epoch
+  const options = { explicit: rollback, epoch, clean: statement.clean === true }
+  const sent = pool.run(clientOf(actor), fresh ? commands.map(unprepared) : commands, options)
+  return Effect.flatMap(sent, (outcome): Effect.Effect<Attempted, unknown> => {
+    const { failure, results } = outcome
+    if (isBefore(outcome, before.length)) return Effect.succeed("moved")
+    ended()
+    if (failure?.at === before.length && isOutdated(outcome)) return Effect.fail(definitionsChanged())
+    if (failure !== undefined) return Effect.fail(failure.error)
+    const rows = results[before.length] ?? []
     const answer: Answer = statement.lines === true ? [rows.map(([line]) => String(line)).join("\n")] : (rows[0] ?? [])
-    const [status, headers] = outcome.results[last]?.[0] ?? []
+    const [status, headers] = results[commands.length - 1]?.[0] ?? []
     return Effect.succeed(withResponse(answer, status ?? "", headers ?? ""))
-  }
-  const client = clientOf(actor)
-  const again = () => {
-    counts.stale()
-    return pool.run(client, commandsOf(main, responseSettings).map(unprepared), { ...options, epoch: undefined })
-  }
-  return Effect.flatMap(pool.run(client, commands, options), (outcome) =>
-    isStale(outcome) || isRefuted(outcome, last) ? Effect.flatMap(again(), answered) : answered(outcome)
-  )
+  })
 }
 
-/** Whether PostgreSQL rolled back at the check of the epoch. After a lost connection it may have committed. */
-const isRefuted = ({ failure }: Outcome, last: number) =>
-  failure?.at === last && failure.error !== undefined && !isOversized(failure.error)
+/** Whether the epoch has moved, or a prepared statement is gone, before the command at `main`, which PostgreSQL has skipped. */
+const isBefore = ({ failure }: Outcome, main: number) =>
+  failure?.error !== undefined && failure.at < main && [movedState, "26000"].includes(failure.error.code)
 
 const withResponse = (answer: Answer, status: string, headers: string): Answer =>
   status === "" && headers === "" ? answer : Object.assign([...answer], { response: { status, headers } })

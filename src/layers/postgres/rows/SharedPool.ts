@@ -115,7 +115,11 @@ interface Ended {
   readonly fault: string | undefined
 }
 
-const nothingRan: Outcome = { results: [], failure: { error: undefined, at: 0, reused: false }, status: "" }
+const nothingRan: Outcome = {
+  results: [],
+  failure: { error: undefined, at: 0, reused: false, begun: false },
+  status: ""
+}
 
 /** Ends the use of a connection, and leaves out of the outcome what the caller has not sent. */
 const ended = (

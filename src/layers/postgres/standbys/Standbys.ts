@@ -3,7 +3,8 @@ import { lsnText } from "../../../domain/sql/Lsn.ts"
 import { type Freshness } from "../../../services/ports/Db.ts"
 import { type Login } from "../Login.ts"
 import { MainSessions } from "../MainSessions.ts"
-import { type Proven } from "../rows/Epoch.ts"
+import { isProven, type Proven } from "../rows/Epoch.ts"
+import { type Outcome } from "../rows/Outcome.ts"
 import { samplesOfConnections } from "../../../domain/metrics/Pools.ts"
 import { CurrentMeters } from "../../../services/metrics/Meters.ts"
 import { Fence, type Fenced } from "./Fence.ts"
@@ -74,7 +75,7 @@ export class Standbys {
     return best
   }
 
-  /** Runs a read on a standby chosen for it; undefined if it has to run on the primary. */
+  /** Runs a read on a standby chosen for it. */
   read(standby: Standby, run: Effect.Effect<Proven, unknown>): Effect.Effect<Proven> {
     return Effect.suspend(() => {
       const { state } = this.fence
@@ -90,13 +91,15 @@ export class Standbys {
       })
       standby.inFlight++
       const judged = (outcome: Proven): Effect.Effect<Proven> => {
-        if (outcome === undefined || isOfStandby(outcome)) return Effect.undefined
-        const holds = () => (state !== undefined && confirmed === state ? outcome : undefined)
+        if (outcome === "unsent") return Effect.succeed(outcome)
+        if (!isProven(outcome) || isOfStandby(outcome)) return doubtful
+        const holds = () => (state !== undefined && confirmed === state ? outcome : "doubtful")
         return confirmed === undefined ? Effect.map(confirmation, holds) : Effect.succeed(holds())
       }
       return run.pipe(
         Effect.flatMap(judged),
-        Effect.catch(() => Effect.undefined),
+        // There was no connection.
+        Effect.catch(() => Effect.succeed<Proven>("unsent")),
         Effect.ensuring(Effect.sync(() => standby.inFlight--))
       )
     })
@@ -159,5 +162,7 @@ export class Standbys {
   }
 }
 
-const isOfStandby = ({ failure }: NonNullable<Proven>) =>
+const doubtful = Effect.succeed<Proven>("doubtful")
+
+const isOfStandby = ({ failure }: Outcome) =>
   failure !== undefined && (failure.error === undefined || ofStandby.test(failure.error.code))

@@ -41,6 +41,7 @@ const read = (chunks: ReadonlyArray<Buffer>, waits = false) => {
   const reader = new MessageReader(
     {
       parseComplete: () => seen.push("parsed"),
+      bindComplete: () => seen.push("bound"),
       row: (values) => seen.push(values),
       oversizedRow: () => seen.push("oversized"),
       largeRow: () => {

@@ -89,7 +89,7 @@ export const catalogue = {
   },
   svc_db_statements_retried_total: {
     type: "counter",
-    help: "Those of them that ran again: late, on a connection of their own; unproven, where user code may run; stale, not prepared.",
+    help: "Those of them that ran again: late, on a connection of their own; unproven, on a connection for user code; stale, not prepared. What may run user code had not begun.",
     labels: ["role", "reason"]
   },
   svc_realtime_clients: { type: "gauge", help: "Connected clients of /realtime and of channels.", labels: [] },

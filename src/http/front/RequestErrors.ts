@@ -7,8 +7,11 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 /** Lines of an error; an array may have thousands of invalid elements. */
 const maxLines = 20
 
-/** The library's term for a name that no field has, as callers know it. */
-const said = (message: string) => (message === "Expected no excess property" ? "Unknown field" : message)
+/** The library's terms as callers know them. JSON has no `undefined`: a field that may be undefined may be left out. */
+const said = (message: string) =>
+  message === "Expected no excess property"
+    ? "Unknown field"
+    : message.replaceAll(/(?<=^Expected .*) \| undefined\b/g, "")
 
 /** A line for each field that a schema rejects, 20 at most: `statements.0.sql: Missing key`. */
 export const issueLines = (issue: SchemaIssue.Issue): ReadonlyArray<string> => {

@@ -11,11 +11,11 @@ import { databaseOf } from "../wire/BranchHeader.ts"
 import { CurrentCaller, noGate } from "../access/Caller.ts"
 import { issueLines } from "../front/RequestErrors.ts"
 
-const Statement = Schema.Struct({ sql: Schema.String, params: Schema.optional(Schema.Array(Schema.Unknown)) })
+const Statement = Schema.Struct({ sql: Schema.String, params: Schema.optionalKey(Schema.Array(Schema.Unknown)) })
 const options = {
-  row_limit: Schema.optional(Schema.Int),
-  timeout: Schema.optional(Schema.Int),
-  read_only: Schema.optional(Schema.Boolean)
+  row_limit: Schema.optionalKey(Schema.Int),
+  timeout: Schema.optionalKey(Schema.Int),
+  read_only: Schema.optionalKey(Schema.Boolean)
 }
 const Run = Schema.Struct({ ...Statement.fields, ...options })
 const Transaction = Schema.Struct({ statements: Schema.Array(Statement), ...options })

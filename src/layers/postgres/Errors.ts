@@ -50,15 +50,23 @@ export const definitionsChanged = () =>
   })
 
 /**
- * A statement was free of user code by the definitions that it was planned with, and was rolled back because they changed
- * while it ran. It is not repeated: by the new ones it may have called functions, which may have had effects outside of the
- * transaction.
+ * A statement was free of user code by the definitions that it was planned with, which changed while it ran: a write was
+ * rolled back, and the rows of a read do not count. It is not repeated: by the new ones it may have called functions, which
+ * may have had effects outside of the transaction.
  */
-export const ranInDoubt = () =>
+export const ranInDoubt = (access: "read" | "write") =>
   new Unavailable({
-    error: "The database's definitions changed while the request ran; it was rolled back",
+    error: `The database's definitions changed while the request ran; ${access === "read" ? "its rows were discarded" : "it was rolled back"}`,
     code: "EXECUTION_IN_DOUBT",
-    hint: "Send the request again, unless functions of the new definitions, which may have run, have effects that a rollback does not undo"
+    hint: "Send the request again, unless functions of the new definitions may have run and must not run twice"
+  })
+
+/** The statement has dropped what was to follow it, by which it was rolled back. */
+export const droppedPrepared = () =>
+  new Unavailable({
+    error: "The request's functions dropped the prepared statements of the session (DEALLOCATE); it was rolled back",
+    code: "EXECUTION_IN_DOUBT",
+    hint: "Send the request again, unless its functions have effects that a rollback does not undo"
   })
 
 /** A driver's error as an API error. `anonymous`: the caller sent no JWT, so a missing privilege is a 401. */

@@ -31,6 +31,10 @@ describe("/v1/sql", () => {
     const reply = await run({ sql: "select generate_series(1, 100000000) as n", row_limit: 2 })
     assert.deepInclude(reply.json, { rows: [{ n: 1 }, { n: 2 }], truncated: true })
     for (const row_limit of [0, 10_001]) assertRefused(await run({ sql: "select 1", row_limit }), 400, "SQL_ROW_LIMIT")
+    const wrong = await run({ sql: "select 1", params: null, row_limit: null, timeout: "1", read_only: 1 })
+    assertRefused(wrong, 400, "INVALID_REQUEST")
+    assert.notMatch(wrong.text, /undefined/)
+    assert.include(wrong.text, "row_limit: Expected number")
   })
 
   it("reads the options of a text with numbers of many digits", async () => {

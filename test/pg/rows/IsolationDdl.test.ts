@@ -58,7 +58,7 @@ interface Change {
 
 /** Inserts a row; the response contains its owner. */
 const insert = (table: string) => async (caller: CallerName) =>
-  ownRows()(caller, await isolated.ask(caller, `POST /v1/db/${table}?select=owner`, { body: "new" }))
+  ownRows()(caller, await isolated.askAgain(caller, `POST /v1/db/${table}?select=owner`, { body: "new" }))
 
 const changes: ReadonlyArray<Change> = [
   {
@@ -133,7 +133,7 @@ const changes: ReadonlyArray<Change> = [
     what: "a new cast",
     // A value of a type with a cast to json is shown through the cast.
     request: async (caller) => {
-      const answer = await isolated.ask(caller, "GET /v1/db/casted?select=owner,mood")
+      const answer = await isolated.askAgain(caller, "GET /v1/db/casted?select=owner,mood")
       const foreign = /"mood":"(u\d+)"/.exec(answer.text)?.[1] ?? caller
       return foreign === caller ? ownRows()(caller, answer) : `${caller} was taken for ${foreign}`
     },

@@ -46,7 +46,9 @@ const runsOnce = async (line: string, way: string, body?: (n: number) => unknown
     const given = line.includes("/rpc/raising") && sent !== undefined ? { tag, state: way } : sent
     const answer = await isolated.ask("u1", fits, given, tagged(tag, way))
     assert.strictEqual(await count(tag), 1, `request ${n} of ${line} with ${way}: ${answer.status} ${answer.text}`)
-    if (way === "" || way === "deallocate") assert.isBelow(answer.status, 300, answer.text)
+    // What follows was prepared: once it is known that it is dropped, it is not.
+    const dropped = way === "deallocate" && n === 1 && answer.text.includes("EXECUTION_IN_DOUBT")
+    if ((way === "" || way === "deallocate") && !dropped) assert.isBelow(answer.status, 300, answer.text)
     else assert.isAtLeast(answer.status, 300, answer.text)
   }
 }
@@ -67,9 +69,11 @@ const kinds: ReadonlyArray<readonly [what: string, line: string, body?: (n: numb
 ]
 
 describe("runs once, whatever it raises:", () => {
-  it.each(kinds)("%s", async (_, line, body) => {
-    for (const way of ways) await runsOnce(line, way, body)
-  })
+  for (const [what, line, body] of kinds) {
+    it(what, async () => {
+      for (const way of ways) await runsOnce(line, way, body)
+    })
+  }
 
   it("a view in CSV of more rows than one response has", async () => {
     const answer = await isolated.ask("service", "GET /v1/db/many?select=n,called", undefined, { accept: "text/csv" })

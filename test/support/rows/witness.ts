@@ -29,25 +29,11 @@ export const witnessSql = (url: string): string => {
     end $raising$;`
 }
 
-/** Ways in which \`raising\` fails, and SQLSTATEs that it raises: each class that may be that of a stale prepared statement. */
-export const ways: ReadonlyArray<string> = [
-  ...["", "divide", "cast", "dynamic", "deallocate", "execute", "close"],
-  ...[
-    "22023",
-    "22012",
-    "42883",
-    "42P01",
-    "42501",
-    "0A000",
-    "26000",
-    "34000",
-    "XX000",
-    "40001",
-    "P0001",
-    "23505",
-    "53000"
-  ]
-]
+/** Ways in which `raising` fails, and SQLSTATEs that it raises: each class that may be that of a stale prepared statement. */
+export const ways: ReadonlyArray<string> = (
+  " divide cast dynamic deallocate execute close " +
+  "22023 22012 42883 42P01 42501 0A000 26000 34000 XX000 40001 P0001 23505 53000"
+).split(" ")
 
 /** The request's tag and way, which triggers read. */
 export const tagged = (tag: string, state: string): Readonly<Record<string, string>> => ({

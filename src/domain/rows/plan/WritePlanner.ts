@@ -185,8 +185,9 @@ export const planUpdate = (
   const { query, preferences } = request
   const wrong = unbounded(query)
   if (wrong !== undefined) return wrong
-  if (body.form === "array" && query.columns === undefined && !body.uniform && body.objects) {
-    return invalid("All object keys must match", "PGRST102")
+  if (body.form === "array" && body.rows !== 1) {
+    const hint = "Send one object of column values: all rows that match the filter get them"
+    return invalid(`The body of a PATCH is an array of ${body.rows} objects; it must be one object`, "PGRST102", hint)
   }
   const payload = planPayload(body, relation, query.columns)
   if (Result.isFailure(payload)) return Result.fail(payload.failure)

@@ -9,7 +9,7 @@ import { Meters } from "../../../services/metrics/Meters.ts"
 import { sampledSpan } from "../../../services/Tracing.ts"
 import { type Actor, type Answer, claimsSetting, type Database, type Statement } from "../../../services/ports/Db.ts"
 import { type ConnectionBudget, type ConnectionShare } from "../ConnectionBudget.ts"
-import { definitionsChanged, fromServerError, ranInDoubt } from "../Errors.ts"
+import { definitionsChanged, droppedPrepared, fromServerError, ranInDoubt } from "../Errors.ts"
 import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
 import { samplesOfPool } from "../../../domain/metrics/Pools.ts"
@@ -70,6 +70,9 @@ const settingsOf = (actorRole: Actor["role"], role: string, timeout: number) => 
   lock_timeout: "0",
   transform_null_equals: "off"
 })
+
+/** Statements that drop prepared statements, which are remembered. */
+const maxDropping = 100
 
 /** How often a statement is planned again because definitions have changed before it began. */
 const maxReplans = 3
@@ -181,6 +184,8 @@ export const makeRowPath = (
     sizeCalculation: (_, text) => text.length
   })
 
+  const dropping = new LRUCache<string, true>({ max: maxDropping })
+
   /** Whether to keep a statement prepared: one that is new may never come again, and would fill PostgreSQL's memory. */
   const prepares = ({ prepare = true, text }: Statement): boolean => {
     if (!prepare || texts.get(text) === true) return prepare
@@ -210,8 +215,8 @@ export const makeRowPath = (
     const clean = statement.clean === true && statement.timezone === undefined && statement.rollback !== true
     const prepare = !isShared && prepares(statement) && comment === ""
     const written = statement.text + comment
-    const attempt = (how: Attempt) =>
-      runUserCode(userCode, actor, { ...statement, text: written }, how, () => counts.ended(begun))
+    const attempt = (how: Omit<Attempt, "dropping">) =>
+      runUserCode(userCode, actor, { ...statement, text: written }, { ...how, dropping }, () => counts.ended(begun))
     const asUserCode = () => {
       const kept = prepare && epoch !== undefined
       return Effect.flatMap(attempt({ prepare: kept, fresh: false, gate: kept ? epoch : undefined }), (answer) => {
@@ -221,7 +226,7 @@ export const makeRowPath = (
       })
     }
     if (epoch === undefined || !clean) return asUserCode()
-    const inDoubt = Effect.suspend(() => Effect.fail(ranInDoubt()))
+    const inDoubt = Effect.suspend(() => Effect.fail(ranInDoubt(statement.access)))
     /**
      * Runs the statement in this epoch only. If it still holds, which `doubtful` attempts before were in, those were clean,
      * because epochs only grow. Else it must be clean by today's definitions, too.
@@ -357,11 +362,10 @@ const settingsText = (names: string, gated: boolean): string => {
   return text
 }
 
-/** Not prepared: the statement before it may have dropped all prepared statements, and must not fail by that. */
 const responseSettings: Command = {
   text: "select pg_catalog.current_setting('response.status', true), pg_catalog.current_setting('response.headers', true)",
   params: [],
-  prepare: false
+  prepare: true
 }
 
 const unprepared = ({ text, params }: Command): Command => ({ text, params, prepare: false })
@@ -375,6 +379,8 @@ interface Attempt {
   readonly fresh: boolean
   /** The statement runs in this epoch only. What is prepared needs one: it may not fit the definitions of another. */
   readonly gate: number | undefined
+  /** Statements that drop prepared statements, such as the one behind them. */
+  readonly dropping: LRUCache<string, true>
 }
 
 /** "moved": the statement has not begun, because the epoch has moved, or because what should run before it is gone. */
@@ -387,7 +393,7 @@ const runUserCode = (
   pool: UserCodePool | SharedPool,
   actor: Actor,
   statement: Statement,
-  { fresh, gate, prepare }: Attempt,
+  { dropping, fresh, gate, prepare }: Attempt,
   ended: () => void
 ): Effect.Effect<Attempted, unknown> => {
   const rollback = statement.rollback === true
@@ -396,7 +402,8 @@ const runUserCode = (
   const before = rollback ? [plain("begin"), settings] : [settings]
   // Deferred constraints, which otherwise only a commit would check.
   const checks = rollback ? [plain("set constraints all immediate")] : []
-  const commands = [...before, { text, params, prepare }, ...checks, responseSettings]
+  const last = dropping.has(text) ? unprepared(responseSettings) : responseSettings
+  const commands = [...before, { text, params, prepare }, ...checks, last]
   const epoch = fresh ? undefined : statement.epoch
   const options = { explicit: rollback, epoch, clean: statement.clean === true }
   const sent = pool.run(clientOf(actor), fresh ? commands.map(unprepared) : commands, options)
@@ -405,6 +412,10 @@ const runUserCode = (
     if (isBefore(outcome, before.length)) return Effect.succeed("moved")
     ended()
     if (failure?.at === before.length && isOutdated(outcome)) return Effect.fail(definitionsChanged())
+    if (failure?.at === commands.length - 1 && failure.error?.code === gone) {
+      dropping.set(text, true)
+      return Effect.fail(droppedPrepared())
+    }
     if (failure !== undefined) return Effect.fail(failure.error)
     const rows = results[before.length] ?? []
     const answer: Answer = statement.lines === true ? [rows.map(([line]) => String(line)).join("\n")] : (rows[0] ?? [])
@@ -413,9 +424,12 @@ const runUserCode = (
   })
 }
 
+/** SQLSTATE of a prepared statement that does not exist. */
+const gone = "26000"
+
 /** Whether the epoch has moved, or a prepared statement is gone, before the command at `main`, which PostgreSQL has skipped. */
 const isBefore = ({ failure }: Outcome, main: number) =>
-  failure?.error !== undefined && failure.at < main && [movedState, "26000"].includes(failure.error.code)
+  failure?.error !== undefined && failure.at < main && [movedState, gone].includes(failure.error.code)
 
 const withResponse = (answer: Answer, status: string, headers: string): Answer =>
   status === "" && headers === "" ? answer : Object.assign([...answer], { response: { status, headers } })

@@ -60,7 +60,14 @@ const read = (chunks: ReadonlyArray<Buffer>, waits = false) => {
   return seen
 }
 
-const failure = { severity: "ERROR", code: "22P02", message: "invalid input", detail: "no number", hint: "give one" }
+const failure = {
+  severity: "ERROR",
+  code: "22P02",
+  message: "invalid input",
+  detail: "no number",
+  hint: "give one",
+  nested: false
+}
 
 describe("the reader", () => {
   const all = Buffer.concat([
@@ -74,7 +81,7 @@ describe("the reader", () => {
     row(["b".repeat(3000)]),
     ready("T")
   ])
-  const seen = ["parsed", ["a", null, "", "Zürich 🚲"], "complete", failure, "I", ["b".repeat(3000)], "T"]
+  const seen = ["parsed", "bound", ["a", null, "", "Zürich 🚲"], "complete", failure, "I", ["b".repeat(3000)], "T"]
 
   it("reads messages that arrive together", () => assert.deepStrictEqual(read([all]), seen))
 

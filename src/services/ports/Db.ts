@@ -61,7 +61,7 @@ export interface Statement {
 }
 
 /** A statement as it would be planned today. */
-export interface Replanned extends Pick<Statement, "text" | "epoch"> {
+interface Replanned extends Pick<Statement, "text" | "epoch"> {
   readonly clean: boolean
 }
 

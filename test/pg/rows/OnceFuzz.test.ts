@@ -57,7 +57,7 @@ const request = fc.oneof(
 
 it("no request runs user code twice, whatever it raises and whatever is changed meanwhile", async () => {
   const seed = Number(process.env["SVC_TEST_SEED"] ?? Date.now() % 1_000_000_000)
-  const requests = fc.sample(request, { seed, numRuns: Number(process.env["SVC_TEST_RUNS"] ?? 600) })
+  const requests = fc.sample(request, { seed, numRuns: Number(process.env["SVC_TEST_RUNS"] ?? 300) })
   const definitions = fc.sample(definition, { seed, numRuns: 5000 })
   const statuses = new Map<string, number>()
   const state = { running: true, changes: 0 }

@@ -44,6 +44,11 @@ export interface Statement {
   readonly access: "read" | "write"
   /** Kept prepared under its text, within an epoch; `false` for texts that are unlikely to recur. Default true. */
   readonly prepare?: boolean
+  /**
+   * Uses no plan that another request has made, its own or one that a function keeps: it may hold the result of a function
+   * that is declared IMMUTABLE and is not. Only of what may run user code; no clean statement reaches such a function.
+   */
+  readonly freshPlans?: boolean | undefined
   /** Returns any number of rows of one column; the answer is one text with a line per row. Not with `clean`. */
   readonly lines?: boolean | undefined
   /** The request settings that user code can read; not used with `clean`. */

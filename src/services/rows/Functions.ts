@@ -76,7 +76,7 @@ export class Functions extends Context.Service<Functions, { readonly call: (call
         const place = { database, schema, table: name, query: query.filter(([key]) => key === "select"), exact: true }
         const plan = (catalogue: Catalogue) => calls.prepare(catalogue, callRequest)
         return Effect.flatMapEager(lookUp(catalogues, place, plan), (planned): Response => {
-          const { epoch, value } = planned
+          const { epoch, freshPlans, value } = planned
           const { sql, fn, offset } = value
           const access = !reads && fn.volatile ? "write" : "read"
           if (explains) {
@@ -85,7 +85,12 @@ export class Functions extends Context.Service<Functions, { readonly call: (call
           const key = `${database.name}\0${schema}\0${name}`
           const costly = sql.costly === true || (request.actor.role !== "service_role" && !small.has(key))
           const replan = replanOf(catalogues, database, planned, plan)
-          const run = runSql(turns, request, { ...sql, costly }, access, { epoch, clean: value.clean, replan })
+          const run = runSql(turns, request, { ...sql, costly }, access, {
+            epoch,
+            freshPlans,
+            clean: value.clean,
+            replan
+          })
           const noted = Effect.mapError(run, (error) => {
             const { _tag, code, status } = error
             note(key, _tag === "DatabaseError" && status < 500 && code !== "RESULT_TOO_LARGE")

@@ -35,6 +35,8 @@ export interface LookedUp<A> {
   readonly value: A
   /** The epoch of the catalogue, if it is known to be current. */
   readonly epoch: number | undefined
+  /** See `Statement`. */
+  readonly freshPlans: boolean
 }
 
 /**
@@ -53,7 +55,11 @@ export const lookUp = <A>(
       last = planned.failure
       return undefined
     }
-    return Result.map(planned, (value) => ({ value, epoch: catalogues.epoch(database, catalogue) }))
+    return Result.map(planned, (value) => ({
+      value,
+      epoch: catalogues.epoch(database, catalogue),
+      freshPlans: catalogue.promised.length > 0
+    }))
   }
   const find = (name: string, others: () => ReadonlyArray<string>): Effect.Effect<LookedUp<A>, ClientError> =>
     Effect.flatMapEager(catalogues.find(database, schema, name, pick, exact && name === table), (found) => {

@@ -120,13 +120,19 @@ export class Rows extends Context.Service<
         const rowRead = { schema, table, query, range, count, trusted, form: cut }
         const plan = (catalogue: Catalogue) => reads.prepare(catalogue, rowRead)
         return Effect.flatMapEager(lookUp(catalogues, request, plan), (planned): Response => {
-          const { epoch, value } = planned
+          const { epoch, freshPlans, value } = planned
           if (isExplain(form)) return explain(request, value.sql, "read")
           const { freshness } = request
           const replan = replanOf(catalogues, request.database, planned, plan)
           // What may run user code runs once, so that it is not known before how large the CSV is.
           if (mayStream(request) && replan === undefined) return csvOf(request, rowRead)
-          const ran = runSql(turns, request, value.sql, "read", { epoch, clean: value.clean, freshness, replan })
+          const ran = runSql(turns, request, value.sql, "read", {
+            epoch,
+            freshPlans,
+            clean: value.clean,
+            freshness,
+            replan
+          })
           if (!mayStream(request)) return Effect.flatMap(ran, (answer) => answered(request, value, answer))
           const first = Effect.flatMap(ran, (answer) => answered(request, value, answer))
           const small = Effect.catchIf(first, isTooLarge, () => Effect.undefined)
@@ -169,14 +175,14 @@ export class Rows extends Context.Service<
         const rowWrite = { schema, table, query, preferences, form, answer, operation }
         const plan = (catalogue: Catalogue) => writes.prepare(catalogue, rowWrite)
         return Effect.flatMap(lookUp(catalogues, request, plan), (planned): Response => {
-          const { epoch, value } = planned
+          const { epoch, freshPlans, value } = planned
           const { checked, clean, resolves, sql } = value
           if (sql === undefined) {
             return form.media === "object" ? Effect.fail(notSingle(0)) : Effect.succeed(nothing(request, answer))
           }
           if (isExplain(form)) return explain(request, sql, "write")
           const replan = replanOf(catalogues, request.database, planned, plan)
-          const ran = runSql(turns, request, sql, "write", { epoch, clean, replan })
+          const ran = runSql(turns, request, sql, "write", { epoch, freshPlans, clean, replan })
           return Effect.flatMapEager(checked ? Effect.mapError(ran, checkedRefusal) : ran, (written) =>
             Effect.mapEager(chosen(written), (own) => {
               const [body, count, inserted, location] = written
@@ -224,12 +230,13 @@ type Run = Pick<RowRequest, "database" | "actor" | "searchPath" | "preferences" 
 /** What is known about a statement from the catalogue; see `Statement`. */
 export interface Known {
   readonly epoch: number | undefined
+  readonly freshPlans: boolean
   readonly clean: boolean
   readonly freshness?: Freshness | undefined
   readonly replan?: Statement["replan"]
 }
 
-const unknown: Known = { epoch: undefined, clean: false }
+const unknown: Known = { epoch: undefined, freshPlans: true, clean: false }
 
 /** Runs a statement as the request's caller; costly ones of a client take turns. */
 export const runSql = (
@@ -237,13 +244,14 @@ export const runSql = (
   { database, actor, searchPath, preferences, context }: Run,
   sql: RowSql,
   access: "read" | "write",
-  { clean, epoch, freshness, replan }: Known
+  { clean, epoch, freshness, freshPlans, replan }: Known
 ) => {
   const { timezone, tx } = preferences
   const ran = database.run(actor, {
     ...sql,
     access,
     epoch,
+    freshPlans,
     clean,
     replan,
     context,

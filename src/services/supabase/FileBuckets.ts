@@ -83,7 +83,9 @@ export class FileBuckets extends Context.Service<
 
       const one = (actor: Actor, access: "read" | "write", text: string, params: ReadonlyArray<string | null>) =>
         FileOperation.pipe(
-          Effect.flatMap((operation) => main.run(actor, { text, params, access, operation, prepare: false })),
+          Effect.flatMap((operation) =>
+            main.run(actor, { text, params, access, operation, prepare: false, freshPlans: true })
+          ),
           Effect.mapError(asStorageError(taken)),
           Effect.map(([value]) => (typeof value === "string" ? value : undefined))
         )

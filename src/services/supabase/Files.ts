@@ -92,7 +92,9 @@ export class Files extends Context.Service<
         rollback = false
       ) =>
         FileOperation.pipe(
-          Effect.flatMap((operation) => main.run(actor, { text, params, access, rollback, operation, prepare: false })),
+          Effect.flatMap((operation) =>
+            main.run(actor, { text, params, access, rollback, operation, prepare: false, freshPlans: true })
+          ),
           Effect.mapError(asStorageError(exists))
         )
 

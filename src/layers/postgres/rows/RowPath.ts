@@ -372,6 +372,9 @@ const unprepared = ({ text, params }: Command): Command => ({ text, params, prep
 
 const plain = (text: string): Command => ({ text, params: [], prepare: false })
 
+/** For the prepared statements of the session and for the plans that its functions keep. */
+const discardPlans = plain("discard plans")
+
 /** How a statement that may run user code is sent. */
 interface Attempt {
   readonly prepare: boolean
@@ -399,7 +402,8 @@ const runUserCode = (
   const rollback = statement.rollback === true
   const settings = transactionSettings(actor, statement, gate)
   const { params, text } = statement
-  const before = rollback ? [plain("begin"), settings] : [settings]
+  const begins = rollback ? [plain("begin")] : []
+  const before = [...begins, ...(statement.freshPlans === true ? [discardPlans] : []), settings]
   // Deferred constraints, which otherwise only a commit would check.
   const checks = rollback ? [plain("set constraints all immediate")] : []
   const last = dropping.has(text) ? unprepared(responseSettings) : responseSettings

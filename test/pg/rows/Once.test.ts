@@ -126,9 +126,9 @@ const sentBefore = async (ddl: string, ask: () => ReturnType<typeof isolated.ask
   }
 }
 
-/** Whether the last command on connections of rows is what is read behind a statement that may run user code. */
+/** Whether the last command on connections of users is what is read behind a statement that may run user code. */
 const lastSent = `select query like '%response.status%' as "isUserCode" from pg_stat_activity
-  where application_name = 'svc rows' and datname = current_database() order by query_start desc limit 1`
+  where usename = 'svc_authenticator' and datname = current_database() order by query_start desc limit 1`
 
 /** So that the service knows the definitions, and the statement is prepared and known to be quick. */
 const warmed = async (ask: () => ReturnType<typeof isolated.ask>) => {

@@ -13,6 +13,16 @@ const pattern = new RegExp(`^${part}@${part}$`, "u")
 /** RFC 5321 4.5.3.1.3, without the angle brackets. */
 const maxLength = 254
 
+const label = "(?!-)[a-z0-9_-]{1,63}(?<!-)"
+const domainPattern = new RegExp(`^(?:${label}\\.)*${label}$`)
+const local = /^(?!\.)(?!.*\.\.)(?!.*\.$).{1,64}$/u
+
+/** Whether a mail can reach it (RFC 5321 4.1.2, 4.5.3.1.1; RFC 1035 2.3.1). Asked of new addresses: accounts with others exist. */
+export const isReachable = ({ lookup }: Address): boolean => {
+  const at = lookup.indexOf("@")
+  return local.test(lookup.slice(0, at)) && domainPattern.test(lookup.slice(at + 1))
+}
+
 /**
  * Reads an e-mail address; undefined when the text is not an address. `ANN@example.com`, full-width letters, a final dot and spaces around
  * it are the same address: otherwise a look-alike could be registered next to it.

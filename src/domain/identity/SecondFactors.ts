@@ -35,9 +35,10 @@ export const makeTotpSecret = (): string => new Secret({ size: 20 }).base32
  * Each step is valid once, which the caller ensures. `now`: ms since 1970.
  */
 export const totpStepOf = (secret: string, token: string, now: number): number | undefined => {
+  const code = token.replaceAll(" ", "") // as apps show it
   // The library throws for six characters that are more than six bytes.
-  if (!/^[0-9]{6}$/.test(token)) return undefined
-  const offset = new TOTP({ secret }).validate({ token, timestamp: now, window: 1 })
+  if (!/^[0-9]{6}$/.test(code)) return undefined
+  const offset = new TOTP({ secret }).validate({ token: code, timestamp: now, window: 1 })
   return offset === null ? undefined : TOTP.counter({ timestamp: now }) + offset
 }
 

@@ -179,6 +179,7 @@ export const English = {
   /** What is wrong with a form, by the code of the error. */
   faults: {
     INVALID_CREDENTIALS: "The address or the password is wrong",
+    PASSWORD_REQUIRED: "Enter the password that you chose. If you did not register, close this page",
     INVALID_REQUEST: "The entry is invalid",
     INVALID_CODE: "The code is wrong",
     INVALID_PASSKEY: "The passkey is unknown, or can't be verified",
@@ -343,6 +344,22 @@ export const English = {
     address: {
       subject: "Your address will be changed",
       text: "A change of your account's address to {name} was requested. If it was not you, recover your account at once."
+    },
+    totp: {
+      subject: "An authenticator app was added to your account",
+      text: "Sign-ins to your account ask for a code of it now. If it was not you, recover your account at once."
+    },
+    key: {
+      subject: "A security key was added to your account",
+      text: "Sign-ins to your account ask for it now. If it was not you, recover your account at once."
+    },
+    passkey: {
+      subject: "A passkey was added to your account",
+      text: "It can sign in to your account now. If it was not you, recover your account at once."
+    },
+    codes: {
+      subject: "New recovery codes were made for your account",
+      text: "Each can replace your second factor once. If it was not you, recover your account at once."
     },
     linked: {
       subject: "{name} was linked to your account",

@@ -184,6 +184,8 @@ export const German: Words = {
 
   faults: {
     INVALID_CREDENTIALS: "Die Adresse oder das Passwort ist falsch",
+    PASSWORD_REQUIRED:
+      "Geben Sie das Passwort ein, das Sie gewählt haben. Wenn Sie sich nicht registriert haben, schließen Sie diese Seite",
     INVALID_REQUEST: "Die Eingabe ist ungültig",
     INVALID_CODE: "Der Code ist falsch",
     INVALID_PASSKEY: "Der Passkey ist unbekannt oder kann nicht geprüft werden",
@@ -353,6 +355,22 @@ export const German: Words = {
     address: {
       subject: "Ihre Adresse soll geändert werden",
       text: "Die Adresse Ihres Kontos soll in {name} geändert werden. Wenn Sie das nicht veranlasst haben, stellen Sie Ihr Konto sofort wieder her."
+    },
+    totp: {
+      subject: "Eine Authenticator-App wurde zu Ihrem Konto hinzugefügt",
+      text: "Bei der Anmeldung wird jetzt nach einem Code der App gefragt. Wenn Sie es nicht waren, stellen Sie Ihr Konto sofort wieder her."
+    },
+    key: {
+      subject: "Ein Sicherheitsschlüssel wurde zu Ihrem Konto hinzugefügt",
+      text: "Bei der Anmeldung wird jetzt nach ihm gefragt. Wenn Sie es nicht waren, stellen Sie Ihr Konto sofort wieder her."
+    },
+    passkey: {
+      subject: "Ein Passkey wurde zu Ihrem Konto hinzugefügt",
+      text: "Mit ihm kann man sich jetzt bei Ihrem Konto anmelden. Wenn Sie es nicht waren, stellen Sie Ihr Konto sofort wieder her."
+    },
+    codes: {
+      subject: "Für Ihr Konto wurden neue Wiederherstellungscodes erzeugt",
+      text: "Jeder ersetzt einmal Ihren zweiten Faktor. Wenn Sie es nicht waren, stellen Sie Ihr Konto sofort wieder her."
     },
     linked: {
       subject: "{name} wurde mit Ihrem Konto verknüpft",

@@ -15,9 +15,10 @@ import { type Browser } from "../../domain/identity/Identity.ts"
 import { CurrentLanguage } from "../../services/identity/CurrentLanguage.ts"
 import { Sessions } from "../../services/identity/Sessions.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
-import { CurrentDevice, type Device } from "../../services/ports/identity/Accounts.ts"
+import { CurrentDevice, deviceCookie, type Device } from "../../services/ports/identity/Accounts.ts"
 import { queryOf } from "../wire/Paths.ts"
 import { clientAddress } from "./ClientAddress.ts"
+import { rawValue } from "./SessionCookies.ts"
 import { baseUrlOf, isOurs, isSecure, refuseCrossSite } from "./Origins.ts"
 import { languageOfRequest } from "./PageLanguage.ts"
 import { credentialsOf } from "./SessionCookies.ts"
@@ -68,6 +69,7 @@ export const deviceOf = (request: Request, settings: Settings): Device => {
   return {
     client,
     ip: isIP(client) > 0 ? client : null,
+    mark: rawValue(request.headers["cookie"] ?? "", deviceCookie),
     userAgent: agent?.toWellFormed().replaceAll(/\p{Cc}/gu, " ") ?? null
   }
 }

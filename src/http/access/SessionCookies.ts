@@ -1,6 +1,7 @@
 import { Effect, Redacted } from "effect"
 import { Cookies, HttpEffect, HttpServerResponse } from "effect/http"
 import { type Credential } from "../../domain/identity/Identity.ts"
+import { deviceCookie } from "../../services/ports/identity/Accounts.ts"
 
 /** `svc_session` is this service's, for apps that have a session token; `idp_session` is the identity provider's. */
 const tokenCookie = "svc_session"
@@ -41,11 +42,11 @@ const setCookies = (cookies: Cookies.Cookies) =>
         Effect.succeed(HttpServerResponse.mergeCookies(response, cookies))
       )
 
-/** The session cookie among the identity provider's Set-Cookie lines, with its attributes, and always HttpOnly and SameSite. */
+/** The cookies of sessions and devices among the identity provider's Set-Cookie lines, with their attributes, and always HttpOnly and SameSite. */
 const idpCookies = (lines: ReadonlyArray<string>, secure: boolean) =>
   Cookies.fromIterable(
     Object.values(Cookies.fromSetCookie(lines).cookies)
-      .filter(({ name }) => name === idpCookie)
+      .filter(({ name }) => name === idpCookie || name === deviceCookie)
       .map((cookie): Cookies.Cookie => {
         const options: Cookies.Cookie["options"] = {
           ...cookie.options,

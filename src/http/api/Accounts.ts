@@ -38,6 +38,17 @@ const Proof = Schema.Union([
   Schema.Struct({ flowId: FlowId, token: text(100), session_token: token })
 ])
 
+/** `password`: the one that was chosen, for the link of a registration. */
+const Confirmation = Schema.Union([
+  Schema.Struct({ flowId: FlowId, code: text(20), session_token: token }),
+  Schema.Struct({
+    flowId: FlowId,
+    token: text(100),
+    password: Schema.optionalKey(Password),
+    session_token: token
+  })
+])
+
 const summary = (summary: string, description?: string) =>
   OpenApi.annotations(description === undefined ? { summary } : { summary, description })
 
@@ -119,14 +130,19 @@ export class AccountsApi extends HttpApiGroup.make("accounts")
     }).annotateMerge(summary("Send a message that confirms an address; the response is the same for every address")),
     HttpApiEndpoint.post("verificationConfirm", "/verification/confirm", {
       query,
-      payload: Proof,
+      payload: Confirmation,
       success: Schema.Struct({
         success: Schema.Literal(true),
         session: Schema.NullOr(IdentitySession),
         session_token: Schema.optionalKey(Schema.String)
       }),
       error
-    }).annotateMerge(summary("Confirm an address, of an account, a change, or a registration, which also signs in")),
+    }).annotateMerge(
+      summary(
+        "Confirm an address, of an account, a change, or a registration, which also signs in",
+        "A change is confirmed in the session that requested it. The link of a registration needs its `password`: another person may have registered the address."
+      )
+    ),
     HttpApiEndpoint.post("accessToken", "/token", {
       query,
       success: Schema.Struct({

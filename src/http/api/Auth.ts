@@ -33,7 +33,10 @@ export class AuthApi extends HttpApiGroup.make("auth")
     }).annotateMerge(summary("Start adding an authenticator app")),
     HttpApiEndpoint.post("totpVerify", "/mfa/totp/verify", {
       query,
-      payload: Schema.Struct({ flow_id: FlowId, totp_code: Schema.String.check(Schema.isPattern(/^\d{6}$/)) }),
+      payload: Schema.Struct({
+        flow_id: FlowId,
+        totp_code: Schema.String.check(Schema.isPattern(/^(?: *\d){6} *$/), Schema.isMaxLength(20))
+      }),
       success: Success,
       error
     }).annotateMerge(summary("Add the authenticator app, by a code that it shows")),

@@ -51,7 +51,8 @@ export const AccountsHandlers = HttpApiBuilder.group(
     /** After a sign-in. A previous session of this browser is replaced. */
     const began = Effect.fnUntraced(function* (signedIn: SignedIn) {
       const { credentials, secure } = yield* CurrentBrowser
-      for (const before of credentials) yield* sessions.invalidate(before)
+      const ofBrowser = signedIn.credential._tag === "Cookie"
+      for (const before of credentials) yield* ofBrowser ? sessions.replace(before) : sessions.invalidate(before)
       // Also when a second factor is due.
       if (signedIn.credential._tag === "Cookie") yield* setSignInCookies(signedIn.cookies, secure)
       return yield* answered(signedIn)
@@ -138,7 +139,12 @@ export const AccountsHandlers = HttpApiBuilder.group(
         ),
       verificationConfirm: Effect.fnUntraced(function* ({ payload }) {
         const kind = kindOf(payload.session_token)
-        const result = yield* call((calls) => calls.confirmVerification(payload.flowId, proofOf(payload), kind))
+        const { credentials } = yield* CurrentBrowser
+        const by = {
+          credentials,
+          ...("password" in payload && payload.password !== undefined ? { password: payload.password } : {})
+        }
+        const result = yield* call((calls) => calls.confirmVerification(payload.flowId, proofOf(payload), kind, by))
         return { ...success, session: null, ...(result === undefined ? {} : yield* began(result)) }
       }),
       accessToken: () =>

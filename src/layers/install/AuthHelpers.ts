@@ -31,8 +31,8 @@ const helpers = [
   {
     name: "email",
     returns: "text",
-    body: `coalesce(nullif(${claims}, ''), '{}')::jsonb ->> 'email'`,
-    comment: "The email claim of the JWT, or null"
+    body: `case when (coalesce(nullif(${claims}, ''), '{}')::jsonb ->> 'email_verified') is distinct from 'false' then coalesce(nullif(${claims}, ''), '{}')::jsonb ->> 'email' end`,
+    comment: "The email claim of the JWT; null without one, or if the JWT says that it is not verified"
   }
 ] as const
 

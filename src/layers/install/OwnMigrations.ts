@@ -15,6 +15,7 @@ import { ddlRights } from "./migrations/0014_ddl_rights.ts"
 import { backupDigests } from "./migrations/0015_backup_digests.ts"
 import { dashboard } from "./migrations/0016_dashboard.ts"
 import { accounts } from "./migrations/0017_accounts.ts"
+import { accountTraces } from "./migrations/0031_account_traces.ts"
 import { oauth2 } from "./migrations/0018_oauth2.ts"
 import { identityLinks } from "./migrations/0019_identity_links.ts"
 import { identityEvents } from "./migrations/0020_identity_events.ts"
@@ -55,5 +56,6 @@ export const migrations = {
   "0024_webhook_format": webhookFormat,
   "0027_change_log": changeLog,
   "0028_rate_calls": rateCalls,
-  "0029_change_gaps": changeGaps
+  "0029_change_gaps": changeGaps,
+  "0031_account_traces": accountTraces
 }

@@ -56,8 +56,7 @@ const program = Effect.gen(function* () {
   const identity =
     found !== undefined && command !== "create" ? found : yield* admin.create({ email, traits: {}, verified: true })
   if (command === "admin") {
-    const metadataPublic = { ...identity.metadata_public, svc_role: "admin" }
-    yield* admin.change(identity.id, { metadataPublic, state: "active" })
+    yield* admin.makeAdministrator(identity.id)
     yield* Console.log(`Administrator: ${identity.id}`)
   }
   return yield* Console.log((yield* admin.recoveryLink(identity.id)).link)

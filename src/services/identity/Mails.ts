@@ -29,7 +29,13 @@ const pageSize = 100
 export class Mails extends Context.Service<
   Mails,
   {
-    readonly send: (recipient: string, subject: string, body: string) => Effect.Effect<void, Unavailable>
+    /** `about`: the identity that it is about, with which it is deleted; null: there is none yet. */
+    readonly send: (
+      recipient: string,
+      subject: string,
+      body: string,
+      about: string | null
+    ) => Effect.Effect<void, Unavailable>
     /** The newest first; those before an id. */
     readonly list: (page: {
       readonly before: number | undefined
@@ -49,13 +55,12 @@ export class Mails extends Context.Service<
       const due = yield* Latch.make(true)
       return Mails.of({
         due,
-        send: Effect.fn("Mails.send")(function* (recipient, subject, body) {
+        send: Effect.fn("Mails.send")(function* (recipient, subject, body, about) {
           yield* onOwnTables(
-            sql.unsafe("insert into svc.mails (recipient, subject, body) values ($1, $2, $3)", [
-              recipient,
-              subject,
-              body
-            ])
+            sql.unsafe(
+              "insert into svc.mails (recipient, subject, body, identity_id) values ($1, $2, $3, $4::text::uuid)",
+              [recipient, subject, body, about]
+            )
           )
           yield* due.open
         }),

@@ -57,7 +57,9 @@ export class Sessions extends Context.Service<
     readonly withReturnUrl: (browser: Browser, error: StepUpRequired) => Effect.Effect<StepUpRequired, IdPError>
     /** Drops all sessions of the credential's identity from the cache: they may have ended or changed. */
     readonly invalidate: (credential: Credential) => Effect.Effect<void>
-    /** The same by the id of the identity. */
+    /** Ends a session that a new one of the same browser replaces, if the identity provider can be reached. */
+    readonly replace: (credential: Credential) => Effect.Effect<void>
+    /** As `invalidate`, by the id of the identity. */
     readonly invalidateIdentity: (id: string) => Effect.Effect<void>
   }
 >()("svc/services/Sessions") {
@@ -183,6 +185,14 @@ export class Sessions extends Context.Service<
         })
       )
 
+      const invalidate = (credential: Credential) =>
+        Effect.suspend(() => {
+          const hash = hashOf(credential)
+          const id = cache.peek(hash)?.identity.id
+          forget(hash, id)
+          return peers.notify("sessions", JSON.stringify([hash, id]))
+        })
+
       return Sessions.of({
         current: (browser) => Effect.andThen(isConfigured, signedIn(browser)),
         optional: (browser) => Effect.catchTag(signedIn(browser), "Unauthorized", () => Effect.undefined),
@@ -213,13 +223,8 @@ export class Sessions extends Context.Service<
             idp.loginUrl({ returnTo, ...howOf(stepUp) }),
             (redirect_to) => new StepUpRequired({ error: stepUp.error, code: stepUp.code, redirect_to })
           ),
-        invalidate: (credential) =>
-          Effect.suspend(() => {
-            const hash = hashOf(credential)
-            const id = cache.peek(hash)?.identity.id
-            forget(hash, id)
-            return peers.notify("sessions", JSON.stringify([hash, id]))
-          }),
+        invalidate,
+        replace: (credential) => Effect.andThen(Effect.ignore(idp.logout(credential)), invalidate(credential)),
         invalidateIdentity: (id) =>
           Effect.suspend(() => {
             forget("", id)

@@ -84,7 +84,7 @@ export class SignIn extends Context.Service<
           const outcome = stepUp ?? session
           if (outcome === null) return yield* new BadGateway({ error: "The identity provider returned no session" })
           // A previous session of this browser is replaced.
-          for (const credential of browser.credentials) yield* sessions.invalidate(credential)
+          for (const credential of browser.credentials) yield* sessions.replace(credential)
           return { outcome: stepUp === null ? outcome : yield* sessions.withReturnUrl(browser, stepUp), cookies }
         }),
         passkeyOfApp: Effect.fn("SignIn.passkeyOfApp")(function* (address, flowId, assertion) {

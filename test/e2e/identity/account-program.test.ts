@@ -1,7 +1,7 @@
 import { afterAll, assert, beforeAll, it } from "vitest"
 import { ask, sql } from "../../support/client.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
-import { asMember, logIn, sessionCookie } from "../../support/identity/people.ts"
+import { asMember, logIn, register, sessionCookie } from "../../support/identity/people.ts"
 import { runToEnd, type Service, startService } from "../../support/service.ts"
 
 let service: Service
@@ -34,6 +34,21 @@ it("npm run account makes the first administrator, without e-mail", async () => 
   // Again: the same account.
   assert.strictEqual((await account("admin", email.toUpperCase())).code, 0)
   assert.lengthOf(await sql(service, "select from svc.identities where metadata_public->>'svc_role' = 'admin'"), 1)
+})
+
+it("npm run account gives the rights of an administrator to no stranger who has registered the address", async () => {
+  const stranger = await register(service)
+  const { code, output } = await account("admin", stranger.email)
+  assert.strictEqual(code, 0, output)
+  for (const line of ["GET /api/identities", "GET /api/auth/session"]) {
+    assert.strictEqual((await asMember(service, stranger.cookie, line)).status, 401, line)
+  }
+  assert.strictEqual((await logIn(service, stranger.email, stranger.password)).status, 401)
+  assert.strictEqual((await asMember(service, await follow(output), "GET /api/keys")).status, 200)
+
+  const other = await register(service)
+  await follow((await account("recover", other.email)).output)
+  assert.strictEqual((await asMember(service, other.cookie, "GET /api/auth/session")).status, 401)
 })
 
 it("npm run account creates and recovers accounts, and says what is wrong", async () => {

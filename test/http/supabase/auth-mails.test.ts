@@ -209,8 +209,11 @@ describe("mails that sign in", () => {
     ok(await client().auth.resetPasswordForEmail(other))
     assert.deepStrictEqual(await mails(other), [])
     const answers = []
+    const from = elsewhere()
     for (let n = 0; n < 5; n++)
-      answers.push(failure(await client().auth.signInWithOtp({ email: other, options: { shouldCreateUser: false } })))
+      answers.push(
+        failure(await client({}, from).auth.signInWithOtp({ email: other, options: { shouldCreateUser: false } }))
+      )
     assert.strictEqual(answers.at(-1), "429 over_email_send_rate_limit")
     assert.strictEqual(failure(await auth.signInWithOtp({ phone: "+491700000000" })), "400 phone_provider_disabled")
   })
@@ -242,14 +245,18 @@ describe("mails that sign in", () => {
     assert.strictEqual(failure(await client().auth.verifyOtp({ email, token: code, type: "email" })), "403 otp_expired")
   })
 
-  it("change an address once the new one is confirmed", async () => {
+  it("change an address once both addresses have confirmed it", async () => {
     const { email, id, supabase } = await person()
     const next = freshEmail()
     assert.deepInclude(ok(await supabase.auth.updateUser({ email: next })).user, { email, new_email: next })
-    assert.match(String((await mails(email))[0]?.["body"]), new RegExp(next))
+    const [agree, notice] = (await mails(email)).map(({ body }) => String(body))
+    assert.match(notice ?? "", new RegExp(next))
     const { other } = { other: await person() }
     ok(await other.supabase.auth.updateUser({ email }))
-    assert.strictEqual((await mails(email)).length, 1)
+    assert.strictEqual((await mails(email)).length, 2)
+    const current = { email, token: /: (\d{6})$/m.exec(agree ?? "")?.[1] ?? "", type: "email_change" } as const
+    assert.isNull(ok(await client().auth.verifyOtp(current)).session)
+    assert.strictEqual(failure(await client().auth.verifyOtp(current)), "403 otp_expired")
     ok(await client().auth.verifyOtp({ email: next, token: (await mailTo(next)).code, type: "email_change" }))
     assert.strictEqual(ok(await client().auth.signInWithPassword({ email: next, password })).user.id, id)
     ok(await supabase.auth.reauthenticate())

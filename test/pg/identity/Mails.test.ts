@@ -81,7 +81,7 @@ const withDelivery = async (
 }
 
 const send = (to: string, subject = "Hello", body = "Text – with a dash\n.\nand a dot") =>
-  Effect.flatMap(Mails, (mails) => mails.send(to, subject, body))
+  Effect.flatMap(Mails, (mails) => mails.send(to, subject, body, null))
 const list = Effect.flatMap(Mails, (mails) => mails.list({ before: undefined, recipient: undefined }))
 
 describe("e-mails", () => {

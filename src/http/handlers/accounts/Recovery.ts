@@ -11,6 +11,15 @@ import { type Fault, newPasswordPage } from "../../pages/accounts/SignInPages.ts
 import { field, leave, toPage, type Visit } from "../../pages/accounts/Visit.ts"
 import { faultOf, makePages, orAgain, orSignIn, type Response } from "./Visits.ts"
 
+/** What is wrong with the password of a registration's link. */
+const passwordFaults: ReadonlySet<string> = new Set(["PASSWORD_REQUIRED", "INVALID_CREDENTIALS"])
+
+/** Who confirms an address. */
+const byOf = (visit: Visit) => {
+  const password = field(visit, "password", 4096)
+  return { credentials: visit.browser.credentials, ...(password === "" ? {} : { password }) }
+}
+
 /** `/auth/recovery`, `/auth/verify` and `/auth/password`: what a code or link in a mail leads to. */
 export const RecoveryRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
@@ -39,6 +48,10 @@ export const RecoveryRoutes = HttpRouter.use(
             const proof =
               action === "token" ? { token: field(visit, "token", 100) } : { code: field(visit, "code", 20) }
             return confirm(visit, calls, flowId, proof).pipe(
+              Effect.catchIf(
+                ({ code, status }) => action === "token" && status === 400 && passwordFaults.has(code),
+                (error) => Effect.succeed(linkPage(visit, name, flowId, proof.token ?? "", faultOf(visit, error)))
+              ),
               orAgain(visit, (fault) =>
                 Effect.succeed(
                   fault.status === 400
@@ -72,7 +85,7 @@ export const RecoveryRoutes = HttpRouter.use(
       "verify",
       (_visit, calls, email) => Effect.map(calls.verify(email), ({ flowId }) => flowId),
       (visit, calls, flowId, proof) =>
-        Effect.flatMap(calls.confirmVerification(flowId, proof, "Cookie"), (signedIn) =>
+        Effect.flatMap(calls.confirmVerification(flowId, proof, "Cookie", byOf(visit)), (signedIn) =>
           signedIn === undefined
             ? Effect.succeed(
                 noticePage(visit, visit.words.confirmed.title, visit.words.confirmed.text, {

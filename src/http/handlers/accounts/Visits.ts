@@ -70,7 +70,7 @@ export const makePages = Effect.fnUntraced(function* (router: HttpRouter.HttpRou
       ),
     /** After a first factor: sets the cookie, and asks for the second factor or goes on. */
     entered: Effect.fnUntraced(function* (visit: Visit, { cookies, stepUp }: SignedIn, next = leave(visit)) {
-      for (const before of visit.browser.credentials) yield* sessions.invalidate(before)
+      for (const before of visit.browser.credentials) yield* sessions.replace(before)
       yield* setSignInCookies(cookies, visit.browser.secure)
       return stepUp === null ? next : toPage(visit, `factor${visit.query}`)
     })

@@ -163,7 +163,7 @@ export const totpPage = (
         visit,
         "account",
         html`${hidden("flow", setup.flowId)} ${hidden("secret", setup.secret)}
-          ${input(visit.words.totp.code, { name: "code", inputmode: "numeric", autocomplete: "one-time-code", maxlength: "6" })}
+          ${input(visit.words.totp.code, { name: "code", inputmode: "numeric", autocomplete: "one-time-code", maxlength: "9" })}
           <div class="buttons">${button(visit.words.totp.submit, "action", "totp-confirm")}</div>`
       )}
       <footer>

@@ -54,18 +54,27 @@ export const codePage = (visit: Visit, name: MailPage, flowId: string, fault?: F
  * Where the link of a message leads. It asks for a click: programs that scan e-mails open links, and must neither use up
  * the link nor confirm anything.
  */
-export const linkPage = (visit: Visit, name: MailPage, flowId: string, token: string): Response =>
+export const linkPage = (
+  visit: Visit,
+  name: MailPage,
+  flowId: string,
+  token: string,
+  /** The link needs the password too. */
+  fault?: Fault
+): Response =>
   page(
     visit.words[name].title,
     html`<h1>${visit.words[name].title}</h1>
+      ${alert(fault?.text)}
       ${accountForm(
         visit,
         name,
         html`<input type="hidden" name="flow" value="${flowId}" />
           <input type="hidden" name="token" value="${token}" />
+          ${fault && input(visit.words.common.password, { name: "password", type: "password", autocomplete: "current-password" })}
           <div class="buttons">${button(visit.words[name].open, "action", "token")}</div>`
       )}`,
-    visit.look
+    { ...visit.look, status: fault?.status ?? 200 }
   )
 
 /** Says that something is done or over. */

@@ -20,6 +20,7 @@ const verifyOf = bodyOf(Body)
 /** Where a browser goes with what was proven: with a code in the query, or with tokens in the fragment, which no server sees. */
 export const provenUrl = (to: string, proven: Proven) => {
   if ("code" in proven) return withQuery(to, { code: proven.code })
+  if ("message" in proven) return withFragment(to, { message: proven.message })
   const { access_token, expires_at, expires_in, provider_refresh_token, provider_token, refresh_token } = proven.session
   return withFragment(to, {
     access_token,
@@ -115,6 +116,7 @@ export const AuthVerifyRoutes = HttpRouter.use(
               ? { type, email, code: token }
               : yield* otpExpired
         const proven = yield* call.calls.verify(proof, false)
+        if ("message" in proven) return json({ code: 200, msg: proven.message })
         return json("session" in proven ? proven.session : proven)
       })
     )

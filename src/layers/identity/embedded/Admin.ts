@@ -1,6 +1,7 @@
 import { Effect, Option, Stream } from "effect"
 import { InvalidRequest } from "../../../domain/errors.ts"
 import { SignInFactor } from "../../../domain/identity/Identity.ts"
+import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { isImportableHash, passwordFault } from "../../../domain/identity/Password.ts"
 import {
   type AccountAdmin,
@@ -12,9 +13,10 @@ import {
 import { hashIn, importedHash, type Passwords } from "./Passwords.ts"
 import { addressOf, type Records } from "./Records.ts"
 import { type EmbeddedRecovery } from "./Recovery.ts"
-import { identityChanged, invalidPageToken, invalidPassword, noIdentity } from "./Refusals.ts"
+import { identityChanged, invalidPageToken, invalidPassword, noIdentity, unconfirmedAddress } from "./Refusals.ts"
 import { type EmbeddedSessions } from "./Sessions.ts"
 import { iso, isUuid, pageOf, type Store } from "./Store.ts"
+import { claimAddress } from "./TakeBack.ts"
 
 const removals: Readonly<Record<FactorKind, string>> = {
   totp: "update svc.identities set totp_secret = null, updated_at = now() where id = $1::text::uuid returning 1",
@@ -46,6 +48,8 @@ const invalidHash = new InvalidRequest({
   error: "password_hash must be argon2 (PHC, at most 128 MiB and 6 passes) or bcrypt (cost 4 to 14)",
   code: "INVALID_PASSWORD_HASH"
 })
+
+const isAdministrator = (metadata: JsonObject) => metadata["svc_role"] === "admin"
 
 /** Accounts of one statement of an export. */
 const exportPage = 200
@@ -99,17 +103,17 @@ export const makeAdmin = (
         before.id,
         Effect.fnUntraced(function* ({ updated_at }) {
           if (readAt !== undefined && readAt !== updated_at) return yield* identityChanged
+          if (metadataPublic !== undefined && isAdministrator(metadataPublic)) {
+            const { addresses, metadata_public } = yield* store.identity(id)
+            const confirmed = addresses.some(({ verified }) => verified)
+            if (!isAdministrator(metadata_public) && !confirmed) return yield* unconfirmedAddress
+          }
           if (traits !== undefined)
             yield* records.setTraits(id, { ...traits, email: email ?? before.traits["email"] ?? null })
           if (address !== undefined) yield* records.replaceAddress(id, address, verified ?? false)
           else if (verified !== undefined) yield* records.setVerified(id, verified)
           if (metadataPublic !== undefined) yield* records.setMetadata(id, metadataPublic)
-          if (state === undefined) return
-          yield* store.count(
-            "update svc.identities set state = $2, updated_at = now() where id = $1::text::uuid returning 1",
-            [id, state]
-          )
-          if (state === "inactive") yield* sessions.endAll(id, undefined)
+          if (state !== undefined) yield* records.setState(id, state)
         })
       )
       return yield* store.identity(id)
@@ -117,7 +121,7 @@ export const makeAdmin = (
 
     remove: Effect.fn("AccountAdmin.remove")(function* (id) {
       const { id: found } = yield* existing(id)
-      yield* store.atomically(store.count("delete from svc.identities where id = $1::text::uuid returning 1", [found]))
+      yield* records.remove(found)
     }),
     sessions: Effect.fn("AccountAdmin.sessions")(function* (id) {
       const { id: found } = yield* existing(id)
@@ -145,6 +149,21 @@ export const makeAdmin = (
         rows.length < exportPage ? Option.none() : Option.some(rows.at(-1)?.id)
       ])
     ),
+    makeAdministrator: Effect.fn("AccountAdmin.makeAdministrator")(function* (id) {
+      yield* store.exclusively(
+        id,
+        Effect.fnUntraced(function* () {
+          const { addresses, metadata_public } = yield* store.identity(id)
+          // Another person may have registered the address, and must not become an administrator.
+          if (!addresses.some(({ verified }) => verified)) {
+            yield* claimAddress(store, id, undefined)
+            yield* records.setVerified(id, true)
+          }
+          yield* records.setMetadata(id, { ...metadata_public, svc_role: "admin" })
+          yield* records.setState(id, "active")
+        })
+      )
+    }),
     removeFactor: Effect.fn("AccountAdmin.removeFactor")(function* (id, kind) {
       const { id: found } = yield* existing(id)
       yield* store.count(removals[kind], [found])

@@ -16,6 +16,7 @@ import { IdP } from "../../../services/ports/IdP.ts"
 import { SupabaseAuth } from "../../../services/ports/supabase/AuthCalls.ts"
 import { reauthentication } from "../../../services/supabase/Settings.ts"
 import { makeAdmin } from "./Admin.ts"
+import { makeDevices } from "./Devices.ts"
 import { makeFirstAdministrator } from "./FirstAdministrator.ts"
 import { makeFlows } from "./Flows.ts"
 import { makeLinks } from "./Links.ts"
@@ -61,13 +62,14 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
       const meters = yield* CurrentMeters
       const sessions = makeSessions(settings, store, meters)
       const flows = makeFlows(settings.flowSeconds, store)
-      const limits = makeLimits(store)
+      const devices = makeDevices(settings.ownUrl, signatures)
+      const limits = makeLimits(store, devices)
       const mails = yield* Mails
-      const messages = makeMessages(settings.ownUrl, mails, signatures, limits)
+      const messages = makeMessages(settings.ownUrl, mails, signatures, limits, store)
       const passwords = yield* makePasswords
       const records = makeRecords(store)
       const checks = makeKeyChecks(settings)
-      const keys = makeKeys(store, sessions, flows, checks)
+      const keys = makeKeys(store, sessions, flows, checks, messages)
       const passkeys = makePasskeys(
         store,
         sessions,
@@ -77,10 +79,10 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
         keys,
         providers.map(({ id }) => id)
       )
-      const totp = makeTotp(new URL(settings.ownUrl).hostname, store, sessions, flows, seals)
-      const codes = makeRecoveryCodes(store, sessions, flows, signatures)
+      const totp = makeTotp(new URL(settings.ownUrl).hostname, store, sessions, flows, seals, messages)
+      const codes = makeRecoveryCodes(store, sessions, flows, signatures, messages)
       const recovery = makeRecovery(settings.flowSeconds, store, sessions, flows, messages, limits)
-      const signIn = makeSignIn(store, sessions, passwords, limits, { totp, keys, codes }, meters)
+      const signIn = makeSignIn(store, sessions, passwords, limits, devices, { totp, keys, codes }, meters)
       const profile = makeProfile(settings, store, records, sessions, flows, messages, passwords, limits)
       const links = makeLinks(
         settings,

@@ -117,6 +117,12 @@ export const makeFlows = (flowSeconds: number, store: Store) => {
         : []
       return rows[0] ?? (yield* flowExpired)
     }),
+    /** Whether a flow that was proven has not ended since (TakeBack.ts). In a transaction that locks the account. */
+    stands: (id: string) =>
+      Effect.map(
+        store.count("select 1 from svc.identity_flows where id = $1::text::uuid and data <> '{}'", [id]),
+        (count) => count > 0
+      ),
     setData: (id: string, data: object) =>
       store.count(
         "update svc.identity_flows set data = $2::text::jsonb where id = $1::text::uuid and used_at is null returning 1",
@@ -127,11 +133,13 @@ export const makeFlows = (flowSeconds: number, store: Store) => {
      * Ends a flow by what its message contained: returns the message's way. The newest code is valid, and the tokens of the
      * last messages. A code is counted before it is compared, in a statement of its own, so that parallel guesses count too.
      */
-    prove: Effect.fnUntraced(function* <E>(
+    prove: Effect.fnUntraced(function* <E, E2 = never>(
       id: string,
       kinds: ReadonlyArray<FlowKind>,
       proof: MailProof,
-      codeOf: (code: string) => Effect.Effect<string, E>
+      codeOf: (code: string) => Effect.Effect<string, E>,
+      /** What else must be right before the flow is used up. */
+      check: (flow: Flow) => Effect.Effect<void, E2> = () => Effect.void
     ) {
       if (!isUuid(id)) return yield* flowNotFound
       const limit = "code" in proof ? maxTries : maxTries + 1
@@ -155,6 +163,7 @@ export const makeFlows = (flowSeconds: number, store: Store) => {
           ? ways.slice(-1).find(({ code }) => same(code, given))
           : ways.find(({ token }) => same(token, given))
       if (way === undefined) return yield* "code" in proof ? wrongCode : flowExpired
+      yield* check(row)
       if ((yield* use(id)) === 0) return yield* flowExpired
       return { flow: row, way }
     })

@@ -1,12 +1,17 @@
 import { Effect, Schema } from "effect"
 import { TooManyRequests } from "../../../domain/errors.ts"
 import { CurrentDevice } from "../../../services/ports/identity/Accounts.ts"
+import { type Devices } from "./Devices.ts"
 import { hashOf, type Store } from "./Store.ts"
 
 const Row = Schema.Struct({ count: Schema.Int, seconds: Schema.Int })
 
-/** Wrong passwords of one name without a wait; then 1, 2, 4 … 60 s. */
+/** Wrong passwords of one name from one place without a wait; then 1, 2, 4 … 60 s. */
 const freeGuesses = 5
+/** Wrong passwords of one name in an hour, from all places from which nobody has signed in to it (ASVS: at most 100). */
+const guessesOfStrangers = 100
+/** How long the address of a client that has signed in is known, in days. */
+const knownDays = 30
 
 const exceeded = (seconds: number) =>
   new TooManyRequests({
@@ -19,7 +24,7 @@ const exceeded = (seconds: number) =>
  * Limits of attempts, counted in PostgreSQL, so that they hold for all replicas together and survive a restart. An attempt
  * is counted before it is verified: parallel ones can't pass the limit together.
  */
-export const makeLimits = (store: Store) => {
+export const makeLimits = (store: Store, devices: Devices) => {
   const rows = store.rows(Row)
   const keyOf = (purpose: string, name: string) => `${purpose} ${hashOf(name)}`
   const secondsSql = "greatest(0, ceil(extract(epoch from until - now())))::int4 as seconds"
@@ -56,7 +61,7 @@ export const makeLimits = (store: Store) => {
   })
 
   /**
-   * Lets each name wait for longer with every wrong guess, whether anyone has this name or not. Parallel guesses wait for
+   * Lets each name and place wait for longer with every wrong guess, whether anyone has this name or not. Parallel guesses wait for
    * each other's row: now() is when a statement began, which may be before the guess that it waited for.
    */
   const slowDown = Effect.fnUntraced(function* (key: string) {
@@ -84,15 +89,33 @@ export const makeLimits = (store: Store) => {
     /** Whether something may be done silently: no error tells the client. */
     allows: (purpose: string, name: string, limit: number, seconds: number) =>
       Effect.map(counted(purpose, name, seconds), ({ count }) => count <= limit),
-    /** Limits guesses of a password, by the name and by the client; a right one counts for neither. */
+    /**
+     * Limits guesses of a password: of each client, of each place that guesses a name, and of all places together from which
+     * nobody has signed in by the name before. The last limit, which strangers can use up, does not keep out a browser or an
+     * address that has. A right password counts for none.
+     */
     guess: Effect.fnUntraced(function* <A, E, R>(name: string, attempt: Effect.Effect<A, E, R>) {
       const { client } = yield* CurrentDevice
+      const device = yield* devices.known(name)
       if (client !== undefined) yield* take("password of", client, 30, 60)
-      const key = keyOf("password", name)
+      const key = keyOf("password", `${name} ${device ?? client}`)
       yield* slowDown(key)
+      const place = keyOf("place of", `${name} ${client}`)
+      const known =
+        device !== undefined ||
+        client === undefined ||
+        (yield* store.count("select 1 from svc.identity_guesses where key = $1 and expires_at > now()", [place])) > 0
+      if (!known) yield* take("strange places of", name, guessesOfStrangers, 3600)
       const result = yield* attempt
       yield* store.count("delete from svc.identity_guesses where key = $1 returning 1", [key])
-      if (client !== undefined) yield* uncount("password of", client)
+      if (client === undefined) return result
+      yield* uncount("password of", client)
+      if (!known) yield* uncount("strange places of", name)
+      yield* store.count(
+        `insert into svc.identity_guesses (key, count, until, expires_at) values ($1, 0, now(), now() + make_interval(days => ${knownDays}))
+         on conflict (key) do update set expires_at = excluded.expires_at returning 1`,
+        [place]
+      )
       return result
     })
   }

@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import { type Unavailable } from "../../../domain/errors.ts"
 import { type Credential } from "../../../domain/identity/Identity.ts"
 import { type Address, readAddress } from "../../../domain/identity/Address.ts"
 import { isPlainText } from "../../../domain/text/StorableText.ts"
@@ -19,7 +20,7 @@ import {
   noLink,
   noProvidedAddress,
   noProvider,
-  providerDenied,
+  refuseAnswer,
   registrationClosed,
   signInFirst,
   unverifiedAddress
@@ -88,8 +89,8 @@ export const makeLinks = (
       linked("select identity_id::text from svc.identity_links where issuer = $1 and subject = $2", [issuer, subject]),
       ([row]) => row?.identity_id
     )
-  const notify = (to: string | undefined, label: string) =>
-    to === undefined ? Effect.void : messages.notice("linked", to, label)
+  const notify = (id: string, to: string | undefined, label: string) =>
+    to === undefined ? Effect.void : messages.notice("linked", id, to, label)
 
   /** Links to the account that has the same address, or makes one. */
   const adopt = Effect.fnUntraced(function* (provider: ProviderProtocol, person: ProvidedPerson) {
@@ -117,7 +118,7 @@ export const makeLinks = (
           )
           if (still === 0) return yield* signInFirst
           if ((yield* add(id, provider.id, person, true)) === 0) return yield* linkExists
-          yield* notify(owner.value, provider.label)
+          yield* notify(id, owner.value, provider.label)
         })
       )
       .pipe(Effect.catchTag("NotFound", () => Effect.fail(signInFirst)))
@@ -182,17 +183,24 @@ export const makeLinks = (
     return signedIn
   })
 
-  const linkTo = (provider: ProviderProtocol, person: ProvidedPerson, identityId: string) =>
+  /** `stands`: whether what began it has not ended meanwhile. */
+  const linkTo = (
+    provider: ProviderProtocol,
+    person: ProvidedPerson,
+    identityId: string,
+    stands: Effect.Effect<boolean, Unavailable>
+  ) =>
     store
       .exclusively(
         identityId,
         Effect.fnUntraced(function* ({ id }) {
+          if (!(yield* stands)) return yield* flowForbidden
           const owner = yield* ownerOfLink(person)
           if (owner === id) return
           if (owner !== undefined) return yield* linkTaken
           if ((yield* add(id, provider.id, person, false)) === 0) return yield* linkExists
           const { addresses } = yield* store.identity(id)
-          yield* notify(addresses[0]?.value, provider.label)
+          yield* notify(id, addresses[0]?.value, provider.label)
         })
       )
       .pipe(Effect.catchTag("NotFound", () => Effect.fail(flowForbidden)))
@@ -201,7 +209,8 @@ export const makeLinks = (
     provider: ProviderProtocol,
     person: ProvidedPerson,
     identityId: string,
-    credentials: ReadonlyArray<Credential>
+    credentials: ReadonlyArray<Credential>,
+    flowId: string
   ) {
     // The person who completes it must still be signed in as the one who began it.
     const own = yield* Effect.findFirst(credentials, (credential) =>
@@ -211,7 +220,7 @@ export const makeLinks = (
       })
     )
     if (own._tag === "None") return yield* flowForbidden
-    yield* linkTo(provider, person, identityId)
+    yield* linkTo(provider, person, identityId, flows.stands(flowId))
   })
 
   const calls: ProviderCalls = {
@@ -232,11 +241,11 @@ export const makeLinks = (
       const { data, identity_id } = yield* flows.take(state, "provider", { provider: name, browser: hashOf(browser) })
       const returnTo = typeof data["returnTo"] === "string" ? data["returnTo"] : undefined
       const outcome = Effect.gen(function* () {
-        if (query.get("error") === "access_denied") return yield* providerDenied
+        yield* refuseAnswer(query)
         const { person } = yield* provider.finish(yield* attemptOf(state, browser, String(data["callback"])), query)
         return identity_id === null
           ? yield* enter(provider, person, credentials)
-          : yield* link(provider, person, identity_id, credentials)
+          : yield* link(provider, person, identity_id, credentials, state)
       })
       return { provider, returnTo, linking: identity_id !== null, outcome }
     }),

@@ -8,7 +8,7 @@ import { type IdentitySignatures } from "../../../services/identity/Signatures.t
 import { CurrentDevice } from "../../../services/ports/identity/Accounts.ts"
 import { type Way } from "./Flows.ts"
 import { type Limits } from "./Limits.ts"
-import { hashOf } from "./Store.ts"
+import { hashOf, type Store } from "./Store.ts"
 
 const pages = { recovery: "recovery", verification: "verify", email: "verify", registration: "verify" } as const
 
@@ -17,16 +17,30 @@ export const makeMessages = (
   ownUrl: string,
   mails: Mails["Service"],
   signatures: IdentitySignatures["Service"],
-  limits: Limits
+  limits: Limits,
+  store: Store
 ) => {
   const codeOf = (flowId: string, code: string) => signatures.sign("mail-code", `${flowId} ${code}`)
   const { host } = new URL(ownUrl)
 
-  /** Whether an address and its client may get another message. The caller answers the same either way. */
-  const allowed = Effect.fnUntraced(function* (lookup: string) {
+  /**
+   * Whether a message may be sent to an address. Ask only when one is about to be sent: what sends nothing must not use up what
+   * the owner of the address may get, nor must messages of other kinds, or those that other clients request.
+   */
+  const allowed = Effect.fnUntraced(function* (kind: keyof typeof pages, lookup: string) {
     const { client } = yield* CurrentDevice
     if (client === undefined) return true
-    return (yield* limits.allows("mails of", client, 20, 3600)) && (yield* limits.allows("mails to", lookup, 3, 900))
+    return (
+      (yield* limits.allows("mails of", client, 20, 3600)) &&
+      (yield* limits.allows(`${kind} mails of a client to`, `${client} ${lookup}`, 3, 900)) &&
+      (yield* limits.allows(`${kind} mails to`, lookup, 10, 900))
+    )
+  })
+
+  /** To the owner of an account. `name`: of what it is about. */
+  const notice = Effect.fnUntraced(function* (kind: keyof Words["notices"], identity: string, to: string, name = "") {
+    const { subject, text } = wordsOf(yield* CurrentLanguage).notices[kind]
+    yield* mails.send(to, `${filled(subject, { name })} – ${host}`, `${filled(text, { name })}\n`, identity)
   })
 
   return {
@@ -47,13 +61,15 @@ export const makeMessages = (
       const { intro, outro, subject } = texts[kind]
       const way: Way = { token: hashOf(token), code: yield* codeOf(flowId, code), identity, lookup: to.lookup, mailed }
       const body = `${intro}\n\n${texts.link}\n${link}\n\n${filled(texts.code, { code })}\n\n${outro}\n`
-      return { way, link, mail: mails.send(to.value, `${subject} – ${host}`, body) }
+      return { way, code, link, mail: mails.send(to.value, `${subject} – ${host}`, body, identity) }
     }),
-    /** `name`: of what it is about. */
-    notice: Effect.fnUntraced(function* (kind: keyof Words["notices"], to: string, name = "") {
-      const { subject, text } = wordsOf(yield* CurrentLanguage).notices[kind]
-      yield* mails.send(to, `${filled(subject, { name })} – ${host}`, `${filled(text, { name })}\n`)
-    })
+    /** To the owner of an account, wherever its address is looked up. */
+    toOwner: Effect.fnUntraced(function* (kind: keyof Words["notices"], identityId: string) {
+      const { addresses } = yield* Effect.orDie(store.identity(identityId))
+      const to = addresses[0]?.value
+      if (to !== undefined) yield* notice(kind, identityId, to)
+    }),
+    notice
   }
 }
 export type Messages = ReturnType<typeof makeMessages>

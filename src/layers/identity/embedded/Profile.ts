@@ -5,13 +5,21 @@ import { passwordFault } from "../../../domain/identity/Password.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { type AccountSettings } from "../../../services/identity/AccountSettings.ts"
 import { paced } from "../../../services/identity/Pace.ts"
-import { type MailProof } from "../../../services/ports/identity/Accounts.ts"
+import { type ConfirmedBy, type MailProof } from "../../../services/ports/identity/Accounts.ts"
 import { type Flow, type Flows, type Way } from "./Flows.ts"
 import { type Limits } from "./Limits.ts"
 import { type Messages } from "./Messages.ts"
 import { type Passwords } from "./Passwords.ts"
 import { addressOf, type Records } from "./Records.ts"
-import { flowExpired, invalidPassword, methodDisabled } from "./Refusals.ts"
+import {
+  changeNeedsSession,
+  flowExpired,
+  invalidPassword,
+  methodDisabled,
+  passwordNeeded,
+  unauthenticated,
+  wrongPassword
+} from "./Refusals.ts"
 import { type EmbeddedSessions } from "./Sessions.ts"
 import { type Store } from "./Store.ts"
 
@@ -49,7 +57,7 @@ export const makeProfile = (
   ) {
     return yield* store.atomically(
       Effect.gen(function* () {
-        const { id } = yield* flows.begin(kind, null, {})
+        const { id } = yield* flows.begin(kind, identityId, {})
         const { mail, way } = yield* messages.way(kind, id, to, identityId)
         yield* flows.setData(id, { ...more, ways: [way] })
         yield* mail
@@ -80,20 +88,51 @@ export const makeProfile = (
     return yield* sessions.open(id, kind, "password")
   })
 
-  const confirmed = Effect.fnUntraced(function* (flow: Flow, way: Way) {
+  const confirmed = Effect.fnUntraced(function* (flowId: string, flow: Flow, way: Way) {
     const id = way.identity
     if (id === null) return yield* flowExpired
-    if (flow.kind === "verification") {
-      const changed = yield* store.count(
-        `update svc.identity_addresses set verified_at = coalesce(verified_at, now())
-         where lookup = $1 and identity_id = $2::text::uuid returning 1`,
-        [way.lookup, id]
-      )
-      return changed === 0 ? yield* flowExpired : undefined
-    }
-    const address = yield* addressOf(String(flow.data["email"]))
-    yield* store.exclusively(id, () => records.replaceAddress(id, address, true))
+    yield* store.exclusively(
+      id,
+      Effect.fnUntraced(function* ({ state }) {
+        if (state !== "active" || !(yield* flows.stands(flowId))) return yield* flowExpired
+        if (flow.kind === "email") {
+          return yield* records.replaceAddress(id, yield* addressOf(String(flow.data["email"])), true)
+        }
+        const changed = yield* store.count(
+          `update svc.identity_addresses set verified_at = coalesce(verified_at, now())
+           where lookup = $1 and identity_id = $2::text::uuid returning 1`,
+          [way.lookup, id]
+        )
+        if (changed === 0) return yield* flowExpired
+      })
+    )
     return undefined
+  })
+
+  /** A change of address is confirmed in the session that requested it: the new address alone shows nothing of the owner. */
+  const sameSession = Effect.fnUntraced(function* ({ data }: Flow, credentials: ReadonlyArray<Credential>) {
+    const found = yield* Effect.findFirst(credentials, (credential) =>
+      Effect.match(sessions.whole(credential), {
+        onFailure: () => false,
+        onSuccess: ({ id }) => id === data["session"]
+      })
+    )
+    if (found._tag === "None") return yield* changeNeedsSession
+  })
+
+  /**
+   * A code is typed where the registration was begun. A link may be opened by the owner of an address that another person has
+   * registered: only who knows the password gets the account that it creates.
+   */
+  const samePerson = Effect.fnUntraced(function* (flowId: string, { data }: Flow, proof: MailProof, password?: string) {
+    if ("code" in proof) return
+    if (password === undefined) return yield* passwordNeeded
+    yield* limits.guess(
+      `registration ${flowId}`,
+      Effect.flatMap(passwords.matches(String(data["hash"]), password), (matching) =>
+        matching ? Effect.void : Effect.fail(wrongPassword)
+      )
+    )
   })
 
   return {
@@ -111,19 +150,18 @@ export const makeProfile = (
       const account = newAccount({ hash: yield* passwords.hash(given.password), traits: given.traits }, false)
       if (!verifyFirst) {
         const id = yield* store.atomically(records.create({ address, ...account }))
-        if (yield* messages.allowed(address.lookup)) yield* mailed("verification", address, id, {})
+        if (yield* messages.allowed("verification", address.lookup)) yield* mailed("verification", address, id, {})
         return yield* sessions.open(id, given.kind, "password")
       }
       return yield* paced(
         Effect.gen(function* () {
-          const mayMail = yield* messages.allowed(address.lookup)
           const owner = yield* ownerOf(address.lookup)
-          if (!mayMail) return yield* unmailed("registration")
+          if (!(yield* messages.allowed("registration", address.lookup))) return yield* unmailed("registration")
           if (owner === undefined) {
             const { passwordHash: hash, traits } = account
             return yield* mailed("registration", address, null, { email: address.value, hash, traits })
           }
-          yield* messages.notice("known", owner.value)
+          yield* messages.notice("known", owner.identity_id, owner.value)
           return yield* unmailed("registration")
         })
       )
@@ -134,41 +172,56 @@ export const makeProfile = (
       yield* limits.takeOfClient("flows of", 60, 60)
       return yield* paced(
         Effect.gen(function* () {
-          const mayMail = yield* messages.allowed(address.lookup)
           const owner = yield* ownerOf(address.lookup)
-          if (owner === undefined || owner.verified || !mayMail) return yield* unmailed("verification")
+          if (owner === undefined || owner.verified || !(yield* messages.allowed("verification", address.lookup))) {
+            return yield* unmailed("verification")
+          }
           const to = { value: owner.value, lookup: address.lookup }
           return yield* mailed("verification", to, owner.identity_id, {})
         })
       )
     }),
 
-    confirmVerification: Effect.fnUntraced(function* (flowId: string, proof: MailProof, kind: Credential["_tag"]) {
+    confirmVerification: Effect.fnUntraced(function* (
+      flowId: string,
+      proof: MailProof,
+      kind: Credential["_tag"],
+      { credentials, password }: ConfirmedBy
+    ) {
       const kinds = ["verification", "email", "registration"] as const
-      const { flow, way } = yield* flows.prove(flowId, kinds, proof, (code) => messages.codeOf(flowId, code))
+      const codeOf = (code: string) => messages.codeOf(flowId, code)
+      const { flow, way } = yield* flows.prove(
+        flowId,
+        kinds,
+        proof,
+        codeOf,
+        Effect.fnUntraced(function* (flow) {
+          if (flow.kind === "email") yield* sameSession(flow, credentials)
+          if (flow.kind === "registration") yield* samePerson(flowId, flow, proof, password)
+        })
+      )
       return yield* flow.kind === "registration"
         ? registered(flow, way, kind)
-        : Effect.catchTag(confirmed(flow, way), "NotFound", () => Effect.fail(flowExpired))
+        : Effect.catchTag(confirmed(flowId, flow, way), "NotFound", () => Effect.fail(flowExpired))
     }),
 
-    /** Ends all other sessions: one of them may be the reason. */
+    /** Ends all other sessions, and what they have begun: one of them may be the reason. */
     setPassword: Effect.fnUntraced(function* (credential: Credential, password: string) {
       const session = yield* sessions.privileged(credential)
       const { addresses } = yield* Effect.orDie(store.identity(session.identity_id))
       const fault = passwordFault(password, addresses[0]?.value)
       if (fault !== undefined) return yield* invalidPassword(fault)
       const hash = yield* passwords.hash(password)
-      yield* Effect.orDie(
-        store.exclusively(
-          session.identity_id,
-          Effect.fnUntraced(function* ({ id }) {
-            yield* records.setPassword(id, hash)
-            yield* sessions.endAll(id, session.id)
-            const to = addresses[0]?.value
-            if (to === undefined) return
-            yield* messages.notice("password", to)
-          })
-        )
+      yield* store.exclusively(
+        session.identity_id,
+        Effect.fnUntraced(function* ({ id }) {
+          // Its owner may have taken the account back meanwhile.
+          if (!(yield* sessions.stands(session.id))) return yield* unauthenticated
+          yield* records.setPassword(id, hash, session.id)
+          const to = addresses[0]?.value
+          if (to === undefined) return
+          yield* messages.notice("password", id, to)
+        })
       )
       return yield* sessions.signedIn(credential)
     }),
@@ -183,27 +236,25 @@ export const makeProfile = (
     }),
 
     changeEmail: Effect.fnUntraced(function* (credential: Credential, email: string) {
-      const { identity_id } = yield* sessions.privileged(credential)
+      const { id: session, identity_id } = yield* sessions.privileged(credential)
       const address = yield* addressOf(email)
       yield* limits.take("addresses of", identity_id, 5, 3600)
       return yield* paced(
         Effect.gen(function* () {
-          const mayMail = yield* messages.allowed(address.lookup)
           const owner = yield* ownerOf(address.lookup)
           const { addresses } = yield* Effect.orDie(store.identity(identity_id))
           const before = addresses[0]?.value
-          if (before !== undefined) yield* messages.notice("address", before, address.value)
-          if (!mayMail || (owner !== undefined && owner.identity_id !== identity_id)) return yield* unmailed("email")
-          return yield* mailed("email", address, identity_id, { email: address.value })
+          if (before !== undefined) yield* messages.notice("address", identity_id, before, address.value)
+          const taken = owner !== undefined && owner.identity_id !== identity_id
+          if (taken || !(yield* messages.allowed("email", address.lookup))) return yield* unmailed("email")
+          return yield* mailed("email", address, identity_id, { email: address.value, session })
         })
       )
     }),
 
     remove: Effect.fnUntraced(function* (credential: Credential) {
       const { identity_id } = yield* sessions.privileged(credential)
-      const removed = yield* store.atomically(
-        store.count("delete from svc.identities where id = $1::text::uuid returning 1", [identity_id])
-      )
+      const removed = yield* records.remove(identity_id)
       if (removed === 0) return yield* new NotFound({ error: "The account was deleted already" })
     })
   }

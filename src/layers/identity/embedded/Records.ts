@@ -1,9 +1,10 @@
 import { Effect } from "effect"
 import { InvalidRequest } from "../../../domain/errors.ts"
-import { type Address, readAddress } from "../../../domain/identity/Address.ts"
+import { type Address, isReachable, readAddress } from "../../../domain/identity/Address.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { addressTaken, idTaken, invalidAddress } from "./Refusals.ts"
 import { type Store } from "./Store.ts"
+import { takeBack } from "./TakeBack.ts"
 
 /** Of all traits of an account, or its public metadata, as JSON text. */
 const maxTraits = 8 * 1024
@@ -23,28 +24,8 @@ const checked = (name: string, value: JsonObject) => {
 
 export const addressOf = (text: string) => {
   const address = readAddress(text)
-  return address === undefined ? Effect.fail(invalidAddress) : Effect.succeed(address)
+  return address === undefined || !isReachable(address) ? Effect.fail(invalidAddress) : Effect.succeed(address)
 }
-
-/**
- * Gives an account to the person who has proven an address that was never proven before: another may have registered it, so
- * everything that they could sign in with is removed. In a transaction.
- */
-export const claimAddress = Effect.fnUntraced(function* (store: Store, identityId: string, lookup: string) {
-  for (const statement of [
-    "update svc.identities set password_hash = null, totp_secret = null, updated_at = now() where id = $1::text::uuid returning 1",
-    "delete from svc.identity_keys where identity_id = $1::text::uuid returning 1",
-    "delete from svc.identity_recovery_codes where identity_id = $1::text::uuid returning 1",
-    "delete from svc.identity_links where identity_id = $1::text::uuid returning 1",
-    "delete from svc.identity_sessions where identity_id = $1::text::uuid returning 1"
-  ]) {
-    yield* store.count(statement, [identityId])
-  }
-  yield* store.count(
-    "update svc.identity_addresses set verified_at = now() where lookup = $1 and identity_id = $2::text::uuid returning 1",
-    [lookup, identityId]
-  )
-})
 
 interface NewRecord {
   readonly id?: string
@@ -110,11 +91,30 @@ export const makeRecords = (store: Store) => {
       const { traits } = yield* store.identity(id)
       yield* setTraits(id, { ...traits, email: address.value })
     }),
-    setPassword: (id: string, hash: string) =>
-      store.count(
+    /** Ends all that may act for the account, but a session and what that has begun. In a transaction that locks the account. */
+    setPassword: Effect.fnUntraced(function* (id: string, hash: string, session?: string) {
+      yield* store.count(
         `update svc.identities set password_hash = $2, password_changed_at = now(), updated_at = now()
          where id = $1::text::uuid returning 1`,
         [id, hash]
+      )
+      yield* takeBack(store, id, "password", session === undefined ? {} : { session })
+    }),
+    setState: Effect.fnUntraced(function* (id: string, state: "active" | "inactive") {
+      yield* store.count(
+        "update svc.identities set state = $2, updated_at = now() where id = $1::text::uuid returning 1",
+        [id, state]
+      )
+      if (state === "inactive") yield* takeBack(store, id, "disable")
+    }),
+    /** Deletes an account with all that it leaves. Returns how many there were. */
+    remove: (id: string) =>
+      store.atomically(
+        Effect.gen(function* () {
+          yield* store.count("select 1 from svc.identities where id = $1::text::uuid for update", [id])
+          yield* takeBack(store, id, "delete")
+          return yield* store.count("delete from svc.identities where id = $1::text::uuid returning 1", [id])
+        })
       ),
     setVerified: (id: string, verified: boolean) =>
       store.count(

@@ -5,10 +5,10 @@ import { type MailProof } from "../../../services/ports/identity/Accounts.ts"
 import { type Flows, waysOf } from "./Flows.ts"
 import { type Limits } from "./Limits.ts"
 import { type Messages } from "./Messages.ts"
-import { claimAddress } from "./Records.ts"
 import { flowExpired, invalidAddress, noIdentity } from "./Refusals.ts"
 import { type EmbeddedSessions } from "./Sessions.ts"
 import { type Store } from "./Store.ts"
+import { claimAddress, takeBack } from "./TakeBack.ts"
 
 const AddressRow = Schema.Struct({
   identity_id: Schema.String,
@@ -44,18 +44,21 @@ export const makeRecovery = (
       if (flow.used) return yield* flowExpired
       const given = readAddress(email)
       if (given === undefined) return yield* invalidAddress
-      const mayMail = yield* messages.allowed(given.lookup)
       const [to] = yield* addresses(
         `select ${columns} from svc.identity_addresses a join svc.identities i on i.id = a.identity_id
          where a.lookup = $1 and i.state = 'active'`,
         [given.lookup]
       )
-      if (to === undefined || !mayMail) return
-      const { mail, way } = yield* messages.way("recovery", flowId, to, to.identity_id)
+      if (to === undefined || !(yield* messages.allowed("recovery", given.lookup))) return
       yield* store.atomically(
         Effect.gen(function* () {
+          // The link has a flow of its own: what another person does in theirs must not make the owner's message invalid.
+          const { id } = yield* flows.begin("recovery", to.identity_id, {})
+          const { code, mail, way } = yield* messages.way("recovery", id, to, to.identity_id)
+          yield* flows.setData(id, { ways: [way] })
+          const here = { ...way, code: yield* messages.codeOf(flowId, code) }
           const now = yield* flows.find(flowId, "recovery", null, true)
-          const stored = yield* flows.setData(flowId, { ways: [...waysOf(now), way].slice(-maxWays) })
+          const stored = yield* flows.setData(flowId, { ways: [...waysOf(now), here].slice(-maxWays) })
           if (stored === 0) return yield* flowExpired
           yield* mail
         })
@@ -69,7 +72,7 @@ export const makeRecovery = (
         [identityId]
       )
       if (to === undefined) return yield* noIdentity
-      const { expires_at, id } = yield* flows.begin("recovery", null, {})
+      const { expires_at, id } = yield* flows.begin("recovery", identityId, {})
       const { link, way } = yield* messages.way("recovery", id, to, identityId, false)
       yield* flows.setData(id, { ways: [way] })
       return { link, expiresAt: expires_at }
@@ -80,10 +83,11 @@ export const makeRecovery = (
       const { way } = yield* flows.prove(flowId, ["recovery"], proof, (code) => messages.codeOf(flowId, code))
       const identityId = way.identity
       if (identityId === null) return yield* flowExpired
-      yield* store
+      return yield* store
         .exclusively(
           identityId,
           Effect.fnUntraced(function* () {
+            if (!(yield* flows.stands(flowId))) return yield* flowExpired
             const [address] = yield* addresses(
               `select ${columns} from svc.identity_addresses a where a.lookup = $1 and a.identity_id = $2::text::uuid`,
               [way.lookup, identityId]
@@ -97,12 +101,13 @@ export const makeRecovery = (
             )
             // Someone may have changed it because another person reads their messages.
             if (since > 0) return yield* flowExpired
-            if (address.verified || !way.mailed) return
-            yield* claimAddress(store, identityId, way.lookup)
+            // Another person may have registered the address, whoever has the link.
+            if (!address.verified) yield* claimAddress(store, identityId, way.mailed ? way.lookup : undefined)
+            else yield* takeBack(store, identityId, "recovery")
+            return yield* sessions.open(identityId, kind, "code" in proof ? "code_recovery" : "link_recovery")
           })
         )
         .pipe(Effect.catchTag("NotFound", () => Effect.fail(flowExpired)))
-      return yield* sessions.open(identityId, kind, "code" in proof ? "code_recovery" : "link_recovery")
     })
   }
 }

@@ -1,3 +1,4 @@
+import { Effect } from "effect"
 import {
   Conflict,
   Forbidden,
@@ -15,6 +16,18 @@ export const unauthenticated = new Unauthorized({ error: "This needs a session: 
 export const flowNotFound = new NotFound({ error: "There is no such flow", code: "FLOW_NOT_FOUND" })
 export const flowExpired = new Gone({ error: "The flow has expired or was used: begin again", code: "FLOW_EXPIRED" })
 export const flowForbidden = new Forbidden({ error: "The flow belongs to another session", code: "FLOW_FORBIDDEN" })
+export const changeNeedsSession = new Forbidden({
+  error: "A change of address is confirmed in the session that requested it: sign in there, and enter the code",
+  code: "FLOW_FORBIDDEN"
+})
+export const passwordNeeded = new InvalidRequest({
+  error: "The link of a registration needs the password that was chosen: send it as password",
+  code: "PASSWORD_REQUIRED"
+})
+export const wrongPassword = new InvalidRequest({
+  error: "The password is not the one that was chosen at the registration",
+  code: "INVALID_CREDENTIALS"
+})
 export const methodDisabled = new Unavailable({ error: "This method is disabled", code: "METHOD_DISABLED" })
 export const wrongCode = new InvalidRequest({ error: "The code is wrong", code: "INVALID_CODE" })
 export const invalidKey = new InvalidRequest({ error: "The key can't be verified", code: "INVALID_WEBAUTHN" })
@@ -27,6 +40,12 @@ export const badCredentials = new Unauthorized({
   code: "INVALID_CREDENTIALS"
 })
 export const noIdentity = new NotFound({ error: "There is no such identity", code: "IDENTITY_NOT_FOUND" })
+export const unconfirmedAddress = new Conflict({
+  error:
+    "The address of the account is not confirmed: another person may have registered it, and would become an administrator",
+  code: "ADDRESS_UNCONFIRMED",
+  hint: "Its owner confirms it first; or npm run account -- admin <address> removes its password, factors, links and sessions"
+})
 export const invalidPageToken = new InvalidRequest({ error: "page_token is invalid", code: "INVALID_PAGE_TOKEN" })
 export const identityChanged = new Conflict({
   error: "The account was changed since it was read",
@@ -40,10 +59,22 @@ export const invalidPassword = (error: string) => new InvalidRequest({ error, co
 
 export const noProvider = new NotFound({ error: "There is no such provider", code: "PROVIDER_NOT_FOUND" })
 export const noLink = new NotFound({ error: "There is no account of this provider to unlink", code: "LINK_NOT_FOUND" })
-export const providerDenied = new Forbidden({
+const providerDenied = new Forbidden({
   error: "The sign-in was cancelled at the provider",
   code: "PROVIDER_DENIED"
 })
+const noProviderCode = new InvalidRequest({
+  error: "The provider's answer has no code: begin the sign-in again",
+  code: "PROVIDER_ANSWER_INVALID"
+})
+/** Refuses an answer of a provider that says no, or nothing. */
+export const refuseAnswer = (query: URLSearchParams) =>
+  query.get("error") === "access_denied"
+    ? Effect.fail(providerDenied)
+    : query.has("code") || query.has("error")
+      ? Effect.void
+      : Effect.fail(noProviderCode)
+
 export const noProvidedAddress = new Forbidden({
   error: "The provider did not report an e-mail address: register here, and link the account then",
   code: "PROVIDER_ADDRESS_MISSING"

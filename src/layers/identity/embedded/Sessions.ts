@@ -39,10 +39,10 @@ const ListedRow = Schema.Struct({
   user_agent: Schema.NullOr(Schema.String)
 })
 
-/** SQL of whether the identity `i` has a second factor. */
+/** SQL of whether the identity `i` has a second factor. Codes that were used are none: they could not complete a session. */
 export const secondFactorSql = `(i.totp_secret is not null
   or exists (select from svc.identity_keys k where k.identity_id = i.id and not k.passkey)
-  or exists (select from svc.identity_recovery_codes c where c.identity_id = i.id))`
+  or exists (select from svc.identity_recovery_codes c where c.identity_id = i.id and c.used_at is null))`
 
 /** Sessions: a random token whose SHA-256 is stored. One that was issued for a cookie is not valid as a token. */
 export const makeSessions = (
@@ -199,6 +199,12 @@ export const makeSessions = (
       store.count("update svc.identity_sessions set authenticated_at = now() where id = $1::text::uuid returning 1", [
         id
       ]),
+    /** Whether a session has not ended meanwhile. In a transaction that locks the account, so that it can't end before that does. */
+    stands: (id: string) =>
+      Effect.map(
+        store.count("select 1 from svc.identity_sessions where id = $1::text::uuid and expires_at > now()", [id]),
+        (count) => count > 0
+      ),
     /** Ends a session that a new one of the same identity replaces. */
     replace: ({ _tag, value }: Credential, identityId: string) =>
       store.count(

@@ -4,6 +4,7 @@ import { readAddress } from "../../../domain/identity/Address.ts"
 import { type Meters } from "../../../services/metrics/Meters.ts"
 import { type DueFactors, type FactorProof } from "../../../services/ports/identity/Accounts.ts"
 import { type EmbeddedKeys } from "./factors/Keys.ts"
+import { type Devices } from "./Devices.ts"
 import { type Limits } from "./Limits.ts"
 import { isImported, type Passwords } from "./Passwords.ts"
 import { type EmbeddedRecoveryCodes } from "./factors/RecoveryCodes.ts"
@@ -29,6 +30,7 @@ export const makeSignIn = (
   sessions: EmbeddedSessions,
   passwords: Passwords,
   limits: Limits,
+  devices: Devices,
   factors: { readonly totp: EmbeddedTotp; readonly keys: EmbeddedKeys; readonly codes: EmbeddedRecoveryCodes },
   meters: Meters
 ) => {
@@ -122,7 +124,8 @@ export const makeSignIn = (
         )
       const signedIn = yield* sessions.open(id, kind, "password", hash)
       if (isImported(hash)) yield* rehash(id, hash, password)
-      return signedIn
+      if (kind === "Token") return signedIn
+      return { ...signedIn, cookies: [...signedIn.cookies, yield* devices.cookie(lookup ?? identifier)] }
     }),
 
     /** Makes the sign-in of a session recent again. */

@@ -38,6 +38,7 @@ const ExportRow = Schema.Struct({ ...IdentityRow.fields, password_hash: Schema.N
 /** What a change of an account must know about it. */
 const LockedRow = Schema.Struct({
   id: Schema.String,
+  state: Schema.Literals(["active", "inactive"]),
   password_hash: Schema.NullOr(Schema.String),
   totp_secret: Schema.NullOr(Schema.String),
   updated_at: Schema.String
@@ -115,7 +116,7 @@ export const makeStore = Effect.gen(function* () {
       atomically(
         Effect.gen(function* () {
           const [row] = yield* lockedRows(
-            `select id::text, password_hash, totp_secret, ${iso("updated_at")} as updated_at from svc.identities where id = $1::text::uuid for update`,
+            `select id::text, state, password_hash, totp_secret, ${iso("updated_at")} as updated_at from svc.identities where id = $1::text::uuid for update`,
             [id]
           )
           return row === undefined ? yield* noIdentity : yield* change(row)

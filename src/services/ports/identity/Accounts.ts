@@ -23,7 +23,12 @@ export interface Device {
   readonly client: string | undefined
   readonly ip: string | null
   readonly userAgent: string | null
+  /** The value of `deviceCookie`, which may be forged. */
+  readonly mark?: string | undefined
 }
+
+/** Of browsers that have signed in before. */
+export const deviceCookie = "svc_device"
 
 /** Set for requests of browsers and apps. */
 export const CurrentDevice = Context.Reference<Device>("svc/services/CurrentDevice", {
@@ -41,6 +46,12 @@ export interface SignedIn {
 
 /** What a mailed message contains: a code to type, or the token of its link. */
 export type MailProof = { readonly code: string } | { readonly token: string }
+
+/** Who confirms: the sessions of the browser, and the password that was chosen at the registration. */
+export interface ConfirmedBy {
+  readonly credentials: ReadonlyArray<Credential>
+  readonly password?: string
+}
 
 /** What a second factor shows. `assertion`: the credential as JSON text. */
 export type FactorProof =
@@ -140,11 +151,15 @@ export interface AccountCalls {
   readonly confirmRecovery: (flowId: string, proof: MailProof, kind: Credential["_tag"]) => Call<SignedIn>
   /** Sends a message to an address that is not verified yet; the answer is the same for every address. */
   readonly verify: (email: string) => Call<{ readonly flowId: string }>
-  /** Confirms an address: of an account, of a change, or of a registration, which signs in. */
+  /**
+   * Confirms an address: of an account; of a change, in the session that requested it (403 `FLOW_FORBIDDEN`); or of a
+   * registration, which signs in. A registration's link needs the password: 400 `PASSWORD_REQUIRED`.
+   */
   readonly confirmVerification: (
     flowId: string,
     proof: MailProof,
-    kind: Credential["_tag"]
+    kind: Credential["_tag"],
+    by: ConfirmedBy
   ) => Call<SignedIn | undefined>
   /** Ends all other sessions. */
   readonly setPassword: (credential: Credential, password: string) => Call<SignedIn>
@@ -217,7 +232,7 @@ export interface AccountAdmin {
     pageSize: number,
     pageToken: string | undefined
   ) => Call<{ readonly identities: ReadonlyArray<Identity>; readonly next: string | null }>
-  /** 409 `IDENTITY_CHANGED`; see `readAt`. */
+  /** 409 `IDENTITY_CHANGED`, see `readAt`; `ADDRESS_UNCONFIRMED` for an administrator whose address nobody has proven. */
   readonly change: (id: string, change: AccountChange) => Call<Identity>
   readonly remove: (id: string) => Call<void>
   /** The newest first; none is `current`. */
@@ -228,7 +243,9 @@ export interface AccountAdmin {
   /** All accounts with their password hashes, by id. */
   readonly exported: Stream.Stream<ExportedAccount, Unavailable>
   readonly removeFactor: (id: string, kind: FactorKind) => Call<void>
-  /** A link that signs its owner in once, and its end. */
+  /** Activates an account too. One whose address is not confirmed is claimed first: password, factors, links and sessions end. */
+  readonly makeAdministrator: (id: string) => Call<void>
+  /** A link that signs its owner in once, and its end. It removes what another person may have set before the address was confirmed. */
   readonly recoveryLink: (id: string) => Call<{ readonly link: string; readonly expiresAt: string }>
   readonly first: FirstAdministrator
 }

@@ -61,6 +61,7 @@ export type OneTimeProof =
 export type Proven =
   | { readonly session: AuthSession; readonly type: string }
   | { readonly code: string; readonly type: string }
+  | { readonly message: string; readonly type: string }
 
 /** What admins set of a user. */
 export interface UserChange {

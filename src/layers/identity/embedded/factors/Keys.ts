@@ -3,6 +3,7 @@ import { Conflict, InvalidRequest, NotFound } from "../../../../domain/errors.ts
 import { accountOf, type Credential } from "../../../../domain/identity/Identity.ts"
 import { isPlainText } from "../../../../domain/text/StorableText.ts"
 import { type Flows } from "../Flows.ts"
+import { type Messages } from "../Messages.ts"
 import { type KeyChecks, readCredential } from "./KeyChecks.ts"
 import { flowExpired, invalidKey, invalidPasskey } from "../Refusals.ts"
 import { type EmbeddedSessions, type SessionRow } from "../Sessions.ts"
@@ -22,7 +23,13 @@ const maxKeys = 50
 const registered = new Conflict({ error: "This key is registered already", code: "WEBAUTHN_EXISTS" })
 
 /** Keys of WebAuthn, and those of them that are second factors; Passkeys.ts has the others. */
-export const makeKeys = (store: Store, sessions: EmbeddedSessions, flows: Flows, checks: KeyChecks) => {
+export const makeKeys = (
+  store: Store,
+  sessions: EmbeddedSessions,
+  flows: Flows,
+  checks: KeyChecks,
+  messages: Messages
+) => {
   const keys = store.rows(KeyRow)
   const ids = (identityId: string, only?: "security keys") =>
     Effect.map(
@@ -83,7 +90,9 @@ export const makeKeys = (store: Store, sessions: EmbeddedSessions, flows: Flows,
        on conflict do nothing returning 1`,
       [key.id, identityId, passkey, key.publicKey, key.counter, key.transports, name, key.backedUp]
     )
-    return added === 0 ? yield* registered : key.id
+    if (added === 0) return yield* registered
+    yield* messages.toOwner(passkey ? "passkey" : "key", identityId)
+    return key.id
   })
 
   const add = Effect.fnUntraced(function* (

@@ -4,6 +4,7 @@ import { Conflict } from "../../../../domain/errors.ts"
 import { type Credential } from "../../../../domain/identity/Identity.ts"
 import { type IdentitySignatures } from "../../../../services/identity/Signatures.ts"
 import { type Flows } from "../Flows.ts"
+import { type Messages } from "../Messages.ts"
 import { type EmbeddedSessions } from "../Sessions.ts"
 import { type Store } from "../Store.ts"
 
@@ -22,7 +23,8 @@ export const makeRecoveryCodes = (
   store: Store,
   sessions: EmbeddedSessions,
   flows: Flows,
-  signatures: IdentitySignatures["Service"]
+  signatures: IdentitySignatures["Service"],
+  messages: Messages
 ) => {
   const signed = (identityId: string, code: string) => signatures.sign("recovery-code", `${identityId} ${code}`)
   const removeAll = (identityId: string) =>
@@ -55,6 +57,7 @@ export const makeRecoveryCodes = (
           )
           yield* flows.use(flowId)
           yield* sessions.raise(session.id, "lookup_secret", false)
+          yield* messages.toOwner("codes", id)
         })
       )
       return sessions.cookiesOf(credential, session)
@@ -74,6 +77,16 @@ export const makeRecoveryCodes = (
          where identity_id = $1::text::uuid and hash = $2 and used_at is null returning 1`,
         [identityId, yield* signed(identityId, code.trim().toLowerCase())]
       )
+      // The last one of an account without other factors: what reports sign-ins would wait for another.
+      if (used > 0) {
+        yield* store.count(
+          `delete from svc.identity_recovery_codes c where identity_id = $1::text::uuid
+             and not exists (select from svc.identity_recovery_codes o where o.identity_id = c.identity_id and o.used_at is null)
+             and not exists (select from svc.identity_keys k where k.identity_id = c.identity_id and not k.passkey)
+             and exists (select from svc.identities i where i.id = c.identity_id and i.totp_secret is null) returning 1`,
+          [identityId]
+        )
+      }
       return used > 0
     })
   }

@@ -4,6 +4,7 @@ import { type Credential } from "../../../../domain/identity/Identity.ts"
 import { makeTotpSecret, totpStepOf } from "../../../../domain/identity/SecondFactors.ts"
 import { type IdentitySeals } from "../../../../services/identity/Seals.ts"
 import { type Flows } from "../Flows.ts"
+import { type Messages } from "../Messages.ts"
 import { flowExpired, wrongCode } from "../Refusals.ts"
 import { type EmbeddedSessions } from "../Sessions.ts"
 import { type Store } from "../Store.ts"
@@ -19,7 +20,8 @@ export const makeTotp = (
   store: Store,
   sessions: EmbeddedSessions,
   flows: Flows,
-  seals: IdentitySeals["Service"]
+  seals: IdentitySeals["Service"],
+  messages: Messages
 ) => {
   const secrets = store.rows(SecretRow)
   const stored = (id: string) =>
@@ -58,6 +60,7 @@ export const makeTotp = (
           )
           yield* flows.use(flowId)
           yield* sessions.raise(session.id, "totp", false)
+          yield* messages.toOwner("totp", row.id)
         })
       )
       return sessions.cookiesOf(credential, current)

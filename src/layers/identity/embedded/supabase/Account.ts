@@ -3,6 +3,7 @@ import { passwordFault } from "../../../../domain/identity/Password.ts"
 import {
   aal2Needed,
   invalidCredentials,
+  noSession,
   reauthenticationInvalid,
   reauthenticationNeeded,
   samePassword,
@@ -61,9 +62,10 @@ export const makeAccount = (
     yield* store.exclusively(
       session.userId,
       Effect.fnUntraced(function* ({ id }) {
-        yield* records.setPassword(id, hash)
-        yield* sessions.endAll(id, session.id)
-        if (email !== undefined) yield* messages.notice("password", email)
+        // Its owner may have taken the account back meanwhile.
+        if (!(yield* sessions.stands(session.id))) return yield* noSession
+        yield* records.setPassword(id, hash, session.id)
+        if (email !== undefined) yield* messages.notice("password", id, email)
       })
     )
   })
@@ -73,26 +75,36 @@ export const makeAccount = (
       matching ? Effect.void : Effect.fail(invalidCredentials)
     )
 
-  /** The new address counts once it is confirmed; the answer is the same if it has an account. */
+  /**
+   * The new address counts once it is confirmed at both addresses, as at Supabase: a session alone, which may be stolen, does not
+   * move an account away from its owner. The answer is the same if the new address has an account.
+   */
   const changeEmail = Effect.fnUntraced(function* (session: CurrentSession, email: string, change: OwnChange) {
     const address = yield* addressOf(email)
     yield* limits.take("addresses of", session.userId, 5, 3600)
-    yield* mails.mayMail(address.lookup)
+    yield* mails.mayMail("email_change_new", address.lookup)
     yield* paced(
       Effect.gen(function* () {
         const owner = yield* users.ownerOf(address.lookup)
         const { addresses } = yield* store.identity(session.userId)
-        const before = addresses[0]?.value
-        if (before !== undefined) yield* messages.notice("address", before, address.value)
-        yield* store.atomically(
-          Effect.gen(function* () {
+        const [before] = addresses
+        if (before !== undefined) yield* messages.notice("address", session.userId, before.value, address.value)
+        const asked = { email: address.value, session: session.id }
+        const data = before?.verified === true ? { ...asked, change: crypto.randomUUID() } : asked
+        yield* store.exclusively(
+          session.userId,
+          Effect.fnUntraced(function* () {
+            if (!(yield* sessions.stands(session.id))) return yield* noSession
             yield* users.set(
               session.userId,
               "jsonb_build_object('email_change', $2::text, 'email_change_sent_at', now())",
               [address.value]
             )
             if (owner !== undefined && owner.id !== session.userId) return
-            yield* mail("email_change_new", change, address, session.userId, { email: address.value })
+            yield* mail("email_change_new", change, address, session.userId, data)
+            if (!("change" in data) || before === undefined) return
+            const current = yield* addressOf(before.value)
+            yield* mail("email_change_current", change, current, session.userId, data)
           })
         )
       })
@@ -125,7 +137,7 @@ export const makeAccount = (
   const reauthenticate: AuthCalls["reauthenticate"] = Effect.fnUntraced(function* (session) {
     const { addresses } = yield* store.identity(session.userId)
     const to = yield* addressOf(addresses[0]?.value ?? "")
-    yield* mails.mayMail(to.lookup)
+    yield* mails.mayMail("reauthentication", to.lookup)
     yield* store.atomically(mail("reauthentication", { challenge: undefined, redirectTo: "" }, to, session.userId))
   })
 

@@ -7,6 +7,7 @@ import { importedHash, type Passwords } from "../Passwords.ts"
 import { type Records } from "../Records.ts"
 import { type EmbeddedSessions } from "../Sessions.ts"
 import { isUuid, type Store } from "../Store.ts"
+import { takeBack } from "../TakeBack.ts"
 import { addressOf, type Entering } from "./Entering.ts"
 import { type Factors } from "./Factors.ts"
 import { type OneTimes, typeOf } from "./OneTime.ts"
@@ -25,7 +26,7 @@ const merged = (before: unknown, change: JsonObject, without: ReadonlyArray<stri
 
 const onlyEmail = invalid("An email address is required: this server has no accounts with a phone number alone")
 const invalidHash = invalid("password_hash must be argon2 (PHC, at most 128 MiB and 6 passes) or bcrypt (cost 4 to 14)")
-const notNeeded = invalid("Changes of an address are confirmed at the new one only: use email_change_new")
+const notNeeded = invalid("A change by an administrator is confirmed at the new address only: use email_change_new")
 
 /** What service_role keys do with users. */
 export const makeAdmin = (
@@ -54,6 +55,7 @@ export const makeAdmin = (
     if (banSeconds !== undefined) {
       const until = "case when $2::float8 > 0 then now() + make_interval(secs => $2::float8) end"
       yield* users.set(id, `jsonb_build_object('banned_until', ${until})`, [banSeconds])
+      if (banSeconds > 0) yield* takeBack(store, id, "disable")
     }
   })
 
@@ -115,7 +117,6 @@ export const makeAdmin = (
           }
           if (hash !== undefined) {
             yield* records.setPassword(id, hash)
-            yield* sessions.endAll(id, undefined)
           }
           yield* setOwn(id, change)
         })
@@ -129,7 +130,7 @@ export const makeAdmin = (
       const removed = yield* store.atomically(
         Effect.gen(function* () {
           if (soft) yield* users.set(id, "jsonb_build_object('deleted_at', now())")
-          return yield* store.count("delete from svc.identities where id = $1::text::uuid returning 1", [id])
+          return yield* records.remove(id)
         })
       )
       if (removed === 0) return yield* noUser

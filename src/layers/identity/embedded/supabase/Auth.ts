@@ -63,7 +63,8 @@ export const makeSupabaseAuth = (given: {
     limits,
     given.seals,
     users,
-    tokens
+    tokens,
+    messages
   )
   const { reauthentication } = given
   const { ofAdmin, passkeys } = makePasskeyCalls(
@@ -82,7 +83,7 @@ export const makeSupabaseAuth = (given: {
     ...entering,
     ...makeVerifying(store, records, users, tokens, mails),
     ...makeAccount(reauthentication, store, records, sessions, passwords, limits, messages, users, mails, entering),
-    ...makeProviders(store, flows, limits, links, users, tokens),
+    ...makeProviders(store, flows, limits, links, users, tokens, sessions),
     ...factors,
     passkeys,
     user: ({ userId }) => users.byId(userId),

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { readAddress } from "../../../../domain/identity/Address.ts"
+import { isReachable, readAddress } from "../../../../domain/identity/Address.ts"
 import { passwordFault } from "../../../../domain/identity/Password.ts"
 import {
   emailNotConfirmed,
@@ -31,7 +31,7 @@ import { type Owner, type Users } from "./Users.ts"
 
 export const addressOf = (email: string) => {
   const address = readAddress(email)
-  return address === undefined ? Effect.fail(invalidEmail) : Effect.succeed(address)
+  return address === undefined || !isReachable(address) ? Effect.fail(invalidEmail) : Effect.succeed(address)
 }
 
 /** A user that does not exist, as the answer to a sign-up with an address that has an account: it must look like a new one. */
@@ -85,7 +85,7 @@ export const makeEntering = (
       state: "active"
     })
 
-  /** Mails one, and records when. */
+  /** Mails one, unless there were too many, and records when. */
   const mail = Effect.fnUntraced(function* (
     kind: MailKind,
     { challenge, redirectTo }: Pick<MailRequest, "challenge" | "redirectTo">,
@@ -94,6 +94,7 @@ export const makeEntering = (
     data: object = {}
   ) {
     yield* mails.prune
+    if (!(yield* mails.mayReach(kind, to.lookup))) return
     const { send } = yield* mails.make({ kind, to, identityId, challenge, redirectTo, data, mailed: true })
     yield* send
     const column =
@@ -122,17 +123,18 @@ export const makeEntering = (
         ({ code }) => code === "ADDRESS_TAKEN",
         () => Effect.fail(userExists)
       )
-      if (yield* messages.allowed(address.lookup)) yield* store.atomically(mail("signup", request, address, id))
+      if (yield* messages.allowed("verification", address.lookup))
+        yield* store.atomically(mail("signup", request, address, id))
       return yield* tokens.open(id, "password", hash)
     }
-    yield* mails.mayMail(address.lookup)
+    yield* mails.mayMail("signup", address.lookup)
     return yield* paced(
       Effect.gen(function* () {
         const hash = yield* passwords.hash(password)
         const owner = yield* users.ownerOf(address.lookup)
         // An account that has proven its address learns of it, and the caller nothing.
         if (owner !== undefined && (owner.verified || owner.password_hash !== null || !owner.active)) {
-          if (owner.active) yield* messages.notice("known", owner.value)
+          if (owner.active) yield* messages.notice("known", owner.id, owner.value)
           return { user: lookAlike(address.value, data) }
         }
         const id = owner?.id ?? (yield* store.atomically(create({ ...made, passwordHash: null })))
@@ -180,7 +182,7 @@ export const makeEntering = (
 
   const sendOtp: AuthCalls["sendOtp"] = Effect.fnUntraced(function* ({ createUser, data, email, ...request }) {
     const address = yield* addressOf(email)
-    yield* mails.mayMail(address.lookup)
+    yield* mails.mayMail("magiclink", address.lookup)
     yield* paced(
       Effect.gen(function* () {
         const owner = yield* users.ownerOf(address.lookup)
@@ -199,7 +201,7 @@ export const makeEntering = (
 
   const sendRecovery: AuthCalls["sendRecovery"] = Effect.fnUntraced(function* ({ email, ...request }) {
     const address = yield* addressOf(email)
-    yield* mails.mayMail(address.lookup)
+    yield* mails.mayMail("recovery", address.lookup)
     yield* paced(
       Effect.gen(function* () {
         const owner = yield* users.ownerOf(address.lookup)
@@ -211,16 +213,16 @@ export const makeEntering = (
 
   const resend: AuthCalls["resend"] = Effect.fnUntraced(function* ({ email, kind, ...request }) {
     const address = yield* addressOf(email)
-    yield* mails.mayMail(address.lookup)
+    const name = kind === "signup" ? "signup" : "email_change_new"
+    yield* mails.mayMail(name, address.lookup)
     yield* paced(
       Effect.gen(function* () {
-        const name = kind === "signup" ? "signup" : "email_change_new"
         const before = yield* mails.pending(name, address.lookup)
         const owner = yield* users.ownerOf(address.lookup)
         const id = before?.identity_id ?? owner?.id
         if (id === undefined || (kind === "signup" ? owner?.verified !== false : before === undefined)) return
-        const { hash, about, email: to } = before?.data ?? {}
-        yield* store.atomically(mail(name, request, address, id, { hash, about, email: to }))
+        const { hash, about, change, email: to, session } = before?.data ?? {}
+        yield* store.atomically(mail(name, request, address, id, { hash, about, change, email: to, session }))
       })
     )
   })

@@ -9,6 +9,7 @@ import { type AuthCalls, type CurrentSession } from "../../../../services/ports/
 import { type Flows } from "../Flows.ts"
 import { type EmbeddedSessions, secondFactorSql } from "../Sessions.ts"
 import { type Limits } from "../Limits.ts"
+import { type Messages } from "../Messages.ts"
 import { isUuid, type Store } from "../Store.ts"
 import { type EmbeddedTotp, placeOf } from "../factors/Totp.ts"
 import { type Tokens } from "./Tokens.ts"
@@ -62,7 +63,8 @@ export const makeFactors = (
   limits: Limits,
   seals: IdentitySeals["Service"],
   users: Users,
-  tokens: Tokens
+  tokens: Tokens,
+  messages: Messages
 ) => {
   const factors = store.rows(FactorRow)
   const has = store.rows(HasRow)
@@ -196,6 +198,7 @@ export const makeFactors = (
           [userId, factor.secret]
         )
         if (set === 0) return yield* tooMany
+        yield* messages.toOwner("totp", userId)
         yield* store.count("update svc.supabase_factors set updated_at = now() where id = $1::text::uuid returning 1", [
           factorId
         ])

@@ -16,9 +16,10 @@ import { hashOf, type Store } from "../Store.ts"
 const maxTries = 5
 const maxTriesOfAddress = 15
 
-/** Mails to one address in 15 minutes, and of one client in an hour. */
-const toAddress = { limit: 4, seconds: 900 }
+/** Mails that one client requests in an hour; those of one kind to one address in 15 minutes, and of all clients together. */
 const ofClient = { limit: 30, seconds: 3600 }
+const toAddress = { limit: 4, seconds: 900 }
+const toAddressOfAll = 10
 
 const Row = Schema.Struct({
   id: Schema.String,
@@ -90,15 +91,22 @@ export const makeOneTime = (
   })
 
   return {
-    /** 429, the same for addresses without an account: counted before anything is looked up. */
-    mayMail: Effect.fnUntraced(function* (lookup: string) {
+    /**
+     * 429, the same for addresses without an account: counted before anything is looked up, and for each client, so that none
+     * uses up what the owner of the address may request.
+     */
+    mayMail: Effect.fnUntraced(function* (kind: MailKind, lookup: string) {
       const { client } = yield* CurrentDevice
       if (client === undefined) return
+      const { limit, seconds } = toAddress
       const allowed =
         (yield* limits.allows("mails of", client, ofClient.limit, ofClient.seconds)) &&
-        (yield* limits.allows("mails to", lookup, toAddress.limit, toAddress.seconds))
+        (yield* limits.allows(`${kind} codes of a client to`, `${client} ${lookup}`, limit, seconds))
       if (!allowed) return yield* mailsExceeded(60)
     }),
+    /** Whether another mail of all clients may be sent, silently. Ask only when one is about to be sent: then there were others. */
+    mayReach: (kind: MailKind, lookup: string) =>
+      limits.allows(`${kind} codes to`, lookup, toAddressOfAll, toAddress.seconds),
 
     /** A new token and code. `send`: the mail, to be sent in the same transaction; without it the caller hands them over. */
     make: Effect.fnUntraced(function* (given: {
@@ -135,7 +143,7 @@ export const makeOneTime = (
       )
       const link = `${ownUrl}/auth/v1/verify?${new URLSearchParams({ token, type: typeOf(kind), redirect_to: redirectTo })}`
       const { body, subject } = yield* text(kind, link, code)
-      return { id, token, code, link, send: mails.send(to.value, subject, body) }
+      return { id, token, code, link, send: mails.send(to.value, subject, body, identityId) }
     }),
 
     /** The one that a proof is of; it is not used up. */
@@ -173,6 +181,23 @@ export const makeOneTime = (
         [id]
       )
       if (used === 0) return yield* otpExpired
+    }),
+
+    /** Whether a mail has not ended since it was found (TakeBack.ts). In a transaction that locks the account. */
+    stands: ({ id }: OneTime) =>
+      Effect.map(store.count("select 1 from svc.supabase_mails where id = $1::text::uuid", [id]), (count) => count > 0),
+    /** Records that one of the two addresses of a change has agreed; returns whether both have. */
+    agreed: Effect.fnUntraced(function* ({ data, id, identity_id }: OneTime) {
+      yield* store.count(
+        "update svc.supabase_mails set used_at = coalesce(used_at, now()) where id = $1::text::uuid returning 1",
+        [id]
+      )
+      const both = yield* store.count(
+        `select 1 from svc.supabase_mails where identity_id = $1::text::uuid and data ->> 'change' = $2 and used_at is not null
+           and kind in ('email_change_new', 'email_change_current')`,
+        [identity_id, data["change"]]
+      )
+      return both === 2
     }),
 
     /** The newest of a kind, valid or not. */

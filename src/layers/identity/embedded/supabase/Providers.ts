@@ -12,7 +12,8 @@ import { type Attempt, type AuthCalls, type Challenge } from "../../../../servic
 import { type Flows } from "../Flows.ts"
 import { type Limits } from "../Limits.ts"
 import { type EmbeddedLinks } from "../Links.ts"
-import { providerDenied } from "../Refusals.ts"
+import { refuseAnswer } from "../Refusals.ts"
+import { type EmbeddedSessions } from "../Sessions.ts"
 import { hashOf, isUuid, type Store } from "../Store.ts"
 import { providerTokens, type Tokens } from "./Tokens.ts"
 import { type Users } from "./Users.ts"
@@ -27,7 +28,8 @@ export const makeProviders = (
   limits: Limits,
   links: EmbeddedLinks,
   users: Users,
-  tokens: Tokens
+  tokens: Tokens,
+  sessions: EmbeddedSessions
 ) => {
   const owners = store.rows(OwnerRow)
   const identities = store.rows(IdentityRow)
@@ -73,11 +75,11 @@ export const makeProviders = (
     const { data, identity_id } = yield* flows.take(state, "supabase_provider", { browser: hashOf(browser) })
     const provider = yield* known(data["provider"])
     const outcome = Effect.gen(function* () {
-      if (query.get("error") === "access_denied") return yield* providerDenied
+      yield* refuseAnswer(query)
       const attempt = yield* links.attemptOf(state, browser, String(data["callback"]))
       const { person, ...given } = yield* provider.finish(attempt, query)
       if (identity_id === null) yield* takeOver(provider, person)
-      else yield* links.linkTo(provider, person, identity_id)
+      else yield* links.linkTo(provider, person, identity_id, flows.stands(state))
       const id = identity_id ?? (yield* links.identify(provider, person))
       const { challenge } = data
       const provided = providerTokens(given)
@@ -101,7 +103,7 @@ export const makeProviders = (
     if (!(yield* limits.allows("ID token", signed, 1, seconds))) return yield* idTokenUsed
     return yield* Effect.gen(function* () {
       if (linkTo !== undefined) {
-        yield* links.linkTo(provider, person, linkTo.userId)
+        yield* links.linkTo(provider, person, linkTo.userId, sessions.stands(linkTo.id))
         return yield* tokens.renewed(linkTo.id)
       }
       yield* takeOver(provider, person)

@@ -21,6 +21,7 @@ import { CurrentDevice } from "../../../../services/ports/identity/Accounts.ts"
 import { type ProvidedSignIn } from "../../../../services/ports/identity/Providers.ts"
 import { type AuthSession, type Challenge, type CurrentSession } from "../../../../services/ports/supabase/AuthCalls.ts"
 import { hashOf, isUuid, type Store } from "../Store.ts"
+import { takeBack } from "../TakeBack.ts"
 import { type Users } from "./Users.ts"
 
 /** How long an access token is valid, in s, as at Supabase. A session that has ended is still good for as long. */
@@ -112,6 +113,8 @@ export const makeTokens = (
     const user = yield* users.byId(user_id)
     const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
     const { app_metadata, user_metadata } = user
+    // What users write into their own metadata must not decide it.
+    const email_verified = typeof user["email_confirmed_at"] === "string"
     const fits = (value: unknown) => (Buffer.byteLength(JSON.stringify(value)) > maxClaims ? {} : value)
     const token = yield* keys.sign(sessionTokenType, {
       iss: issuer,
@@ -121,9 +124,10 @@ export const makeTokens = (
       exp: now + lifeSeconds,
       role: user["role"],
       email: user["email"],
+      email_verified,
       phone: user["phone"],
       app_metadata: fits(app_metadata),
-      user_metadata: fits(user_metadata),
+      user_metadata: { ...(isJsonObject(user_metadata) ? (fits(user_metadata) as object) : {}), email_verified },
       aal,
       amr: amr.toReversed(),
       session_id: id,
@@ -313,6 +317,11 @@ export const makeTokens = (
           [mail]
         )
         if (unused === 0) return yield* noFlowState
+      }
+      if (amr === "recovery") {
+        yield* store
+          .exclusively(row.identity_id, ({ id }) => takeBack(store, id, "recovery"))
+          .pipe(Effect.catchTag("NotFound", () => Effect.fail(noFlowState)))
       }
       const session = yield* open(row.identity_id, String(amr))
       if (typeof sealed !== "string") return session

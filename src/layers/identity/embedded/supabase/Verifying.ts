@@ -3,11 +3,15 @@ import { readAddress } from "../../../../domain/identity/Address.ts"
 import { otpExpired } from "../../../../domain/supabase/AuthErrors.ts"
 import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
 import { type AuthCalls, type Challenge } from "../../../../services/ports/supabase/AuthCalls.ts"
-import { claimAddress, type Records } from "../Records.ts"
+import { type Records } from "../Records.ts"
 import { type Store } from "../Store.ts"
+import { claimAddress, takeBack } from "../TakeBack.ts"
 import { type OneTime, type OneTimes, typeOf } from "./OneTime.ts"
 import { type Tokens } from "./Tokens.ts"
 import { type Users } from "./Users.ts"
+
+/** As at Supabase. */
+const otherDue = "Confirmation link accepted. Please proceed to confirm link sent to the other email"
 
 const AddressRow = Schema.Struct({ verified: Schema.Boolean })
 
@@ -21,20 +25,22 @@ export const makeVerifying = (store: Store, records: Records, users: Users, toke
   const addresses = store.rows(AddressRow)
   const expired = () => Effect.fail(otpExpired)
 
-  /** What a mail proves: its address, and what waits for that. Returns the account. */
-  const apply = Effect.fnUntraced(function* (mail: OneTime) {
+  /** What a mail proves: its address, and what waits for that. Returns the account, and whether another mail is due. */
+  const apply = Effect.fnUntraced(function* (mail: OneTime, exchanged: boolean) {
     const { data, identity_id: id, kind, lookup } = mail
     if (id === null) return yield* otpExpired
-    yield* store
+    const due = yield* store
       .exclusively(
         id,
-        Effect.fnUntraced(function* () {
-          if (kind === "email_change_new") {
+        Effect.fnUntraced(function* ({ state }) {
+          if (state !== "active" || !(yield* mails.stands(mail))) return yield* otpExpired
+          if (kind.startsWith("email_change")) {
+            if (typeof data["change"] === "string" && !(yield* mails.agreed(mail))) return true
             const address = readAddress(String(data["email"]))
             if (address === undefined) return yield* otpExpired
             yield* records.replaceAddress(id, address, true)
             yield* users.set(id, `'{"email_change":""}'`)
-            return
+            return false
           }
           const [address] = yield* addresses(
             "select verified_at is not null as verified from svc.identity_addresses where lookup = $1 and identity_id = $2::text::uuid",
@@ -49,19 +55,27 @@ export const makeVerifying = (store: Store, records: Records, users: Users, toke
             [id, mail.id]
           )
           if (since > 0 && kind !== "signup") return yield* otpExpired
-          if (address.verified) return
+          if (address.verified) {
+            // A code that is exchanged later recovers then: a program that opens links of mails has no verifier.
+            if (kind === "recovery" && !exchanged) yield* takeBack(store, id, "recovery")
+            return false
+          }
           // What was set with the same request as the mail is its recipient's; else another person may have registered it.
-          if (kind !== "signup") return yield* claimAddress(store, id, lookup)
+          if (kind !== "signup") {
+            yield* claimAddress(store, id, lookup, { mail: mail.id })
+            return false
+          }
           yield* records.setVerified(id, true)
-          if (typeof data["hash"] !== "string") return
+          if (typeof data["hash"] !== "string") return false
           yield* records.setPassword(id, data["hash"])
           const { traits } = yield* store.identity(id)
           if (isJsonObject(data["about"]))
             yield* records.setTraits(id, { ...data["about"], email: traits["email"] ?? null })
+          return false
         })
       )
       .pipe(Effect.catchTag("NotFound", expired))
-    return id
+    return { id, due }
   })
 
   const verify: AuthCalls["verify"] = Effect.fnUntraced(function* (given, byLink) {
@@ -71,14 +85,14 @@ export const makeVerifying = (store: Store, records: Records, users: Users, toke
     const type = typeOf(mail.kind)
     if (challenge !== undefined) {
       // Not used up until the client exchanges a code: a program that opens links of mails has no verifier.
-      const id = yield* apply(mail)
-      return {
-        code: yield* tokens.codeFor(id, mail.kind === "recovery" ? "recovery" : "otp", challenge, { mail: mail.id }),
-        type
-      }
+      const { due, id } = yield* apply(mail, true)
+      if (due) return { message: otherDue, type }
+      const used = typeof mail.data["change"] === "string" ? {} : { mail: mail.id }
+      return { code: yield* tokens.codeFor(id, mail.kind === "recovery" ? "recovery" : "otp", challenge, used), type }
     }
     yield* mails.use(mail)
-    const id = yield* apply(mail)
+    const { due, id } = yield* apply(mail, false)
+    if (due) return { message: otherDue, type }
     return { session: yield* tokens.open(id, mail.kind === "recovery" ? "recovery" : "otp"), type }
   })
 
@@ -87,7 +101,10 @@ export const makeVerifying = (store: Store, records: Records, users: Users, toke
     needsConfirming: (token: string) =>
       Effect.map(
         mails.byToken(token),
-        (mail) => mail !== undefined && mail.data["mailed"] === true && challengeOf(mail) === undefined
+        (mail) =>
+          mail !== undefined &&
+          mail.data["mailed"] === true &&
+          (challengeOf(mail) === undefined || typeof mail.data["change"] === "string")
       ),
     redirectOf: (token: string) =>
       Effect.map(mails.byUsedToken(token), (mail) =>

@@ -11,6 +11,7 @@ import {
   register,
   sessionCookie
 } from "../../support/identity/people.ts"
+import { totpCode } from "../../support/identity/totp.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
 let service: InProcessService
@@ -245,3 +246,31 @@ it("every table that refers to an account says what ends when its owner takes it
   )
   assert.isAbove(found.length, 15)
 })
+
+it("a new sign-in of a browser ends the session that it replaces", async () => {
+  const { cookie, email, password } = await register(service)
+  const body = { identifier: email, password }
+  const again = await asMember(service, cookie, "POST /api/auth/login", { body, headers: elsewhere() })
+  assert.strictEqual(again.status, 200, again.text)
+  assertRefused(await asMember(service, cookie, "GET /api/auth/session"), 401, "UNAUTHENTICATED")
+  assert.strictEqual((await asMember(service, sessionCookie(again), "GET /api/auth/session")).status, 200)
+})
+
+it("a new factor is reported to its owner, and added by a code with a space", async () => {
+  const { cookie, email } = await register(service)
+  const setup = bodyOf(await asMember(service, cookie, "POST /api/auth/mfa/totp/setup"))
+  const code = totpCode(String(setup["totp_secret"])).replace(/^.../, "$& ")
+  const body = { flow_id: setup["flow_id"], totp_code: code }
+  const added = await asMember(service, cookie, "POST /api/auth/mfa/totp/verify", { body })
+  assert.strictEqual(added.status, 200, added.text)
+  assert.match((await mailTo(service, email)).text, /ask for a code of it now/)
+})
+
+it.each(["x@b..com", "x@-b.com", "x..y@b.com", `${"x".repeat(65)}@b.com`, `x@${"b".repeat(64)}.com`])(
+  "no account is made with %s, which no mail can reach",
+  async (email) => {
+    const body = { email, password: "four common words" }
+    assertRefused(await ask(service, "POST /api/auth/register", { body, headers: elsewhere() }), 400)
+    assert.strictEqual((await supabase("POST /auth/v1/signup", undefined, body)).status, 400)
+  }
+)

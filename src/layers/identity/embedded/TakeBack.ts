@@ -71,11 +71,13 @@ export const holders: Readonly<Record<string, Holder>> = {
          and data -> 'ways' @> jsonb_build_array(jsonb_build_object('identity', $1::text)) returning 1`
     ]
   },
-  // A used mail does nothing more, and knows where its second reader belongs.
+  // A mail that is over keeps where its reader returns to.
   "svc.supabase_mails": {
     ends: always,
     statements: [
-      `delete from svc.supabase_mails where ${own} and used_at is null and id is distinct from $3::text::uuid
+      `update svc.supabase_mails set used_at = coalesce(used_at, now()),
+         data = jsonb_build_object('redirectTo', data -> 'redirectTo', 'over', true)
+       where ${own} and id is distinct from $3::text::uuid
          and ($2::text is null or data ->> 'session' is distinct from $2::text)
          and not ($4::text = 'password' and kind = 'signup') returning 1`
     ]

@@ -90,7 +90,7 @@ export const makeAccount = (
         const [before] = addresses
         if (before !== undefined) yield* messages.notice("address", session.userId, before.value, address.value)
         const asked = { email: address.value, session: session.id }
-        const data = before?.verified === true ? { ...asked, change: crypto.randomUUID() } : asked
+        const data = before !== undefined ? { ...asked, change: crypto.randomUUID() } : asked
         yield* store.exclusively(
           session.userId,
           Effect.fnUntraced(function* () {

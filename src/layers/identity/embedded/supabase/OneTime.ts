@@ -185,7 +185,10 @@ export const makeOneTime = (
 
     /** Whether a mail has not ended since it was found (TakeBack.ts). In a transaction that locks the account. */
     stands: ({ id }: OneTime) =>
-      Effect.map(store.count("select 1 from svc.supabase_mails where id = $1::text::uuid", [id]), (count) => count > 0),
+      Effect.map(
+        store.count("select 1 from svc.supabase_mails where id = $1::text::uuid and not data ? 'over'", [id]),
+        (count) => count > 0
+      ),
     /** Records that one of the two addresses of a change has agreed; returns whether both have. */
     agreed: Effect.fnUntraced(function* ({ data, id, identity_id }: OneTime) {
       yield* store.count(

@@ -68,7 +68,8 @@ describe("signing up and in", () => {
       email,
       aal: "aal1",
       is_anonymous: false,
-      user_metadata: { full_name: "Ann" }
+      email_verified: false,
+      user_metadata: { full_name: "Ann", email_verified: false }
     })
     assert.strictEqual((claims.amr as Array<{ method: string }>)[0]?.method, "password")
     // What the app's trigger has made, under its policies.

@@ -61,7 +61,7 @@ export const makeMessages = (
       const { intro, outro, subject } = texts[kind]
       const way: Way = { token: hashOf(token), code: yield* codeOf(flowId, code), identity, lookup: to.lookup, mailed }
       const body = `${intro}\n\n${texts.link}\n${link}\n\n${filled(texts.code, { code })}\n\n${outro}\n`
-      return { way, code, link, mail: mails.send(to.value, `${subject} – ${host}`, body, identity) }
+      return { way, link, mail: mails.send(to.value, `${subject} – ${host}`, body, identity) }
     }),
     /** To the owner of an account, wherever its address is looked up. */
     toOwner: Effect.fnUntraced(function* (kind: keyof Words["notices"], identityId: string) {

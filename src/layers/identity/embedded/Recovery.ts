@@ -7,7 +7,7 @@ import { type Limits } from "./Limits.ts"
 import { type Messages } from "./Messages.ts"
 import { flowExpired, invalidAddress, noIdentity } from "./Refusals.ts"
 import { type EmbeddedSessions } from "./Sessions.ts"
-import { type Store } from "./Store.ts"
+import { hashOf, type Store } from "./Store.ts"
 import { claimAddress, takeBack } from "./TakeBack.ts"
 
 const AddressRow = Schema.Struct({
@@ -16,6 +16,8 @@ const AddressRow = Schema.Struct({
   lookup: Schema.String,
   verified: Schema.Boolean
 })
+
+const OwnRow = Schema.Struct({ id: Schema.String })
 
 /** Messages of one flow whose links are valid. */
 const maxWays = 3
@@ -30,7 +32,19 @@ export const makeRecovery = (
   limits: Limits
 ) => {
   const addresses = store.rows(AddressRow)
+  const owned = store.rows(OwnRow)
   const columns = "a.identity_id::text, a.value, a.lookup, a.verified_at is not null as verified"
+
+  /** The flow of a message's link; the given one, if the link has none. */
+  const ownFlowOf = (flowId: string, token: string) =>
+    Effect.map(
+      owned(
+        `select id::text from svc.identity_flows where kind = 'recovery' and data ->> 'of' = $1
+           and data -> 'ways' @> jsonb_build_array(jsonb_build_object('token', $2::text))`,
+        [flowId, hashOf(token)]
+      ),
+      ([row]) => row?.id ?? flowId
+    )
 
   return {
     begin: Effect.gen(function* () {
@@ -54,11 +68,10 @@ export const makeRecovery = (
         Effect.gen(function* () {
           // The link has a flow of its own: what another person does in theirs must not make the owner's message invalid.
           const { id } = yield* flows.begin("recovery", to.identity_id, {})
-          const { code, mail, way } = yield* messages.way("recovery", id, to, to.identity_id)
-          yield* flows.setData(id, { ways: [way] })
-          const here = { ...way, code: yield* messages.codeOf(flowId, code) }
+          const { mail, way } = yield* messages.way("recovery", flowId, to, to.identity_id)
+          yield* flows.setData(id, { of: flowId, ways: [way] })
           const now = yield* flows.find(flowId, "recovery", null, true)
-          const stored = yield* flows.setData(flowId, { ways: [...waysOf(now), here].slice(-maxWays) })
+          const stored = yield* flows.setData(flowId, { ways: [...waysOf(now), way].slice(-maxWays) })
           if (stored === 0) return yield* flowExpired
           yield* mail
         })
@@ -79,7 +92,8 @@ export const makeRecovery = (
     }),
 
     /** Signs in by a message, which proves the address. */
-    confirm: Effect.fnUntraced(function* (flowId: string, proof: MailProof, kind: Credential["_tag"]) {
+    confirm: Effect.fnUntraced(function* (given: string, proof: MailProof, kind: Credential["_tag"]) {
+      const flowId = "token" in proof ? yield* ownFlowOf(given, proof.token) : given
       const { way } = yield* flows.prove(flowId, ["recovery"], proof, (code) => messages.codeOf(flowId, code))
       const identityId = way.identity
       if (identityId === null) return yield* flowExpired

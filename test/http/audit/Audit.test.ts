@@ -137,7 +137,12 @@ describe("a change by the management API", () => {
       subject: "foreign:other",
       after: { local_user: "PUBLIC", remote_user: "reader" }
     })
-    const person = { email: `${secret}@example.com`, password: `${secret} of mine`, traits: { name: secret } }
+    const person = {
+      email: `${secret}@example.com`,
+      password: `${secret} of mine`,
+      traits: { name: secret },
+      verified: true
+    }
     const identity = await made("POST /api/identities", person)
     assert.deepStrictEqual(identity.entry.after, { state: "active", svc_role: null })
     const { id } = identity.json["identity"] as { readonly id: string }
@@ -276,6 +281,7 @@ describe("sign-ins", () => {
 
   it("of administrators are recorded when their session first manages anything", async () => {
     const chief = await register(service)
+    await sql(service, "update svc.identity_addresses set verified_at = now() where identity_id = $1", [chief.id])
     const promoted = { metadata_public: { svc_role: "admin" } }
     await manage(`PATCH /api/identities/${chief.id}`, { body: promoted })
     for (let i = 0; i < 2; i++) {

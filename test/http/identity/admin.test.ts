@@ -264,6 +264,7 @@ describe("/api/identities", () => {
 
   it("exports password hashes for a service_role key only", async () => {
     const { cookie, id } = await register(service)
+    await admin(`PATCH /api/identities/${id}`, { verified: true })
     await admin(`PATCH /api/identities/${id}`, { metadata_public: { svc_role: "admin" } })
     assert.strictEqual((await asMember(service, cookie, "GET /api/identities")).status, 200)
     assertRefused(await asMember(service, cookie, "GET /api/identities/export"), 403, "FORBIDDEN")

@@ -8,9 +8,8 @@ import { catalogueQuery } from "./catalogue/queries.ts"
 import { router } from "./routes.tsx"
 import { signInByLink } from "./shell/link.ts"
 import { applyTheme, currentTheme } from "./shell/theme.ts"
-import { toastError } from "./ui/toast.ts"
 import { ApiError } from "./wire/ApiError.ts"
-import { branch } from "./wire/branch.ts"
+import { isSettled } from "./wire/place.ts"
 import { session } from "./wire/session.ts"
 
 // A page that is older than the service asks for files that are gone.
@@ -38,19 +37,11 @@ const client = new QueryClient({
 })
 
 // The rows of a table wait for it, and the page for its own code and the session: it is asked for meanwhile.
-if (/^\/dashboard\/(?:tables|$)/.test(location.pathname)) void client.prefetchQuery(catalogueQuery)
+if (isSettled && /^\/dashboard\/(?:tables|$)/.test(location.pathname)) void client.prefetchQuery(catalogueQuery)
 
 // Nothing of the last session is left for the next.
 session.subscribe(() => {
   if (session.state() === "out") client.clear()
-})
-
-// A branch can expire while it is worked on.
-branch.subscribe(() => {
-  const lost = branch.lost()
-  if (lost === undefined) return
-  toastError(new Error(`The branch "${lost.label}" was dropped or has expired. You are back on the main database.`))
-  void client.resetQueries()
 })
 
 const place = document.getElementById("app")

@@ -3,6 +3,7 @@ import { NotFound } from "./shell/NotFound.tsx"
 import { PageFailure } from "./shell/PageFailure.tsx"
 import { parseSearch, type Search, stringifySearch } from "./shell/search.ts"
 import { Shell } from "./shell/Shell.tsx"
+import { placeRewrite } from "./wire/place.ts"
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound })
 const validateSearch = (given: Record<string, unknown>) => given as Search
@@ -258,7 +259,8 @@ export const router = createRouter({
   defaultPreload: "intent",
   defaultErrorComponent: PageFailure,
   parseSearch,
-  stringifySearch
+  stringifySearch,
+  rewrite: placeRewrite
 })
 
 declare module "@tanstack/react-router" {

@@ -72,6 +72,7 @@ import { FilesRoutes } from "./supabase/storage/Objects.ts"
 import { ResumableRoutes } from "./supabase/storage/Resumable.ts"
 import { Front } from "./front/Front.ts"
 import { ManagementAudit } from "./front/ManagementAudit.ts"
+import { PageAudit } from "./front/PageAudit.ts"
 import { layerRequestErrors } from "./front/RequestErrors.ts"
 import { layerUtf8Bodies } from "./front/Utf8Bodies.ts"
 import { layerBrowserRequests, layerSessionNeeded } from "./access/BrowserRequests.ts"
@@ -164,7 +165,7 @@ export const Routes = Layer.mergeAll(
   McpRoutes,
   Front(methodsOf)
 ).pipe(
-  Layer.provide([ClientGate.layer, RealtimeGate.layer, SupabaseGate.layer]),
+  Layer.provide([ClientGate.layer, RealtimeGate.layer, SupabaseGate.layer, PageAudit.layer]),
   Layer.provide([ApiGate.layer, KeyLimits.layer, ManagementAudit.layer])
 )
 

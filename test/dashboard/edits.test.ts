@@ -9,7 +9,7 @@ import {
   withoutFilter
 } from "../../dashboard/src/tables/rows/filters.ts"
 
-const table = { schema: "public", name: 'odd"name', primary_key: ["id"] } as unknown as Parameters<
+const table = { schema: "public", name: 'odd"name', primary_key: ["id"], columns: [] } as unknown as Parameters<
   typeof saveStatements
 >[0]
 const none: Edits = new Map()

@@ -58,7 +58,7 @@ describe.each(["curl", "fetch", "postgrest"])("as %s", (client) => {
     await sql(service, `delete from ${table} where id = 9007199254740993`)
     await sql(service, `update ${table} set note = 'two' where id = 2`)
     const page = await openPage()
-    await page.goto(at(`/api/public/${table}?client=${client}&as=${caller}`))
+    await page.goto(at(`/api/public/${table}?client=${client}&caller=${caller}`))
     await page.getByRole("heading", { name: "Delete" }).waitFor()
     const found = await snippets(page)
     assert.deepStrictEqual(
@@ -97,7 +97,7 @@ describe.each(["curl", "fetch", "postgrest"])("as %s", (client) => {
 
   it("a function is called with its arguments by name", async () => {
     const page = await openPage()
-    await page.goto(at(`/api/rpc/public/${add}?client=${client}&as=service_role`))
+    await page.goto(at(`/api/rpc/public/${add}?client=${client}&caller=service_role`))
     await page.getByRole("heading", { name: "Call" }).waitFor()
     assert.include(await run(client, (await snippets(page)).get("Call") ?? ""), "2")
   })
@@ -115,7 +115,7 @@ it("names that mean something to a shell, a URL or the grammar are names only, a
     await sql(odd, `insert into shop.${quote(name)} values ('it''s & "1" \\ $(exit 3)', 'found')`)
     const page = await openPage({ on: odd })
     for (const client of ["curl", "fetch", "postgrest"]) {
-      await page.goto(at(`/api/shop/${encodeURIComponent(name)}?client=${client}&as=service_role`, odd))
+      await page.goto(at(`/api/shop/${encodeURIComponent(name)}?client=${client}&caller=service_role`, odd))
       await page.getByText("is not the default one").waitFor()
       const found = await snippets(page)
       for (const title of ["Read rows", "Choose columns and filter", "Read one row"]) {

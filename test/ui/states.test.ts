@@ -415,7 +415,7 @@ const states: States = {
     await page.getByRole("table", { name: "API" }).waitFor()
   },
   "api of a table": async (page) => {
-    await page.goto(at(`/api/public/${order}?client=fetch&as=user`))
+    await page.goto(at(`/api/public/${order}?client=fetch&caller=user`))
     await page.getByRole("heading", { name: "Delete" }).waitFor()
   },
   "api of a table, tried": async (page) => {

@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query"
+import { useQuery } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
 import { Button } from "../ui/Button.tsx"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
@@ -9,11 +9,10 @@ import { bytes, moment } from "../ui/format.ts"
 import { List, type ListColumn } from "../ui/List.tsx"
 import { MainOnly } from "../ui/page/MainOnly.tsx"
 import { Problem } from "../ui/Problem.tsx"
-import { toast } from "../ui/toast.ts"
 import { When } from "../ui/page/When.tsx"
 import { codeOf } from "../wire/ApiError.ts"
-import { branch as chosen } from "../wire/branch.ts"
 import { call } from "../wire/call.ts"
+import { goToPlace, place } from "../wire/place.ts"
 import { BackupActions } from "./BackupActions.tsx"
 import { Progress } from "./Progress.tsx"
 import { type Backup, type Restore, useBackup } from "./queries.ts"
@@ -52,7 +51,7 @@ const factsOf = (backup: Backup): ReadonlyArray<Fact> => [
 
 const columnsOf = (
   labels: ReadonlyMap<number, string>,
-  work: (id: number, label: string) => void
+  work: (id: number) => void
 ): ReadonlyArray<ListColumn<Restore>> => [
   { name: "Started", cell: ({ started_at }) => <When at={started_at} /> },
   { name: "Status", cell: (restore) => <Progress of={restore} label="Restore" /> },
@@ -71,14 +70,13 @@ const columnsOf = (
     cell: ({ branch_id }) => {
       const label = branch_id === null ? undefined : labels.get(branch_id)
       return branch_id === null || label === undefined ? null : (
-        <Button onClick={() => work(branch_id, label)}>Work on it</Button>
+        <Button onClick={() => work(branch_id)}>Work on it</Button>
       )
     }
   }
 ]
 
 const Details = ({ backup }: { backup: Backup }) => {
-  const client = useQueryClient()
   const done = backup.restores.filter(({ status }) => status === "completed").length
   // Reloads when another restore is done: its branch is then in the list.
   const branches = useQuery({
@@ -87,11 +85,7 @@ const Details = ({ backup }: { backup: Backup }) => {
     enabled: backup.restores.length > 0
   })
   const labels = new Map((branches.data ?? []).map(({ id, label }) => [id as number, label]))
-  const work = (id: number, label: string) => {
-    chosen.choose({ id, label })
-    void client.resetQueries()
-    toast(`Tables and SQL are now of the branch ${label}`)
-  }
+  const work = (id: number) => goToPlace({ ...place.here, branch: String(id) })
   return (
     <div className="page">
       <div className="page-head">

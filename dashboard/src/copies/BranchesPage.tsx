@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
-import { useEffect, useRef, useState, useSyncExternalStore } from "react"
+import { useEffect, useRef, useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Confirm } from "../ui/Confirm.tsx"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
@@ -11,8 +11,8 @@ import { Problem } from "../ui/Problem.tsx"
 import { SecretOnce } from "../ui/SecretOnce.tsx"
 import { toast, toastError } from "../ui/toast.ts"
 import { When } from "../ui/page/When.tsx"
-import { branch as chosen } from "../wire/branch.ts"
 import { call } from "../wire/call.ts"
+import { goToPlace, place } from "../wire/place.ts"
 import { BranchForm } from "./BranchForm.tsx"
 import { type Branch, failureOf, useBranches } from "./queries.ts"
 
@@ -22,7 +22,6 @@ type Open =
   | { readonly tag: "drop"; readonly branch: Branch }
 
 interface Actions {
-  readonly current: number | undefined
   readonly open: (open: Open) => void
   readonly work: (branch: Branch | undefined) => void
 }
@@ -55,14 +54,16 @@ const useOutcome = (branches: ReadonlyArray<Branch> | undefined) => {
   }, [branches])
 }
 
-const columnsOf = ({ current, open, work }: Actions): ReadonlyArray<ListColumn<Branch>> => [
+const isHere = ({ id }: Branch) => String(id) === place.branch
+
+const columnsOf = ({ open, work }: Actions): ReadonlyArray<ListColumn<Branch>> => [
   {
     name: "Label",
     cell: (branch) => (
       <span className="named">
         <b>{branch.label}</b>
         <code className="faint">{branch.id}</code>
-        {branch.id === current ? <span className="badge warn">you work on it</span> : null}
+        {isHere(branch) ? <span className="badge warn">you work on it</span> : null}
         {branch.status === "active" ? null : <Filling branch={branch} />}
       </span>
     )
@@ -95,7 +96,7 @@ const columnsOf = ({ current, open, work }: Actions): ReadonlyArray<ListColumn<B
     actions: true,
     cell: (branch) => (
       <>
-        {branch.status !== "active" ? null : branch.id === current ? (
+        {branch.status !== "active" ? null : isHere(branch) ? (
           <Button onClick={() => work(undefined)}>Back to main</Button>
         ) : (
           <Button onClick={() => work(branch)}>Work on it</Button>
@@ -114,15 +115,11 @@ const columnsOf = ({ current, open, work }: Actions): ReadonlyArray<ListColumn<B
 export const BranchesPage = () => {
   const client = useQueryClient()
   const branches = useBranches()
-  const current = useSyncExternalStore(chosen.subscribe, chosen.current)
   const [open, setOpen] = useState<Open>()
   useOutcome(branches.data)
   const read = () => client.invalidateQueries({ queryKey: ["branches"] })
-  const work = (next: Branch | undefined) => {
-    chosen.choose(next)
-    void client.resetQueries()
-    toast(next === undefined ? "You work on the main database" : `Tables and SQL are now of the branch ${next.label}`)
-  }
+  const work = (next: Branch | undefined) =>
+    goToPlace({ ...place.here, branch: next === undefined ? undefined : String(next.id) })
   const create = (
     <Button kind="main" icon="plus" onClick={() => setOpen({ tag: "form", branch: undefined })}>
       Create branch
@@ -156,7 +153,7 @@ export const BranchesPage = () => {
       ) : (
         <List
           label="Branches"
-          columns={columnsOf({ current: current?.id, open: setOpen, work })}
+          columns={columnsOf({ open: setOpen, work })}
           rows={branches.data}
           keyOf={({ id }) => id}
         />
@@ -169,8 +166,6 @@ export const BranchesPage = () => {
             void read()
             if (open.branch === undefined) return setOpen({ tag: "secret", branch })
             toast("Branch changed")
-            // The bar at the top has its label.
-            if (current?.id === branch.id) chosen.choose(branch)
             setOpen(undefined)
           }}
         />
@@ -193,9 +188,9 @@ export const BranchesPage = () => {
           onClose={() => setOpen(undefined)}
           run={async () => {
             await call("DELETE /api/branches/:id", { params: { id: open.branch.id } })
-            if (current?.id === open.branch.id) work(undefined)
             toast("Branch dropped")
-            await read()
+            if (isHere(open.branch)) work(undefined)
+            else await read()
           }}
         >
           <p>

@@ -3,7 +3,7 @@ import { Button } from "../ui/Button.tsx"
 import { Dialog, DialogBody } from "../ui/Dialog.tsx"
 import { moment } from "../ui/format.ts"
 import { Diff } from "../ui/json/Diff.tsx"
-import { Facts } from "../ui/page/Facts.tsx"
+import { type Fact, Facts } from "../ui/page/Facts.tsx"
 import { copy } from "../ui/toast.ts"
 import type { Entry } from "./queries.ts"
 
@@ -51,8 +51,28 @@ const SubjectLink = ({ subject }: { subject: string }) => {
   return null
 }
 
+const isList = (value: unknown): value is ReadonlyArray<unknown> => Array.isArray(value)
+
+/** Of what the dashboard wrote to a database: where, how much, for how long. */
+const ranOf = (after: Entry["after"]): ReadonlyArray<Fact> => {
+  if (typeof after !== "object" || after === null || !("milliseconds" in after)) return []
+  const { branch, milliseconds, rows } = after as Readonly<Record<string, unknown>>
+  const counts = (isList(rows) ? rows : [rows]).map((one) => (typeof one === "number" ? String(one) : "–"))
+  return [
+    ["Database", branch === undefined ? "main" : `branch ${String(branch)}`],
+    ["Rows", counts.join(", ")],
+    ["Took", `${String(milliseconds)} ms`]
+  ]
+}
+
+const statementsOf = (after: Entry["after"]): ReadonlyArray<string> => {
+  const found = typeof after === "object" && after !== null && "statements" in after ? after["statements"] : undefined
+  return isList(found) ? found.map(String) : []
+}
+
 export const EntryDialog = ({ entry, onClose }: { entry: Entry; onClose: () => void }) => {
   const { action, address, after, at, before, code, dashboard, outcome, request_id, status, subject } = entry
+  const statements = statementsOf(after)
   const how = status === null ? outcome : `${outcome}: ${status}${code === null ? "" : ` ${code}`}`
   return (
     <Dialog label={`${action} ${subject}`} className="wide" onClose={onClose}>
@@ -77,10 +97,17 @@ export const EntryDialog = ({ entry, onClose }: { entry: Entry; onClose: () => v
             ["By", `${nameOf(entry)}${dashboard ? ", in the dashboard" : ""}`],
             ["From", address ?? "–"],
             ["Outcome", how],
-            ["Request id", request_id ?? "–"]
+            ["Request id", request_id ?? "–"],
+            ...ranOf(after)
           ]}
         />
-        {before === null && after === null ? null : (
+        {statements.length === 0 ? null : (
+          // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls
+          <pre tabIndex={0} role="region" aria-label="Statements">
+            <code>{statements.join(";\n")}</code>
+          </pre>
+        )}
+        {before === null && after === null ? null : statements.length > 0 ? null : (
           <Diff label="What changed" before={before ?? {}} after={after ?? {}} />
         )}
         <p>

@@ -10,6 +10,8 @@ interface HistoryFiltersProps {
 
 /** First parts of actions, as pages of the dashboard call them. */
 const kinds: ReadonlyArray<readonly [value: string, name: string]> = [
+  ["sql", "SQL of the dashboard"],
+  ["rows", "rows of tables"],
   ["key", "API keys"],
   ["dashboard", "dashboard sign-ins"],
   ["session", "administrators' sessions"],

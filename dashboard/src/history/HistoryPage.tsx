@@ -99,8 +99,8 @@ export const HistoryPage = () => {
         </Button>
       </div>
       <p className="lead">
-        Who changed what by the dashboard and the management API, and who tried to. Rows and SQL are not recorded here,
-        secrets nowhere.
+        Who changed what by the dashboard and the management API, and who tried to: also SQL and rows that pages of the
+        dashboard wrote, without their values.
       </p>
       <HistoryFilters filters={filters} onChange={change} />
       {history.isLoadingError ? (

@@ -1,4 +1,5 @@
 import { type KeyboardEvent, useLayoutEffect, useRef, useState } from "react"
+import { moment } from "../ui/format.ts"
 import { type Entry, summaryOf } from "./events.ts"
 
 /** Of a line, in pixels; realtime.css has it too. */
@@ -6,7 +7,7 @@ const height = 32
 /** Lines that are drawn above and below what is seen. */
 const spare = 8
 
-const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" })
+const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", timeZone: "UTC" })
 const tones = { INSERT: "good", UPDATE: "accent", DELETE: "bad" } as const
 
 const Line = ({ entry }: { entry: Entry }) =>
@@ -14,7 +15,9 @@ const Line = ({ entry }: { entry: Entry }) =>
     <span className="gap">Events are missing here: reload what you have read before</span>
   ) : (
     <>
-      <time dateTime={entry.at}>{clock.format(new Date(entry.at))}</time>
+      <time dateTime={entry.at} title={moment(entry.at)}>
+        {clock.format(new Date(entry.at))}
+      </time>
       <span className={`badge ${tones[entry.operation]}`}>{entry.operation.toLowerCase()}</span>
       <code className="where">{entry.table}</code>
       <span className="what">{summaryOf(entry)}</span>

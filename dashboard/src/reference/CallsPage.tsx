@@ -1,13 +1,13 @@
 import "./reference.css"
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
-import { type ReactNode, useSyncExternalStore } from "react"
+import { type ReactNode } from "react"
 import { useCatalogue } from "../catalogue/queries.ts"
 import { useSettings, valuesOf } from "../catalogue/settings.ts"
 import { Skeleton } from "../ui/Empty.tsx"
 import { Gone } from "../ui/page/Gone.tsx"
 import { Segments } from "../ui/page/Segments.tsx"
 import { Problem } from "../ui/Problem.tsx"
-import { branch } from "../wire/branch.ts"
+import { place } from "../wire/place.ts"
 import { CallCard } from "./CallCard.tsx"
 import { type Call, callsOf, functionCall, type Subject, subjectOf } from "./calls.ts"
 import { type Caller, callers, type Client, clients } from "./clients.ts"
@@ -57,14 +57,13 @@ interface CallsProps extends Names {
 
 /** The requests in the chosen client and as the chosen caller, which are part of the address. */
 const Calls = ({ calls, children, name, profile, schema, table }: CallsProps) => {
-  const search = useSearch({ strict: false }) as { readonly client?: string; readonly as?: string }
+  const search = useSearch({ strict: false }) as { readonly client?: string; readonly caller?: string }
   const navigate = useNavigate()
-  const current = useSyncExternalStore(branch.subscribe, branch.current)
-  const target = { origin: location.origin, profile, branch: current?.id }
+  const target = { origin: location.origin, profile, branch: place.branch }
   const client = clients.find(([one]) => one === search.client)?.[0] ?? "curl"
-  const caller = callers.find(([one]) => one === search.as)?.[0] ?? "anon"
-  const go = (next: { readonly client?: Client; readonly as?: Caller }) =>
-    void navigate({ to: ".", search: { client, as: caller, ...next }, replace: true })
+  const caller = callers.find(([one]) => one === search.caller)?.[0] ?? "anon"
+  const go = (next: { readonly client?: Client; readonly caller?: Caller }) =>
+    void navigate({ to: ".", search: { client, caller, ...next }, replace: true })
   return (
     <div className="page">
       <div className="page-head">
@@ -76,7 +75,7 @@ const Calls = ({ calls, children, name, profile, schema, table }: CallsProps) =>
       </div>
       <div className="call-choices">
         <Segments label="Client" options={clients} value={client} onValue={(client) => go({ client })} />
-        <Segments label="Caller" options={callers} value={caller} onValue={(as) => go({ as })} />
+        <Segments label="Caller" options={callers} value={caller} onValue={(caller) => go({ caller })} />
       </div>
       <Rights caller={caller} table={table} />
       {profile === undefined ? null : (

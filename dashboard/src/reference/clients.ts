@@ -24,7 +24,7 @@ export interface Target {
   /** Of a schema that is not the default one. */
   readonly profile: string | undefined
   /** The branch that is worked on. */
-  readonly branch: number | undefined
+  readonly branch: string | undefined
 }
 
 const variableOf = (caller: Caller) => (caller === "service_role" ? "SERVICE_KEY" : "ANON_KEY")

@@ -2,10 +2,10 @@ import { count, plural } from "../ui/format.ts"
 import { drawingOf, height, milliseconds, width } from "./chart.ts"
 import type { Minute } from "./queries.ts"
 
-const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" })
+const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "short", timeZone: "UTC" })
 
 const wordsOf = ({ errors, minute, p95, refused, requests }: Minute) =>
-  `${clock.format(new Date(minute))}: ${plural(requests, "request")}, ${refused} refused, ${plural(errors, "error")}, p95 ${milliseconds(p95)}`
+  `${clock.format(new Date(minute))} UTC: ${plural(requests, "request")}, ${refused} refused, ${plural(errors, "error")}, p95 ${milliseconds(p95)}`
 
 /** Requests of the last hour, by minute. What it shows is in words beside it and in its titles. */
 export const Chart = ({ minutes }: { minutes: ReadonlyArray<Minute> }) => {

@@ -1,8 +1,7 @@
 import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { toastError } from "../ui/toast.ts"
-import { apiErrorOf } from "../wire/ApiError.ts"
-import { branch } from "../wire/branch.ts"
+import { open } from "../wire/request.ts"
 import { save } from "../wire/save.ts"
 
 const path = "/v1/database/types.ts"
@@ -13,9 +12,7 @@ export const TypesButton = () => {
   const download = async () => {
     setBusy(true)
     try {
-      const response = await fetch(path, { headers: { "x-svc-dashboard": "1", ...branch.headers(path) } })
-      const text = await response.text()
-      if (!response.ok) throw apiErrorOf(response, text)
+      const text = await (await open(path)).text()
       save(new Blob([text], { type: "text/plain" }), "types.ts")
     } catch (error) {
       toastError(error)

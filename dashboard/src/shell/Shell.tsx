@@ -3,9 +3,10 @@ import { useEffect, useRef, useState, useSyncExternalStore } from "react"
 import { Icon } from "../ui/Icon.tsx"
 import { isMod } from "../ui/keys.ts"
 import { Toasts } from "../ui/Toasts.tsx"
-import { branch } from "../wire/branch.ts"
+import { isSettled, place } from "../wire/place.ts"
 import { session } from "../wire/session.ts"
 import { Palette } from "./Palette.tsx"
+import { BranchGone, PlaceQuestion } from "./Place.tsx"
 import { places } from "./places.ts"
 import { rememberTable } from "./recent.ts"
 import { SignInAgain, SignInPage } from "./SignIn.tsx"
@@ -38,7 +39,6 @@ const Navigation = ({ open }: { open: boolean }) => {
 const Frame = ({ lost }: { lost: boolean }) => {
   const [palette, setPalette] = useState(false)
   const [drawer, setDrawer] = useState(false)
-  const onBranch = useSyncExternalStore(branch.subscribe, branch.current) !== undefined
   const { pathname } = useLocation()
   useEffect(() => {
     const keys = (event: KeyboardEvent) => {
@@ -55,15 +55,22 @@ const Frame = ({ lost }: { lost: boolean }) => {
     if (/^\/tables\/[^/]+\/[^/]+$/.test(pathname)) rememberTable(pathname)
   }, [pathname])
   return (
-    <div className={`shell ${onBranch ? "on-branch" : ""}`}>
+    <div className={`shell ${place.branch !== undefined ? "on-branch" : ""}`}>
       <a className="skip" href="#content">
         Skip to content
       </a>
       <TopBar onNavigation={() => setDrawer(!drawer)} onPalette={() => setPalette(true)} />
       <Navigation open={drawer} />
       <main id="content" className="main-area" tabIndex={-1}>
-        <Stale />
-        <Outlet />
+        {isSettled ? (
+          <>
+            <BranchGone />
+            <Stale />
+            <Outlet />
+          </>
+        ) : (
+          <PlaceQuestion />
+        )}
       </main>
       {palette ? <Palette onClose={() => setPalette(false)} /> : null}
       {lost ? <SignInAgain /> : null}

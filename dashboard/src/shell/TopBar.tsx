@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query"
+import { useQuery } from "@tanstack/react-query"
 import { Link, useLocation } from "@tanstack/react-router"
 import { useEffect, useSyncExternalStore } from "react"
 import { Button } from "../ui/Button.tsx"
@@ -6,9 +6,9 @@ import { Icon } from "../ui/Icon.tsx"
 import { mod } from "../ui/keys.ts"
 import { Menu, MenuItem, Popover } from "../ui/Popover.tsx"
 import { mayLeave } from "../ui/page/unsaved.ts"
+import { branchesQuery, useBranch } from "../ui/page/useBranch.ts"
 import { toastError, toastStore } from "../ui/toast.ts"
-import { branch } from "../wire/branch.ts"
-import { call } from "../wire/call.ts"
+import { goToPlace, place } from "../wire/place.ts"
 import { session } from "../wire/session.ts"
 import { placeOf } from "./places.ts"
 import { applyTheme, currentTheme, themeNames, themes } from "./theme.ts"
@@ -43,14 +43,11 @@ const Crumbs = () => {
 
 /** Which database the pages under "Database" are about. */
 const BranchSwitcher = () => {
-  const client = useQueryClient()
-  const current = useSyncExternalStore(branch.subscribe, branch.current)
-  const all = useQuery({ queryKey: ["branches"], queryFn: ({ signal }) => call("GET /api/branches/", { signal }) })
-  const choose = (next: typeof current, close: () => void) => {
+  const current = useBranch()
+  const all = useQuery(branchesQuery)
+  const choose = (branch: string | undefined, close: () => void) => {
     close()
-    if (next?.id === current?.id || !mayLeave()) return
-    branch.choose(next)
-    void client.resetQueries()
+    if (branch !== current?.id) goToPlace({ ...place.here, branch })
   }
   return (
     <Popover icon="branch" label="Database branch" trigger={current?.label ?? "main"} align="end">
@@ -61,7 +58,11 @@ const BranchSwitcher = () => {
             main
           </MenuItem>
           {all.data?.map((one) => (
-            <MenuItem key={one.id} checked={current?.id === one.id} onClick={() => choose(one, close)}>
+            <MenuItem
+              key={one.id}
+              checked={current?.id === String(one.id)}
+              onClick={() => choose(String(one.id), close)}
+            >
               {one.label}
             </MenuItem>
           ))}

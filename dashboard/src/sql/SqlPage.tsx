@@ -8,12 +8,12 @@ import { plural } from "../ui/format.ts"
 import { mod } from "../ui/keys.ts"
 import { Switch } from "../ui/Field.tsx"
 import { Segments } from "../ui/page/Segments.tsx"
-import { ViewAs } from "../ui/page/ViewAs.tsx"
+import { viewPlaceAs, ViewAs } from "../ui/page/ViewAs.tsx"
 import { savedQueries } from "../shell/saved.ts"
 import { toastError, toastUndo } from "../ui/toast.ts"
 import { ApiError } from "../wire/ApiError.ts"
 import type { Values } from "../ui/page/queries.ts"
-import { service, type Viewer } from "../wire/viewer.ts"
+import { place } from "../wire/place.ts"
 import { AllowWrites } from "./AllowWrites.tsx"
 import type { Choice } from "./chart/columns.ts"
 import { Editor, type EditorHandle } from "./Editor.tsx"
@@ -56,7 +56,7 @@ export const SqlPage = () => {
   const runs = useRuns()
   const [writable, setWritable] = useState<ReadonlySet<number>>(new Set())
   const [asking, setAsking] = useState(false)
-  const [viewer, setViewer] = useState<Viewer>(service)
+  const { viewer } = place
   const [rowLimit, setRowLimit] = useState(1000)
   const [charts, setCharts] = useState<ReadonlyMap<number, Choice>>(new Map())
   const [parameters, setParameters] = useState<ReadonlyArray<number>>([])
@@ -167,7 +167,7 @@ export const SqlPage = () => {
         <Button icon="explain" onClick={() => void run(true)}>
           Explain
         </Button>
-        <ViewAs viewer={viewer} legend="Run statements as" onUse={setViewer} />
+        <ViewAs viewer={viewer} legend="Run statements as" onUse={viewPlaceAs} />
         <Switch checked={writes} onChange={(on) => (on && !writesConfirmed ? setAsking(true) : allow(on))}>
           Allow writes
         </Switch>

@@ -1,6 +1,7 @@
 import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import type { GridColumn } from "./grid/columns.ts"
+import { isMoment } from "./grid/moments.ts"
 import { type Filter, filterValue, operatorsOf } from "./rows/filters.ts"
 
 interface FilterFormProps {
@@ -23,7 +24,7 @@ export const FilterForm = ({ columns, onAdd }: FilterFormProps) => {
       className="filter-form"
       onSubmit={(event) => {
         event.preventDefault()
-        onAdd([name, filterValue(operator, value)])
+        onAdd([name, filterValue(operator, value, column?.type)])
       }}
     >
       <select
@@ -70,7 +71,15 @@ export const FilterForm = ({ columns, onAdd }: FilterFormProps) => {
         <input
           className="field"
           aria-label="Value"
-          placeholder={bare ? "No value needed" : operator === "in" ? "a, b, c" : "Value"}
+          placeholder={
+            bare
+              ? "No value needed"
+              : operator === "in"
+                ? "a, b, c"
+                : isMoment(column?.type ?? "")
+                  ? "Value, in UTC"
+                  : "Value"
+          }
           disabled={bare}
           value={value}
           onChange={(event) => setValue(event.target.value)}

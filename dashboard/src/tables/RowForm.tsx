@@ -1,10 +1,13 @@
-import { type FormEvent, useEffect, useId, useRef, useState } from "react"
+import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from "react"
 import { Button } from "../ui/Button.tsx"
+import { ChoiceList, comboboxAttributes } from "../ui/ChoiceList.tsx"
+import { useCombobox } from "../ui/combobox.ts"
 import { Problem } from "../ui/Problem.tsx"
 import { mayDiscard, useUnsaved } from "../ui/page/unsaved.ts"
 import { request } from "../wire/request.ts"
-import { type GridColumn, isJson, isMade, type Relation } from "./grid/columns.ts"
-import { useReferences } from "./grid/references.ts"
+import { type GridColumn, isJson, isMade, type Reference, type Relation } from "./grid/columns.ts"
+import { isMoment } from "./grid/moments.ts"
+import { canBeKey, useReferences } from "./grid/references.ts"
 import { editText, written } from "./grid/values.ts"
 import type { Row } from "./rows/identity.ts"
 
@@ -18,7 +21,10 @@ const valuesLike = (row: Row, columns: ReadonlyArray<GridColumn>): Readonly<Reco
   Object.fromEntries(
     columns
       .filter((column) => !isMade(column) && !column.key)
-      .map(({ name }) => [name, row[name] === null ? { tag: "null" } : { tag: "text", text: editText(row[name]) }])
+      .map(({ name, type }) => [
+        name,
+        row[name] === null ? { tag: "null" } : { tag: "text", text: editText(row[name], type) }
+      ])
   )
 
 interface ColumnFieldProps {
@@ -31,10 +37,66 @@ interface ColumnFieldProps {
 const placeholderOf = ({ default: standard, nullable }: GridColumn) =>
   standard === null ? (nullable ? "NULL" : "") : standard
 
+interface ReferenceInputProps {
+  readonly common: Readonly<Record<string, unknown>>
+  readonly foreign: Reference
+  readonly id: string
+  readonly text: string
+  readonly onText: (text: string) => void
+}
+
+/** A key, found by the label of its row as in the grid. The list is there while the field has the focus. */
+const ReferenceInput = ({ common, foreign, id, onText, text }: ReferenceInputProps) => {
+  const [open, setOpen] = useState(false)
+  const words = open ? text.trim() : ""
+  const finder = useCombobox(useReferences(foreign, words), words, canBeKey(foreign))
+  const list = { ...finder, choices: open ? finder.choices : [] }
+  const take = () => {
+    if (open && finder.key !== undefined) onText(finder.key)
+    setOpen(false)
+  }
+  const keys = (event: KeyboardEvent) => {
+    if (event.key === "Escape" && list.choices.length > 0) {
+      event.stopPropagation()
+      setOpen(false)
+    } else if (event.key === "Enter" && open) {
+      // What is written must be seen before it is saved.
+      if (finder.key !== undefined && finder.key !== text) event.preventDefault()
+      take()
+    } else if (open) finder.onKey(event)
+    else if (event.key === "ArrowDown") setOpen(true)
+  }
+  return (
+    <>
+      <input
+        {...common}
+        {...comboboxAttributes(`${id}-list`, list)}
+        spellCheck={false}
+        autoComplete="off"
+        onChange={(event) => {
+          setOpen(true)
+          onText(event.target.value)
+        }}
+        onKeyDown={keys}
+        onBlur={take}
+      />
+      <ChoiceList
+        id={`${id}-list`}
+        label={`Rows of ${foreign.references.table}`}
+        choices={list.choices}
+        at={list.at}
+        onChoose={(key) => {
+          onText(key)
+          setOpen(false)
+        }}
+      />
+    </>
+  )
+}
+
 const ColumnField = ({ column, given, onGive, problem }: ColumnFieldProps) => {
   const id = useId()
   const text = given.tag === "text" ? given.text : ""
-  const choices = useReferences(column.foreign, text)
   const give = (next: string) => onGive(next === "" && given.tag !== "text" ? nothing : { tag: "text", text: next })
   const common = {
     id,
@@ -51,6 +113,7 @@ const ColumnField = ({ column, given, onGive, problem }: ColumnFieldProps) => {
         {column.name}
         {required ? <span className="required">required</span> : null}
         <code>{column.type}</code>
+        {isMoment(column.type) ? <span className="faint">in UTC</span> : null}
       </label>
       {column.values !== undefined ? (
         <select
@@ -62,6 +125,8 @@ const ColumnField = ({ column, given, onGive, problem }: ColumnFieldProps) => {
             <option key={one}>{one}</option>
           ))}
         </select>
+      ) : column.foreign !== undefined ? (
+        <ReferenceInput common={common} foreign={column.foreign} id={id} text={text} onText={give} />
       ) : isJson(column.type) || column.type === "text" ? (
         <textarea
           {...common}
@@ -70,20 +135,7 @@ const ColumnField = ({ column, given, onGive, problem }: ColumnFieldProps) => {
           onChange={(event) => give(event.target.value)}
         />
       ) : (
-        <input
-          {...common}
-          list={column.foreign === undefined ? undefined : `${id}-list`}
-          spellCheck={false}
-          autoComplete="off"
-          onChange={(event) => give(event.target.value)}
-        />
-      )}
-      {column.foreign === undefined ? null : (
-        <datalist id={`${id}-list`}>
-          {choices.map(({ key, label }) => (
-            <option key={key} value={key} label={label} />
-          ))}
-        </datalist>
+        <input {...common} spellCheck={false} autoComplete="off" onChange={(event) => give(event.target.value)} />
       )}
       <p className="field-foot">
         {problem === undefined ? null : (
@@ -148,7 +200,7 @@ export const RowForm = ({ columns, like, onClose, onSaved, onTyped, relation }: 
       const one = given[column.name] ?? nothing
       if (one.tag === "null") values[column.name] = null
       if (one.tag !== "text") continue
-      const result = written(one.text, column)
+      const result = written(one.text, column, like?.[column.name])
       if ("problem" in result) wrong[column.name] = result.problem
       else values[column.name] = column.type === "boolean" ? one.text === "true" : result.value
     }

@@ -7,7 +7,8 @@ import { Problem } from "../ui/Problem.tsx"
 import { copy } from "../ui/toast.ts"
 import { request } from "../wire/request.ts"
 import { type Viewer, viewerHeaders } from "../wire/viewer.ts"
-import { cellText, labelOf } from "./grid/Cell.tsx"
+import { labelOf } from "./grid/Cell.tsx"
+import { valueShown } from "./grid/values.ts"
 import { type GridColumn, type Relation, shownValues } from "./grid/columns.ts"
 import type { Blocks } from "./rows/blocks.ts"
 import { type Filter, withFilter } from "./rows/filters.ts"
@@ -149,7 +150,7 @@ export const RowPanel = ({ blocks, catalogue, columns, onClose, relation, row: o
                     <pre>{JSON.stringify(value, null, 2)}</pre>
                   ) : (
                     <span>
-                      {cellText(value, column.type)}
+                      {valueShown(value, column.type)}
                       {isCut(row, column.name) ? "…" : ""}{" "}
                       {label === undefined ? null : <span className="ref">{label}</span>}
                     </span>

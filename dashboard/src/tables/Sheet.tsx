@@ -22,6 +22,7 @@ import { useKeptColumns } from "./kept.ts"
 import { isPlaced, keyOf, type Row, rowId } from "./rows/identity.ts"
 import { NoRows } from "./NoRows.tsx"
 import { RowPanel } from "./RowPanel.tsx"
+import type { Refused } from "./rows/refusals.ts"
 import { type SheetDialog, SheetDialogs } from "./SheetDialogs.tsx"
 import { StatusBar } from "./StatusBar.tsx"
 import { Toolbar } from "./Toolbar.tsx"
@@ -37,17 +38,17 @@ interface SheetProps {
   readonly catalogue: Catalogue
   readonly relation: Relation
   readonly viewer: Viewer
-  readonly onView: (viewer: Viewer) => void
 }
 
 /** The rows of a table or view. */
-export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
+export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
   const { name, schema, table } = relation
   const search = useSearch({ strict: false }) as Search
   const navigate = useNavigate()
   const client = useQueryClient()
   const kept = useKeptColumns(schema, name)
   const [edits, setEdits] = useState<Edits>(new Map())
+  const [refused, setRefused] = useState<Refused>()
   const [open, setOpen] = useState<Row>()
   const [dialog, setDialog] = useState<SheetDialog>()
   const [menu, setMenu] = useState<Cell>()
@@ -102,6 +103,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
     setDialog("insert")
   }
   const change = (one: Parameters<typeof withEdit>[2]) => {
+    setRefused(undefined)
     if (table !== undefined) setEdits((now) => withEdit(now, table, one))
   }
   const remove = (rows: ReadonlyArray<Row>) => {
@@ -111,11 +113,13 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
   const saved = () => {
     toast(`${plural(edits.size, "row")} saved`)
     setEdits(new Map())
+    setRefused(undefined)
     setDialog(undefined)
     refresh()
     focusGrid()
   }
   const discard = () => {
+    setRefused(undefined)
     setEdits(new Map())
     focusGrid()
     // What has been changed meanwhile stays as well.
@@ -142,7 +146,6 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
         filters={filters}
         picked={picked.rows.length}
         viewer={viewer}
-        onView={onView}
         curl={curl}
         onFilter={(filter) => go(withFilter(search, filter))}
         onDropFilter={(filter) => go(withoutFilter(search, filter))}
@@ -184,6 +187,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
           readOnly={readOnly}
           keyed={!isPlaced(table)}
           editsOf={(row) => edits.get(idOf(row))?.values}
+          refusedIn={(row) => (refused !== undefined && refused.row === idOf(row) ? (refused.column ?? "") : undefined)}
           isPicked={picked.has}
           onPick={picked.pick}
           onSort={(column) => go(withNextOrder(search, column))}
@@ -238,6 +242,7 @@ export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
         like={like}
         onTyped={setTyped}
         onSaved={saved}
+        onRefused={setRefused}
         onInserted={inserted}
         onImported={refresh}
         onDeleted={() => {

@@ -7,6 +7,7 @@ import { RowForm } from "./RowForm.tsx"
 import type { Blocks } from "./rows/blocks.ts"
 import type { Edits } from "./rows/edits.ts"
 import type { Row } from "./rows/identity.ts"
+import type { Refused } from "./rows/refusals.ts"
 
 // Rarely used, so they are loaded when they are first opened.
 const ImportForm = lazy(async () => ({ default: (await import("./csv/ImportForm.tsx")).ImportForm }))
@@ -32,6 +33,7 @@ interface SheetDialogsProps {
   /** Whether closing the form of a new row would lose something. */
   readonly onTyped: (typed: boolean) => void
   readonly onSaved: () => void
+  readonly onRefused: (refused: Refused) => void
   readonly onInserted: () => void
   readonly onImported: () => void
   readonly onDeleted: () => void
@@ -57,7 +59,7 @@ export const SheetDialogs = (props: SheetDialogsProps) => {
       )
     case "review":
       return table === undefined ? null : (
-        <Review table={table} edits={edits} onSaved={props.onSaved} onClose={onClose} />
+        <Review table={table} edits={edits} onSaved={props.onSaved} onRefused={props.onRefused} onClose={onClose} />
       )
     case "delete":
       return table === undefined ? null : (

@@ -7,7 +7,7 @@ import { Button } from "../ui/Button.tsx"
 import { Empty } from "../ui/Empty.tsx"
 import { mod } from "../ui/keys.ts"
 import { Problem } from "../ui/Problem.tsx"
-import { service, type Viewer } from "../wire/viewer.ts"
+import { place } from "../wire/place.ts"
 import { relationOf } from "./grid/columns.ts"
 import { Sheet } from "./Sheet.tsx"
 import { TableList } from "./TableList.tsx"
@@ -18,11 +18,9 @@ interface ChosenProps {
   readonly catalogue: Catalogue
   readonly schema: string
   readonly table: string
-  readonly viewer: Viewer
-  readonly onView: (viewer: Viewer) => void
 }
 
-const Chosen = ({ catalogue, onView, schema, table, viewer }: ChosenProps) => {
+const Chosen = ({ catalogue, schema, table }: ChosenProps) => {
   const relation = relationOf(catalogue, schema, table)
   return relation === undefined ? (
     <section className="sheet">
@@ -31,15 +29,13 @@ const Chosen = ({ catalogue, onView, schema, table, viewer }: ChosenProps) => {
       </Empty>
     </section>
   ) : (
-    <Sheet key={`${schema}.${table}`} catalogue={catalogue} relation={relation} viewer={viewer} onView={onView} />
+    <Sheet key={`${schema}.${table}`} catalogue={catalogue} relation={relation} viewer={place.viewer} />
   )
 }
 
 export const TablesPage = () => {
   const { schema, table } = useParams({ strict: false }) as { readonly schema?: string; readonly table?: string }
   const catalogue = useCatalogue()
-  // It stays from table to table.
-  const [viewer, setViewer] = useState(service)
   const [making, setMaking] = useState(false)
   const make = () => setMaking(true)
   const asked = (useSearch({ strict: false }) as Search)["new"] !== undefined && schema === undefined
@@ -64,7 +60,7 @@ export const TablesPage = () => {
       ) : catalogue.data === undefined ? (
         <section className="sheet" />
       ) : chosen ? (
-        <Chosen catalogue={catalogue.data} schema={schema} table={table} viewer={viewer} onView={setViewer} />
+        <Chosen catalogue={catalogue.data} schema={schema} table={table} />
       ) : (
         <section className="sheet">
           {catalogue.data.tables.length === 0 ? (

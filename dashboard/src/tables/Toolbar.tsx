@@ -6,7 +6,7 @@ import { Icon } from "../ui/Icon.tsx"
 import type { IconName } from "../ui/icons.ts"
 import { Menu, MenuItem, Popover } from "../ui/Popover.tsx"
 import { copy } from "../ui/toast.ts"
-import { ViewAs } from "../ui/page/ViewAs.tsx"
+import { viewPlaceAs, ViewAs } from "../ui/page/ViewAs.tsx"
 import type { Viewer } from "../wire/viewer.ts"
 import type { GridColumn } from "./grid/columns.ts"
 import { type Filter, filterWords } from "./rows/filters.ts"
@@ -73,7 +73,6 @@ interface ToolbarProps {
   readonly filters: ReadonlyArray<Filter>
   readonly picked: number
   readonly viewer: Viewer
-  readonly onView: (viewer: Viewer) => void
   readonly curl: () => string
   readonly onFilter: (filter: Filter) => void
   readonly onDropFilter: (filter: Filter) => void
@@ -129,7 +128,7 @@ export const Toolbar = (props: ToolbarProps) => {
         </>
       )}
       {table === undefined ? null : <Security table={table} />}
-      <ViewAs viewer={viewer} legend="Show rows as" onUse={props.onView} />
+      <ViewAs viewer={viewer} legend="Show rows as" onUse={viewPlaceAs} />
       <Popover icon="columns" label="Columns" align="end">
         {() => (
           <Menu>

@@ -19,12 +19,12 @@ export const short = (value: number) => {
   return `${(value / 1e6).toFixed(1)}M`
 }
 
-const moments = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" })
+const moments = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium", timeZone: "UTC" })
 
-/** In the browser's time zone; unchanged if it is no date, such as `infinity`. */
+/** In UTC, as all moments of the dashboard; unchanged if it is no date, such as `infinity`. */
 export const moment = (iso: string) => {
   const at = new Date(iso)
-  return Number.isNaN(at.getTime()) ? iso : moments.format(at)
+  return Number.isNaN(at.getTime()) ? iso : `${moments.format(at)} UTC`
 }
 
 const steps: ReadonlyArray<readonly [Intl.RelativeTimeFormatUnit, number]> = [

@@ -1,27 +1,18 @@
-/** The database that `/v1` requests use; undefined: the main one. Kept by the tab only: a new one starts on main. */
-export interface Branch {
-  readonly id: number
-  readonly label: string
-}
+import { place } from "./place.ts"
 
-let current: Branch | undefined
-let lost: Branch | undefined
+let isGone = false
 const listeners = new Set<() => void>()
 
-export const branch = {
-  current: () => current,
-  /** The one that was worked on until it was dropped or expired, until another is chosen. */
-  lost: () => lost,
-  choose: (next: Branch | undefined) => {
-    current = next
-    lost = undefined
-    for (const listener of listeners) listener()
-  },
-  /** A request was refused, because the branch with this id is gone: back to the main database. */
+/**
+ * Whether the service has said that the branch of this page is gone. It decides what is shown, and nothing else: requests
+ * go on naming the branch, and are refused.
+ */
+export const branchState = {
+  isGone: () => isGone,
+  /** A request was refused, because the branch with this id does not exist. */
   gone: (id: string | undefined) => {
-    if (current === undefined || String(current.id) !== id) return
-    lost = current
-    current = undefined
+    if (id === undefined || id !== place.branch || isGone) return
+    isGone = true
     for (const listener of listeners) listener()
   },
   subscribe: (listener: () => void) => {
@@ -29,8 +20,5 @@ export const branch = {
     return () => {
       listeners.delete(listener)
     }
-  },
-  /** The header of a request to this path. `/api` is about the service, not about a database. */
-  headers: (path: string): Readonly<Record<string, string>> =>
-    current !== undefined && path.startsWith("/v1/") ? { "x-svc-branch": String(current.id) } : {}
+  }
 }

@@ -1,3 +1,5 @@
+import { branchHeaders } from "./place.ts"
+
 /** A text as a word of a shell. */
 export const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
@@ -12,7 +14,9 @@ export const curlOf = (
   [
     "curl",
     credentials,
-    ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...Object.entries({ ...branchHeaders(path), ...headers }).map(
+      ([name, value]) => `-H ${quoted(`${name}: ${value}`)}`
+    ),
     ...(payload === undefined
       ? []
       : ["-H 'content-type: application/json'", `--data-raw ${quoted(JSON.stringify(payload))}`]),

@@ -38,8 +38,10 @@ export const parseFaithful = (text: string): unknown => {
 export const exactRow = <Row extends object>(row: Row): Row =>
   Object.fromEntries(Object.entries(row).map(([name, value]) => [name, exactText(value)])) as Row
 
-/** Rows of a table. */
-export const parseRows = (text: string): unknown => {
+/** Rows of a table. `json`: columns whose numbers are JSON, and must not become texts. */
+export const parseRows = (text: string, json?: ReadonlySet<string>): unknown => {
   const rows = parseFaithful(text)
-  return Array.isArray(rows) ? rows.map((row: object) => exactRow(row)) : rows
+  if (!Array.isArray(rows)) return rows
+  const kept = (row: object) => Object.entries(row).filter(([name]) => json?.has(name) === true)
+  return rows.map((row: object) => ({ ...exactRow(row), ...Object.fromEntries(kept(row)) }))
 }

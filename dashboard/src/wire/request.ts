@@ -1,6 +1,7 @@
 import { ApiError, apiErrorOf, NoResponse } from "./ApiError.ts"
-import { branch } from "./branch.ts"
+import { branchState } from "./branch.ts"
 import { parseExact } from "./exact.ts"
+import { branchHeaders } from "./place.ts"
 import { session } from "./session.ts"
 
 export interface Answer<A> {
@@ -28,7 +29,7 @@ const sessionCodes = new Set(["UNAUTHENTICATED", "INVALID_API_KEY", "UNAUTHORIZE
 /** The headers of every request to a path: the service's own page asks, about this database. */
 export const pageHeaders = (path: string): Readonly<Record<string, string>> => ({
   "x-svc-dashboard": "1",
-  ...branch.headers(path)
+  ...branchHeaders(path)
 })
 
 /** The failure that a response reports. `sent` are the headers of its request. */
@@ -39,7 +40,7 @@ export const failureOf = (
 ): ApiError => {
   const error = apiErrorOf(response, text)
   // Not sent again: what was meant for the branch must not happen to the main database.
-  if (error.body.code === "BRANCH_NOT_FOUND") branch.gone(sent["x-svc-branch"])
+  if (error.body.code === "BRANCH_NOT_FOUND") branchState.gone(sent["x-svc-branch"])
   return error
 }
 

@@ -8,6 +8,32 @@ export interface Viewer {
 
 export const service: Viewer = { role: "service_role", sub: "", claims: "{}" }
 
+/** A caller in an address: `anon`, `user`, `user:<sub>`, or as JSON if there are further claims. */
+export const viewerText = ({ claims, role, sub }: Viewer): string | undefined => {
+  if (role === "service_role") return undefined
+  if (role === "anon") return "anon"
+  const more = JSON.parse(claims) as object
+  if (Object.keys(more).length > 0) return JSON.stringify({ sub, claims: more })
+  return sub === "" ? "user" : `user:${sub}`
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The reverse; undefined for any other text. */
+export const viewerOf = (text: string): Viewer | undefined => {
+  if (text === "anon") return { role: "anon", sub: "", claims: "{}" }
+  if (text === "user") return { role: "authenticated", sub: "", claims: "{}" }
+  if (text.startsWith("user:")) return { role: "authenticated", sub: text.slice(5), claims: "{}" }
+  try {
+    const { claims, sub, ...others } = JSON.parse(text) as Readonly<Record<string, unknown>>
+    if (typeof sub !== "string" || !isObject(claims) || Object.keys(others).length > 0) return undefined
+    return { role: "authenticated", sub, claims: JSON.stringify(claims) }
+  } catch {
+    return undefined
+  }
+}
+
 /** The statements before those of the user, which make the transaction that of a caller. */
 export const viewerStatements = ({ claims, role, sub }: Viewer) => {
   if (role === "service_role") return []

@@ -10,6 +10,8 @@ export interface Caller {
   readonly actor: Actor
   /** By a path of Supabase's clients, whose defaults differ. */
   readonly supabase?: true
+  /** Whose session of the dashboard it is, if a page of it asks. */
+  readonly author?: Author
 }
 
 /** Undefined outside `/v1` and `/ofrep`. */

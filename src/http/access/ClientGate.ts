@@ -1,6 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { type HttpServerRequest } from "effect/http"
 import { type ClientError } from "../../domain/errors.ts"
+import { accountOf } from "../../domain/identity/Identity.ts"
 import { Keys, type LiveKey } from "../../services/access/Keys.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
@@ -67,12 +68,15 @@ export class ClientGate extends Context.Service<
         const who = yield* apiGate.session(request)
         if (who._tag === "Key") {
           yield* limits.take(who.key, quota)
-          return yield* asViewer(request, yield* callerOf(who.key, "", undefined, address))
+          const caller = yield* callerOf(who.key, "", undefined, address)
+          const author = { type: "key", id: who.key.id, label: who.key.label } as const
+          return { ...(yield* asViewer(request, caller)), author }
         }
         const { admin, identity } = who.session
         if (!admin) return yield* needsAdmin
         const actor = { role: "service_role", claims: "", sub: "", client: `identity ${identity.id}` } as const
-        return yield* asViewer(request, { keyType: "service_role", actor })
+        const author = { type: "identity", id: identity.id, label: accountOf(identity) } as const
+        return { ...(yield* asViewer(request, { keyType: "service_role", actor })), author }
       })
 
       return ClientGate.of({ enter, enterBySession })

@@ -133,10 +133,10 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
             api === undefined ? corsHeaders(path, given["origin"], dashboard) : supabaseCorsHeaders(given["origin"])
           const remote = path.startsWith("/ofrep/")
           const client = remote || path === "/v1" || path.startsWith("/v1/")
-          if (!client) identify(request, requestId)
           const quota: Quota = { limit: -1, remaining: -1, reset: 0, key: undefined }
           let owner = address
           const byPage = client && !rest && isByPage(given)
+          if (!client || byPage) identify(request, requestId)
           const enter = () => {
             if (rest) return supabase.enter(given, address, quota)
             if (remote) return enterRemote(request, address, quota)

@@ -5,9 +5,10 @@ import { Branches } from "../../services/branches/Branches.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { type Conflict, Imports } from "../../services/rows/Imports.ts"
 import { RowMethods } from "../../services/rows/Methods.ts"
-import { Rows } from "../../services/rows/Rows.ts"
+import { Rows, type RowsAnswer } from "../../services/rows/Rows.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
-import { requestDecoder } from "../rows/Request.ts"
+import { PageAudit } from "../front/PageAudit.ts"
+import { type DecodedRequest, requestDecoder } from "../rows/Request.ts"
 import { csvStream, rowBody, withCsvHint, withoutTimeLimit } from "../rows/Body.ts"
 import { importedTable } from "../wire/Paths.ts"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
@@ -25,6 +26,9 @@ const unknownParameter = (name: string) =>
     error: `An import has no parameter ${shorten(name)}`,
     hint: "Its parameters are null, on_conflict and resolution"
   })
+
+const nameOf = ({ schema, table }: DecodedRequest) => `${schema}.${table}`
+const rowsIn = ({ count }: Pick<RowsAnswer, "count">) => ({ rows: count })
 
 const importParameters = new Set(["null", "on_conflict", "resolution"])
 const resolutions: Readonly<Record<string, Conflict["resolution"]>> = {
@@ -64,6 +68,7 @@ export const RowsRoutes = HttpRouter.use(
     const imports = yield* Imports
     const methods = yield* RowMethods
     const settings = yield* RowSettings
+    const audit = yield* PageAudit
     const decode = requestDecoder({ db: yield* Db, branches: yield* Branches, settings })
 
     const incoming = HttpServerRequest.HttpServerRequest
@@ -78,8 +83,9 @@ export const RowsRoutes = HttpRouter.use(
       Effect.flatMap(incoming, (request) =>
         Effect.flatMap(decode(request), (decoded) =>
           Effect.flatMap(rowBody(request), (body) =>
-            Effect.map(withCsvHint(request, change(decoded, body)), (answer) =>
-              writeResponse(decoded, answer, operation, settings)
+            Effect.map(
+              audit.rows(withCsvHint(request, change(decoded, body)), operation, nameOf(decoded), rowsIn),
+              (answer) => writeResponse(decoded, answer, operation, settings)
             )
           )
         )
@@ -97,12 +103,16 @@ export const RowsRoutes = HttpRouter.use(
       const bytes = yield* csvStream(request)
       yield* withoutTimeLimit(request)
       const given = { database, actor, schema, searchPath, table, nullText, conflict }
-      return HttpServerResponse.jsonUnsafe(yield* imports.load(given, bytes), { status: 201 })
+      const loading = audit.rows(imports.load(given, bytes), "import", `${schema}.${table}`, (imported) => ({
+        ...imported
+      }))
+      return HttpServerResponse.jsonUnsafe(yield* loading, { status: 201 })
     }).pipe(Effect.scoped)
 
     const remove = Effect.gen(function* () {
       const decoded = yield* decode(yield* incoming)
-      return writeResponse(decoded, yield* rows.remove(decoded), "remove", settings)
+      const removing = audit.rows(rows.remove(decoded), "remove", nameOf(decoded), rowsIn)
+      return writeResponse(decoded, yield* removing, "remove", settings)
     })
 
     const options = Effect.gen(function* () {

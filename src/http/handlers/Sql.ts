@@ -9,6 +9,7 @@ import { type SqlAnswer, type SqlError, SqlRunner } from "../../services/sql/Sql
 import { bodyLimit, jsonAnswer, jsonBody } from "../wire/Body.ts"
 import { databaseOf } from "../wire/BranchHeader.ts"
 import { CurrentCaller, noGate } from "../access/Caller.ts"
+import { PageAudit } from "../front/PageAudit.ts"
 import { issueLines } from "../front/RequestErrors.ts"
 
 const Statement = Schema.Struct({ sql: Schema.String, params: Schema.optionalKey(Schema.Array(Schema.Unknown)) })
@@ -33,10 +34,13 @@ export const SqlRoutes = HttpRouter.use(
     const catalogues = yield* Catalogues
     const db = yield* Db
     const branches = yield* Branches
+    const audit = yield* PageAudit
 
-    const handle = <A>(
+    const handle = <A extends { readonly read_only?: boolean | undefined }>(
       decode: (input: unknown) => Effect.Effect<A, Schema.SchemaError>,
-      run: (database: Database, actor: Actor, request: A) => Effect.Effect<SqlAnswer, SqlError>
+      run: (database: Database, actor: Actor, request: A) => Effect.Effect<SqlAnswer, SqlError>,
+      action: "run" | "transaction",
+      textsOf: (request: A) => ReadonlyArray<string>
     ) =>
       Effect.gen(function* () {
         const caller = yield* CurrentCaller
@@ -47,13 +51,21 @@ export const SqlRoutes = HttpRouter.use(
         const database = yield* databaseOf(incoming.headers, caller.actor, db.main, branches)
         const { text } = yield* jsonBody(incoming, bodyLimit)
         const request = yield* Effect.mapError(decode(parseExact(text)), invalid)
-        const answer = yield* run(database, caller.actor, request)
+        const running = run(database, caller.actor, request)
+        const answer = yield* request.read_only === true
+          ? running
+          : audit.statements(running, action, textsOf(request), ({ counts }) => ({ rows: counts }))
         if (answer.commands.some((command) => !keepCatalogue.has(command))) yield* catalogues.changed(database)
         return jsonAnswer(answer.json)
       })
 
-    const run = handle(Schema.decodeUnknownEffect(Run, strictly), runner.run)
-    const transaction = handle(Schema.decodeUnknownEffect(Transaction, strictly), runner.transaction)
+    const run = handle(Schema.decodeUnknownEffect(Run, strictly), runner.run, "run", ({ sql }) => [sql])
+    const transaction = handle(
+      Schema.decodeUnknownEffect(Transaction, strictly),
+      runner.transaction,
+      "transaction",
+      ({ statements }) => statements.map(({ sql }) => sql)
+    )
     yield* router.add("POST", "/v1/sql", run)
     yield* router.add("POST", "/v1/sql/transaction", transaction)
   })

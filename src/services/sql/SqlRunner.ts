@@ -31,6 +31,8 @@ export interface SqlAnswer {
    * SELECT INTO. Catalogue caches are invalidated by them.
    */
   readonly commands: ReadonlyArray<string>
+  /** Rows of each statement, as PostgreSQL counts them; null for commands without a count. */
+  readonly counts: ReadonlyArray<number | null>
 }
 
 /** A session that can report the oids of a statement's parameter types without running it. */
@@ -180,7 +182,7 @@ export class SqlRunner extends Context.Service<
       const json = resultJson(raw, types)
       if (json === undefined) return yield* resultTooLarge()
       const makesTable = raw.command === "SELECT" && raw.fields.length === 0 && raw.rows.length === 0
-      return { json, command: makesTable ? "CREATE TABLE AS" : raw.command }
+      return { json, command: makesTable ? "CREATE TABLE AS" : raw.command, count: raw.rowCount }
     })
 
     const run = Effect.fnUntraced(function* (database: Database, actor: Actor, request: SqlRequest) {
@@ -190,15 +192,15 @@ export class SqlRunner extends Context.Service<
       const readOnly = request.read_only === true
       if (readOnly || (database.transaction !== undefined && inTransaction.has(leadingKeyword(request.sql)))) {
         const session = yield* begin(database, actor, readOnly, timeout)
-        const { json, command } = yield* one(database.name, session, request, rowLimit, false)
+        const { json, command, count } = yield* one(database.name, session, request, rowLimit, false)
         // The end of the session rolls the read-only transaction back, which has written nothing.
         if (!readOnly) yield* commit(session)
-        return { json, commands: [command] }
+        return { json, commands: [command], counts: [count] }
       }
       const session = yield* database.session(actor)
       if (timeout !== undefined) yield* session.query(setTimeoutSql(false), [timeout], 1)
-      const { json, command } = yield* one(database.name, session, request, rowLimit, true)
-      return { json, commands: [command] }
+      const { json, command, count } = yield* one(database.name, session, request, rowLimit, true)
+      return { json, commands: [command], counts: [count] }
     }, Effect.scoped)
 
     const transaction = Effect.fnUntraced(function* (
@@ -218,9 +220,10 @@ export class SqlRunner extends Context.Service<
       const session = yield* begin(database, actor, read_only === true, limit)
       const results: Array<string> = []
       const commands: Array<string> = []
+      const counts: Array<number | null> = []
       let size = 0
       for (const [i, statement] of statements.entries()) {
-        const { json, command } = yield* Effect.mapError(
+        const { json, command, count } = yield* Effect.mapError(
           one(database.name, session, statement, rowLimit, false),
           inStatement(i)
         )
@@ -228,9 +231,10 @@ export class SqlRunner extends Context.Service<
         if (size > maxResultSize) return yield* resultTooLarge()
         results.push(json)
         commands.push(command)
+        counts.push(count)
       }
       yield* commit(session)
-      return { json: `{"results":[${results.join(",")}]}`, commands }
+      return { json: `{"results":[${results.join(",")}]}`, commands, counts }
     }, Effect.scoped)
 
     return SqlRunner.of({ run, transaction })

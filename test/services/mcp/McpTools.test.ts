@@ -37,7 +37,7 @@ const layer = (mode: McpSettings["Service"]["mode"], ran: Array<string> = [], br
           run: (database, _actor, { read_only }) =>
             Effect.sync(() => {
               ran.push(`${database.name} ${read_only === true ? "reads" : "writes"}`)
-              return { json: "{}", commands: ["CREATE TABLE"] }
+              return { json: "{}", counts: [null], commands: ["CREATE TABLE"] }
             })
         })
       )

@@ -1,14 +1,8 @@
 import { Icon } from "../../ui/Icon.tsx"
-import { moment } from "../../ui/format.ts"
 import type { GridColumn } from "./columns.ts"
 import { exactText } from "../../wire/exact.ts"
+import { valueShown } from "./values.ts"
 import { isCut, maxCell, type Row } from "../rows/identity.ts"
-
-export const cellText = (value: unknown, type: string): string => {
-  if (value === null || value === undefined) return ""
-  if (typeof value === "object") return JSON.stringify(value)
-  return type.startsWith("timestamp with") ? moment(String(value)) : String(value)
-}
 
 /** The label of the row that a value refers to; undefined until it is read again after an edit. */
 export const labelOf = ({ foreign, name }: GridColumn, row: Row, value: unknown) => {
@@ -35,11 +29,10 @@ export const Cell = ({ column, onFollow, row, value }: CellProps) => {
     return <span className={`enum hue-${values.indexOf(String(value)) % 6}`}>{String(value)}</span>
   }
   // Longer texts are cut before the browser lays them out. The row's panel shows the whole.
-  const whole = cellText(value, type)
+  const whole = valueShown(value, type)
   const cut = whole.length > maxCell || (isCut(row, column.name) && row[column.name] === value)
   const text = cut ? `${whole.slice(0, maxCell)}…` : whole
-  const title = type.startsWith("timestamp with") ? String(value) : undefined
-  if (foreign === undefined || cut) return <span title={title}>{text}</span>
+  if (foreign === undefined || cut) return <span>{text}</span>
   const label = labelOf(column, row, value)
   return (
     <>

@@ -1,7 +1,10 @@
 import { type KeyboardEvent, useLayoutEffect, useRef, useState } from "react"
+import { ChoiceList, comboboxAttributes } from "../../ui/ChoiceList.tsx"
+import { useCombobox } from "../../ui/combobox.ts"
 import { isMod, mod } from "../../ui/keys.ts"
 import { type GridColumn, isJson, isMonospaced } from "./columns.ts"
-import { useReferences } from "./references.ts"
+import { isMoment } from "./moments.ts"
+import { canBeKey, useReferences } from "./references.ts"
 import { editText, written } from "./values.ts"
 
 export type Move = "stay" | "down" | "right" | "left"
@@ -19,16 +22,15 @@ const heightOf = (text: string, json: boolean) =>
   json ? 180 : Math.min(160, 30 + 18 * (text.split("\n").length - 1 + Math.floor(text.length / 60)))
 
 export const CellEditor = ({ column, onCancel, onDone, typed, value }: CellEditorProps) => {
-  const begun = typed ?? editText(value)
+  const begun = typed ?? editText(value, column.type)
   const [text, setText] = useState(begun)
   const [problem, setProblem] = useState("")
-  const [at, setAt] = useState(0)
   const field = useRef<HTMLTextAreaElement & HTMLSelectElement & HTMLInputElement>(null)
   /** Giving the focus back blurs the field, and an edit must end only once. */
   const ended = useRef(false)
   const { foreign } = column
   const words = foreign === undefined || (text === begun && typed === undefined) ? "" : text.trim()
-  const choices = useReferences(foreign, words)
+  const finder = useCombobox(useReferences(foreign, words), words, canBeKey(foreign))
   const json = isJson(column.type)
 
   useLayoutEffect(() => {
@@ -47,34 +49,32 @@ export const CellEditor = ({ column, onCancel, onDone, typed, value }: CellEdito
   const finish = (move: Move, given = text) => {
     // Left as it was: NULL stays NULL, although its text is empty.
     if (given === begun && typed === undefined) return cancel()
-    const result = written(given, column)
-    if ("problem" in result) setProblem(result.problem)
+    const result = written(given, column, value)
+    if ("problem" in result)
+      setProblem(foreign === undefined ? result.problem : `${result.problem}. Type a key, or choose a row with ↓`)
     else keep(column.type === "boolean" ? given === "true" : result.value, move)
   }
   const change = (next: string) => {
     setText(next)
     setProblem("")
-    setAt(0)
   }
   const keys = (event: KeyboardEvent) => {
     event.stopPropagation()
     const { key } = event
-    const step = key === "ArrowDown" ? 1 : key === "ArrowUp" ? -1 : 0
     if (key === "Escape") {
       event.preventDefault()
       cancel()
     } else if (key === "Backspace" && isMod(event) && column.nullable) {
       event.preventDefault()
       keep(null, "stay")
-    } else if (step !== 0 && choices.length > 0) {
-      event.preventDefault()
-      setAt((at + step + choices.length) % choices.length)
+    } else if (finder.onKey(event)) {
+      setProblem("")
     } else if (key === "Enter" && !event.shiftKey && (!json || isMod(event))) {
       event.preventDefault()
-      finish("down", (text === begun ? undefined : choices[at]?.key) ?? text)
+      finish("down", finder.key)
     } else if (key === "Tab") {
       event.preventDefault()
-      finish(event.shiftKey ? "left" : "right")
+      finish(event.shiftKey ? "left" : "right", finder.key)
     }
   }
   const common = {
@@ -95,14 +95,11 @@ export const CellEditor = ({ column, onCancel, onDone, typed, value }: CellEdito
         <input
           {...common}
           className="mono"
-          role="combobox"
-          aria-expanded={choices.length > 0}
-          aria-controls="reference-list"
-          aria-activedescendant={choices.length > 0 ? `reference-${at}` : undefined}
+          {...comboboxAttributes("reference-list", finder)}
           aria-label={`${column.name}, a row of ${foreign.references.table}`}
           spellCheck={false}
           onChange={(event) => change(event.target.value)}
-          onBlur={() => finish("stay")}
+          onBlur={() => finish("stay", finder.key)}
         />
       ) : column.values === undefined ? (
         <textarea
@@ -122,27 +119,18 @@ export const CellEditor = ({ column, onCancel, onDone, typed, value }: CellEdito
           ))}
         </select>
       )}
-      {choices.length === 0 || foreign === undefined ? null : (
-        <ul id="reference-list" role="listbox" aria-label={`Rows of ${foreign.references.table}`}>
-          {choices.map(({ key, label: name }, index) => (
-            <li
-              key={key}
-              id={`reference-${index}`}
-              role="option"
-              aria-selected={index === at}
-              onMouseDown={(event) => {
-                event.preventDefault()
-                finish("stay", key)
-              }}
-            >
-              <code>{key}</code> {name}
-            </li>
-          ))}
-        </ul>
+      {foreign === undefined ? null : (
+        <ChoiceList
+          id="reference-list"
+          label={`Rows of ${foreign.references.table}`}
+          choices={finder.choices}
+          at={finder.at}
+          onChoose={(key) => finish("stay", key)}
+        />
       )}
       <small className={problem === "" ? "" : "bad"} role={problem === "" ? undefined : "alert"}>
         {problem === ""
-          ? `${json ? `${mod}↵` : "↵"} keep · esc cancel${column.nullable ? ` · ${mod}⌫ NULL` : ""}`
+          ? `${isMoment(column.type) ? "UTC · " : ""}${json ? `${mod}↵` : "↵"} keep · esc cancel${column.nullable ? ` · ${mod}⌫ NULL` : ""}`
           : problem}
       </small>
     </div>

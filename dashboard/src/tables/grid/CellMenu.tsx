@@ -2,7 +2,7 @@ import { ContextMenu, type Point } from "./ContextMenu.tsx"
 import { mod } from "../../ui/keys.ts"
 import { MenuItem } from "../../ui/Popover.tsx"
 import { copy, toastError } from "../../ui/toast.ts"
-import { cellText } from "./Cell.tsx"
+import { valueShown } from "./values.ts"
 import { type GridColumn, isMade, shownValues } from "./columns.ts"
 import type { Blocks } from "../rows/blocks.ts"
 import type { Filter } from "../rows/filters.ts"
@@ -50,7 +50,7 @@ export const CellMenu = (props: CellMenuProps) => {
   const setNull = (whole: Row) => props.onChange({ row: whole, column: column.name, value: null })
   // JSON and arrays have another text in PostgreSQL, and of a long value only the beginning is here.
   const comparable = !edited && typeof value !== "object" && !isCut(row, column.name)
-  const text = cellText(value, column.type)
+  const text = valueShown(value, column.type)
   const shown = text.length > 24 ? `${text.slice(0, 24)}…` : text
   return (
     <ContextMenu label={`Cell ${column.name}`} at={at} onClose={onClose}>
@@ -78,7 +78,7 @@ export const CellMenu = (props: CellMenuProps) => {
       <MenuItem
         icon="copy"
         note={`${mod}C`}
-        onClick={withWhole((whole) => copy(cellText(edited ? value : whole[column.name], ""), "Cell"))}
+        onClick={withWhole((whole) => copy(valueShown(edited ? value : whole[column.name], ""), "Cell"))}
       >
         Copy cell
       </MenuItem>

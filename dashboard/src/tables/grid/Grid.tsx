@@ -3,13 +3,13 @@ import { isMod } from "../../ui/keys.ts"
 import { toast, toastError } from "../../ui/toast.ts"
 import type { Point } from "./ContextMenu.tsx"
 import type { Blocks } from "../rows/blocks.ts"
-import { cellText } from "./Cell.tsx"
 import type { Move } from "./CellEditor.tsx"
 import { type GridColumn, isMade } from "./columns.ts"
 import { GridHead } from "./GridHead.tsx"
 import { type Editing, type RowActions, RowCells } from "./GridRow.tsx"
 import { isCut, isWhole, type Row } from "../rows/identity.ts"
 import type { Order } from "../rows/keyset.ts"
+import { valueShown } from "./values.ts"
 import { gutter, useGridView } from "./useGridView.ts"
 import { WaitingRows } from "./WaitingRows.tsx"
 
@@ -30,6 +30,8 @@ interface GridProps {
   readonly keyed: boolean
   /** The unsaved values of a row. */
   readonly editsOf: (row: Row) => Readonly<Record<string, unknown>> | undefined
+  /** The column that PostgreSQL has refused in a row; empty: it is not known which. */
+  readonly refusedIn: (row: Row) => string | undefined
   readonly isPicked: (row: Row) => boolean
   readonly onPick: (row: Row, on: boolean) => void
   readonly onSort: (column: string) => void
@@ -153,7 +155,7 @@ export const Grid = (props: GridProps) => {
       else onOpen(row)
     } else if (key === "c" && isMod(event)) {
       withWhole(row, column, (whole) => {
-        void navigator.clipboard.writeText(cellText(valueOf(whole, column), "")).then(
+        void navigator.clipboard.writeText(valueShown(valueOf(whole, column), column.type)).then(
           () => toast("Cell copied"),
           () => undefined
         )
@@ -252,6 +254,7 @@ export const Grid = (props: GridProps) => {
                 row={row}
                 columns={columns}
                 edits={edits}
+                refused={row === undefined || edits === undefined ? undefined : props.refusedIn(row)}
                 picked={picked}
                 active={here ? active.column : undefined}
                 editing={here ? editing : undefined}

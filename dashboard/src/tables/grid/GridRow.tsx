@@ -30,6 +30,7 @@ interface RowCellsProps {
   readonly columns: ReadonlyArray<GridColumn>
   /** The unsaved values. */
   readonly edits: Readonly<Record<string, unknown>> | undefined
+  readonly refused: string | undefined
   readonly picked: boolean
   /** The column of the active cell, if it is in this row. */
   readonly active: number | undefined
@@ -41,7 +42,7 @@ interface RowCellsProps {
 
 /** The cells of a row. Scrolling moves them without rendering them again, which would be most of the cost of a frame. */
 export const RowCells = memo((props: RowCellsProps) => {
-  const { actions, active, columns, edits, editing, index, picked, row } = props
+  const { actions, active, columns, edits, editing, index, picked, refused, row } = props
   return (
     <>
       <div role="rowheader" aria-colindex={1} className="cell pin">
@@ -70,6 +71,9 @@ export const RowCells = memo((props: RowCellsProps) => {
             role="gridcell"
             tabIndex={-1}
             aria-colindex={at + 2}
+            aria-invalid={
+              changed && refused !== undefined && (refused === "" || refused === column.name) ? true : undefined
+            }
             className={`cell ${here ? "active" : ""} ${here && editing !== undefined ? "editing" : ""} ${changed ? "changed" : ""} ${right ? "right" : ""} ${isMonospaced(column.type) ? "mono" : ""}`}
             style={{ width: column.width }}
             onMouseDown={(event) => {

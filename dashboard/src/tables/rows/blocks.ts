@@ -43,6 +43,8 @@ export class Blocks {
   }
   readonly snapshot = () => this.version
 
+  private readonly parse = (text: string) => parseRows(text, this.source.json)
+
   private changed() {
     this.version += 1
     for (const listener of this.listeners) listener()
@@ -102,7 +104,7 @@ export class Blocks {
     const prefer = [count ? ["count=estimated"] : [], this.source.cut ?? []].flat().join(", ")
     const answer = await request<ReadonlyArray<Row>>(url, {
       signal,
-      parse: parseRows,
+      parse: this.parse,
       headers: { ...headersOf(this.source), ...(prefer === "" ? {} : { prefer }) }
     })
     this.millis = answer.millis
@@ -193,7 +195,7 @@ export class Blocks {
       { ...this.source, filters: key.length === 0 ? this.source.filters : [] },
       { part, offset, limit: 1 }
     )
-    const { body } = await request<ReadonlyArray<Row>>(url, { headers: headersOf(this.source), parse: parseRows })
+    const { body } = await request<ReadonlyArray<Row>>(url, { headers: headersOf(this.source), parse: this.parse })
     const [now] = body
     const keyed = key.length > 0 && key[0] !== place
     if (now === undefined || (!keyed && !isSame(row, now)))

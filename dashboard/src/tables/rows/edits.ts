@@ -1,5 +1,6 @@
 import type { Table } from "../../catalogue/queries.ts"
 import { isPlaced, keyOf, place, type Row, rowId } from "./identity.ts"
+import { isJson } from "../grid/columns.ts"
 import { valueText } from "./keyset.ts"
 
 /** What is to become of one row: new values by column. */
@@ -45,6 +46,55 @@ const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
 const qualified = ({ name, schema }: Pick<Table, "name" | "schema">) => `${quote(schema)}.${quote(name)}`
 const text = (value: unknown) => (value === null || value === undefined ? null : valueText(value))
 
+type Typed = Pick<Table, "columns">
+const typeOf = ({ columns }: Typed, name: string) => columns.find((one) => one.name === name)?.type ?? ""
+const elementOf = (type: string) => type.replace(/(?:\[\])+$/, "")
+const isArrayOfJson = (type: string) => type.endsWith("[]") && isJson(elementOf(type))
+
+const element = (text: string) => `"${text.replaceAll(/["\\]/g, "\\$&")}"`
+
+/** An array as PostgreSQL reads it; undefined if it has elements that only PostgreSQL can make of JSON. */
+const arrayText = (value: ReadonlyArray<unknown>, json: boolean): string | undefined => {
+  const parts = value.map((one) => {
+    if (one === null) return "NULL"
+    // Whether the array has more dimensions, or elements that are arrays, does not show: in JSON the latter is usual.
+    if (json) return element(JSON.stringify(one))
+    if (Array.isArray(one)) return arrayText(one, json)
+    if (typeof one === "object") {
+      const number = JSON.stringify(one)
+      return /^[-\d]/.test(number) ? number : undefined
+    }
+    return typeof one === "string" ? element(one) : String(one)
+  })
+  return parts.includes(undefined) ? undefined : `{${parts.join(",")}}`
+}
+
+/** How a value is written: as a text that PostgreSQL reads as its type, or as JSON that it makes the value of. */
+const writtenAs = (type: string, value: unknown): { readonly text: string | null } | { readonly json: string } => {
+  if (value === null || value === undefined) return { text: null }
+  if (isJson(type)) return { text: JSON.stringify(value) }
+  if (typeof value !== "object") return { text: String(value) }
+  const array = Array.isArray(value) && type.endsWith("[]") ? arrayText(value, isJson(elementOf(type))) : undefined
+  return array === undefined ? { json: JSON.stringify(value) } : { text: array }
+}
+
+/** The value of a column. `write`: a parameter, or a literal. */
+const assigned = (table: Table, name: string, value: unknown, write: (text: string | null) => string): string => {
+  const as = writtenAs(typeOf(table, name), value)
+  if ("text" in as) return write(as.text)
+  const row = write(`{${JSON.stringify(name)}: ${as.json}}`)
+  return `(select x.${quote(name)} from json_populate_record(null::${qualified(table)}, ${row}) x)`
+}
+
+/** Whether a column still has the value that was read. JSON has no other NULL than its own. */
+const unchanged = (table: Table, name: string, value: unknown, param: (text: string) => string) => {
+  const json = JSON.stringify({ [name]: value ?? null })
+  const old = isArrayOfJson(typeOf(table, name))
+    ? `to_jsonb(${param(json)}::json -> ${param(name)}::text)`
+    : `to_jsonb((select x.${quote(name)} from json_populate_record(null::${qualified(table)}, ${param(json)}) x))`
+  return `coalesce(to_jsonb(${quote(name)}), 'null') = coalesce(${old}, 'null')`
+}
+
 /** `/v1/sql/transaction` takes this many. */
 const maxStatements = 20
 
@@ -60,15 +110,14 @@ export const saveStatements = (table: Table, edits: Edits): ReadonlyArray<Statem
     const params: Array<string | null> = []
     const param = (value: string | null) => `$${params.push(value)}`
     const updates = all.slice(from, from + perStatement).map(({ row, values }, at) => {
-      const set = Object.entries(values).map(([name, value]) => `${quote(name)} = ${param(text(value))}`)
+      const set = Object.entries(values).map(
+        ([name, value]) => `${quote(name)} = ${assigned(table, name, value, param)}`
+      )
       const keys = keyOf(table).map((name) => `${quote(name)} = ${param(text(row[name]))}`)
       const read = isPlaced(table) ? table.columns.map(({ name }) => name) : Object.keys(values)
       const kept = read
         .filter((name) => !table.primary_key.includes(name))
-        .map((name) => {
-          const old = param(JSON.stringify({ [name]: row[name] ?? null }))
-          return `to_jsonb(${quote(name)}) is not distinct from to_jsonb((select x.${quote(name)} from json_populate_record(null::${qualified(table)}, ${old}) x))`
-        })
+        .map((name) => unchanged(table, name, row[name], param))
       return {
         name: `u${at}`,
         sql: `update ${qualified(table)} set ${set.join(", ")} where ${[...keys, ...kept].join(" and ")} returning 1`,
@@ -76,7 +125,7 @@ export const saveStatements = (table: Table, edits: Edits): ReadonlyArray<Statem
       }
     })
     statements.push({
-      sql: `with ${updates.map(({ name, sql }) => `${name} as (${sql})`).join(", ")} select ${updates.map(({ check }) => check).join(", ")}`,
+      sql: `with ${updates.map(({ name, sql }) => `${name} as (${sql})`).join(", ")} select unnest(array[${updates.map(({ check }) => check).join(", ")}])`,
       params
     })
   }
@@ -105,23 +154,43 @@ export const conflictOf = (message: string, edits: Edits): RowEdit | undefined =
   return found === null ? undefined : Array.from(edits.values())[Number(found[1])]
 }
 
+/** The rows of a statement of `saveStatements`, by its place. */
+export const rowsOf = (edits: Edits, statement: number): ReadonlyArray<RowEdit> => {
+  const perStatement = Math.ceil(edits.size / maxStatements)
+  return Array.from(edits.values()).slice(statement * perStatement, (statement + 1) * perStatement)
+}
+
+/** Reads a value as its type, and writes nothing. */
+export const probeOf = (table: Table, name: string, value: unknown): Statement => {
+  const params: Array<string | null> = []
+  const type = typeOf(table, name)
+  const read = assigned(table, name, value, (one) => `$${params.push(one)}`)
+  return { sql: `select cast(${read} as ${type})`, params }
+}
+
 /** Characters of a value that are shown: browsers need seconds to lay out a megabyte. */
 const shown = 2000
 
-const literal = (value: unknown) => {
-  if (value === null || value === undefined) return "null"
-  const text = valueText(value)
-  const written = `'${text.slice(0, shown).replaceAll("'", "''")}${text.length > shown ? "…" : ""}'`
-  return text.length > shown ? `${written} /* ${text.length.toLocaleString("en")} characters */` : written
+/** A backslash is one in this form whatever `standard_conforming_strings` is. */
+const literal = (text: string | null) => {
+  if (text === null) return "null"
+  const inside = text.replaceAll("'", "''")
+  return inside.includes("\\") ? `E'${inside.replaceAll("\\", "\\\\")}'` : `'${inside}'`
 }
+const cutLiteral = (text: string | null) =>
+  text === null || text.length <= shown
+    ? literal(text)
+    : `${literal(text.slice(0, shown).toWellFormed())} /* of ${text.length.toLocaleString("en")} characters; the copy has all */`
 
-/** The changes as people would write them, for review. */
-export const readableSql = (table: Table, edits: Edits): string =>
-  Array.from(edits.values(), ({ row, values }) => {
-    const set = Object.entries(values).map(([name, value]) => `${name} = ${literal(value)}`)
-    const where = keyOf(table).map((name) => `${name} = ${literal(row[name])}`)
-    return `update ${table.schema}.${table.name}\nset ${set.join(",\n    ")}\nwhere ${where.join(" and ")};`
+/** The changes as SQL that does the same as saving them. `whole`: with values of any length. */
+export const reviewSql = (table: Table, edits: Edits, whole: boolean): string => {
+  const write = whole ? literal : cutLiteral
+  return Array.from(edits.values(), ({ row, values }) => {
+    const set = Object.entries(values).map(([name, value]) => `${quote(name)} = ${assigned(table, name, value, write)}`)
+    const where = keyOf(table).map((name) => `${quote(name)} = ${write(text(row[name]))}`)
+    return `update ${qualified(table)}\nset ${set.join(",\n    ")}\nwhere ${where.join(" and ")};`
   }).join("\n\n")
+}
 
 /** Deletes rows, however many, in one statement: by their keys, or by their places if they are as they were read. */
 export const deleteStatement = (table: Table, rows: ReadonlyArray<Row>): Statement => {

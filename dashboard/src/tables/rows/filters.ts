@@ -1,13 +1,17 @@
 import type { Search } from "../../shell/search.ts"
 import type { GridColumn } from "../grid/columns.ts"
+import { isMoment, withZone } from "../grid/moments.ts"
 import { nameText, type Order, quoted } from "./keyset.ts"
 
 export type Filter = readonly [column: string, value: string]
 
 const unquoted = (text: string) => text.replaceAll(/\\(.)/g, "$1")
 
-/** A column's name in an address: in quotes if it is that of the order, or has quotes of its own. */
-const addressName = (column: string) => (column === "order" || column.startsWith('"') ? quoted(column) : column)
+/** Parameters of the address that are not columns. */
+const notColumns: ReadonlySet<string> = new Set(["order", "branch", "as"])
+
+/** A column's name in an address: in quotes if the address has another meaning for it, or if it has quotes of its own. */
+const addressName = (column: string) => (notColumns.has(column) || column.startsWith('"') ? quoted(column) : column)
 const columnOf = (name: string) => unquoted(/^"(.*)"$/s.exec(name)?.[1] ?? name)
 
 interface Operator {
@@ -82,18 +86,19 @@ export const withNextOrder = (search: Search, column: string): Search => {
   return { ...rest, order: `${nameText(column)}.${now === undefined ? "asc" : "desc"}` }
 }
 
-const listed = (text: string) =>
+const listed = (text: string, asTyped: (text: string) => string) =>
   text
     .split(",")
-    .map((part) => `"${part.trim().replaceAll(/["\\]/g, "\\$&")}"`)
+    .map((part) => `"${asTyped(part.trim()).replaceAll(/["\\]/g, "\\$&")}"`)
     .join(",")
 
-/** The value of a filter, of an operator and what was typed. */
-export const filterValue = (operator: string, text: string): string => {
+/** The value of a filter, of an operator and what was typed. Moments get the zone of the dashboard. */
+export const filterValue = (operator: string, text: string, type = "text"): string => {
   if (operators.find(({ key }) => key === operator)?.bare === true) return operator
   // In a pattern these letters stand for others.
   if (operator === "ilike") return `ilike.*${text.replaceAll(/[\\%_]/g, "\\$&")}*`
-  return operator === "in" ? `in.(${listed(text)})` : `${operator}.${text}`
+  const asTyped = isMoment(type) ? withZone : (same: string) => same
+  return operator === "in" ? `in.(${listed(text, asTyped)})` : `${operator}.${asTyped(text)}`
 }
 
 /** In words, for a chip. A filter that the form cannot make is shown as it is. */

@@ -17,6 +17,8 @@ export interface Source {
   readonly key: ReadonlyArray<string>
   /** The preference for cut values, if they are to be cut. */
   readonly cut: string | undefined
+  /** Columns of JSON. */
+  readonly json: ReadonlySet<string>
   /** Whose rows. */
   readonly viewer: Viewer
   /** Columns that may be NULL. */

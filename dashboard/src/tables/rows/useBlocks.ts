@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useSyncExternalStore } from "react"
 import type { Search } from "../../shell/search.ts"
 import type { Viewer } from "../../wire/viewer.ts"
-import type { Relation } from "../grid/columns.ts"
+import { isJson, type Relation } from "../grid/columns.ts"
 import { Blocks } from "./blocks.ts"
 import { type Filter, filtersOf, orderOf } from "./filters.ts"
 import { filterParameter } from "./keyset.ts"
@@ -36,6 +36,7 @@ export const useBlocks = (
       cut: cutPreference(columns),
       order: [...chosen, ...rest.map((column) => ({ column, desc: chosen[0]?.desc ?? false }))],
       total: keys.length > 0,
+      json: new Set(columns.filter(({ type }) => isJson(type)).map((one) => one.name)),
       viewer,
       nullable: new Set(table?.columns.filter((one) => one.nullable).map((one) => one.name))
     })

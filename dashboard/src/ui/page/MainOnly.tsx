@@ -1,9 +1,8 @@
-import { useSyncExternalStore } from "react"
-import { branch } from "../../wire/branch.ts"
+import { useBranch } from "./useBranch.ts"
 
 /** On pages about the main database, which a branch that is worked on does not change. */
 export const MainOnly = ({ children }: { children: string }) => {
-  const current = useSyncExternalStore(branch.subscribe, branch.current)
+  const current = useBranch()
   return current === undefined ? null : (
     <p className="note">
       You work on the branch <b>{current.label}</b>. {children}

@@ -2,7 +2,8 @@ import { useQuery } from "@tanstack/react-query"
 import { useId, useState } from "react"
 import { call } from "../../wire/call.ts"
 import { session } from "../../wire/session.ts"
-import { service, type Viewer, viewerName } from "../../wire/viewer.ts"
+import { goToPlace, place } from "../../wire/place.ts"
+import { service, type Viewer, viewerName, viewerText } from "../../wire/viewer.ts"
 import { Button } from "../Button.tsx"
 import { Field } from "../Field.tsx"
 import { parseObject } from "../json/json.ts"
@@ -32,6 +33,12 @@ const usePeople = () => {
 const nameIn = (traits: unknown) => {
   const all = (traits ?? {}) as Readonly<Record<string, unknown>>
   return ["email", "username", "name", "phone"].map((key) => all[key]).find((one) => typeof one === "string")
+}
+
+/** What was typed, unless it is the name of one person and nobody's id. */
+const idOf = (people: ReadonlyArray<Person>, text: string) => {
+  const named = people.filter(({ name }) => name === text)
+  return people.some(({ id }) => id === text) || named.length !== 1 ? text : (named[0]?.id ?? text)
 }
 
 const roles: ReadonlyArray<readonly [Viewer["role"], string]> = [
@@ -86,7 +93,7 @@ const Form = ({ legend, onUse, viewer }: ViewAsProps) => {
             autoComplete="off"
             list={list}
             hint={person?.name}
-            onText={(text) => setDraft({ ...draft, sub: people.find(({ name }) => name === text)?.id ?? text })}
+            onText={(text) => setDraft({ ...draft, sub: idOf(people, text) })}
           />
           <datalist id={list}>
             {people.map(({ id, name }) => (
@@ -114,6 +121,12 @@ const Form = ({ legend, onUse, viewer }: ViewAsProps) => {
       </footer>
     </form>
   )
+}
+
+/** Loads the page as another caller sees it. */
+export const viewPlaceAs = (viewer: Viewer) => {
+  const as = viewerText(viewer)
+  if (as !== place.here.as) goToPlace({ ...place.here, as })
 }
 
 /** Answers "why can't this user see this row?": the same rows, under the policies that apply to a caller. */

@@ -1,0 +1,104 @@
+/*
+ * What PostgreSQL surely refuses as a value of a type, so that it is said in the cell. Whatever is not certain is its own to
+ * judge: each check knows the forms of its type, and lets those pass that it does not know.
+ */
+
+const whole = /^[+-]?(?:\d+(?:_\d+)*|0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+)$/
+const decimal = /^[+-]?(?:(?:\d+(?:_\d+)*)(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+(?:_\d+)*)?$/
+const special = /^(?:nan|[+-]?inf(?:inity)?)$/i
+
+const integer = (bits: number, name: string) => (text: string) => {
+  if (!whole.test(text)) return `Not a whole number: ${name} has digits only`
+  const digits = text.replace(/^[+-]/, "").replaceAll("_", "")
+  const value = BigInt(/^0\d/.test(digits) ? digits.replace(/^0+(?=\d)/, "") : digits)
+  const most = 2n ** BigInt(bits - 1)
+  const fits = text.startsWith("-") ? value <= most : value < most
+  return fits ? undefined : `Out of range: ${name} is from -${most} to ${most - 1n}`
+}
+
+const number = (text: string) =>
+  decimal.test(text) || whole.test(text) || special.test(text) ? undefined : "Not a number"
+
+const words = /^(?:now|today|tomorrow|yesterday|epoch|allballs|[+-]?infinity|-?inf)$/i
+const isoDay = /^(\d{4,6})-(\d{1,2})-(\d{1,2})(?!\d)/
+const isoTime = /(?:^|[T\s])(\d{1,2}):(\d{2})(?::(\d{2}))?(?![\d:])/i
+
+const daysIn = (year: number, month: number, bc: boolean) => {
+  // 1 BC is the year 0, which is a leap year.
+  const astronomical = bc ? 1 - year : year
+  const leap = astronomical % 4 === 0 && (astronomical % 100 !== 0 || astronomical % 400 === 0)
+  return month === 2 ? (leap ? 29 : 28) : [4, 6, 9, 11].includes(month) ? 30 : 31
+}
+
+const day = (text: string) => {
+  const [given, year = "", month = "", date = ""] = isoDay.exec(text) ?? []
+  if (given === undefined) return /\d/.test(text) || words.test(text.trim()) ? undefined : "Not a date"
+  const bc = /\bbc\b/i.test(text)
+  const [y, m, d] = [Number(year), Number(month), Number(date)]
+  if (m < 1 || m > 12) return `There is no month ${month}`
+  return d < 1 || d > daysIn(y, m, bc) ? `There is no ${given}${bc ? " BC" : ""}` : undefined
+}
+
+const hour = (text: string) => {
+  const [, hours, minutes = "0", seconds = "0"] = isoTime.exec(text) ?? []
+  if (hours === undefined) return undefined
+  if (Number(hours) > 24 || Number(minutes) > 59 || Number(seconds) > 60) return "There is no such time of day"
+  return undefined
+}
+const moment = (text: string) => day(text) ?? hour(text)
+const time = (text: string) =>
+  hour(text) ?? (/\d/.test(text) || words.test(text.trim()) ? undefined : "Not a time of day")
+
+const address = (text: string) => {
+  const [, a, b, c, d, bits = "0"] = /^(\d+)\.(\d+)\.(\d+)\.(\d+)(?:\/(\d+))?$/.exec(text.trim()) ?? []
+  if (a !== undefined) {
+    const isRight = [a, b, c, d].every((part) => Number(part) <= 255) && Number(bits) <= 32
+    return isRight ? undefined : "Not an IP address"
+  }
+  return /^\s*[0-9a-f:./]+\s*$/i.test(text) ? undefined : "Not an IP address"
+}
+
+const uuid = (text: string) =>
+  /^(?:\{(?:[0-9a-f]{4}-?){7}[0-9a-f]{4}\}|(?:[0-9a-f]{4}-?){7}[0-9a-f]{4})$/i.test(text) ? undefined : "Not a UUID"
+
+const bytes = (text: string) =>
+  /^\\x/i.test(text) && !/^\\x(?:\s*[0-9a-f]{2})*\s*$/i.test(text)
+    ? "Not pairs of hexadecimal digits after \\x"
+    : undefined
+
+const trimmed = (check: (text: string) => string | undefined) => (text: string) => check(text.trim())
+
+const checks: ReadonlyArray<readonly [RegExp, (text: string) => string | undefined]> = [
+  [/^smallint$/, trimmed(integer(16, "smallint"))],
+  [/^integer$/, trimmed(integer(32, "integer"))],
+  [/^bigint$/, trimmed(integer(64, "bigint"))],
+  [/^(?:numeric|decimal|real|double precision)/, trimmed(number)],
+  [/^date$/, day],
+  [/^timestamp/, moment],
+  [/^time(?!stamp)/, time],
+  [/^interval/, (text) => (/\d/.test(text) || words.test(text.trim()) ? undefined : "Not an interval")],
+  [/^uuid$/, uuid],
+  [/^(?:inet|cidr)$/, address],
+  [/^bytea$/, bytes],
+  [
+    /^boolean$/,
+    trimmed((text) =>
+      /^(?:t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|y(?:es?)?|no?|on|off?|[01])$/i.test(text)
+        ? undefined
+        : "Not true or false"
+    )
+  ]
+]
+
+const limited = /^character(?: varying)?\((\d+)\)$/
+
+/** Why a text can't be a value of a type; undefined if it may be one. */
+export const problemOf = (type: string, text: string): string | undefined => {
+  const most = limited.exec(type)?.[1]
+  if (most !== undefined) {
+    // PostgreSQL cuts spaces, but nothing else.
+    const length = Array.from(text.replace(/ +$/, "")).length
+    return length > Number(most) ? `Too long: ${length} characters, of ${most}` : undefined
+  }
+  return checks.find(([pattern]) => pattern.test(type) && !type.endsWith("[]"))?.[1](text)
+}

@@ -1,0 +1,91 @@
+import { Cause, Clock, Context, Effect, Exit, Layer } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { shownStatements } from "../../domain/audit/ShownSql.ts"
+import { isClientError } from "../../domain/errors.ts"
+import { describeChange } from "../../services/audit/Change.ts"
+import { branchHeader } from "../wire/BranchHeader.ts"
+import { CurrentCaller } from "../access/Caller.ts"
+import { ManagementAudit } from "./ManagementAudit.ts"
+
+/** What of a result the entry keeps. */
+type Kept<A> = (result: A) => Readonly<Record<string, unknown>>
+
+/** Whether nothing has been changed for certain: the service or PostgreSQL has refused it. */
+const isRefused = (exit: Exit.Exit<unknown, unknown>) =>
+  Exit.isFailure(exit) && isClientError(Cause.squash(exit.cause)) && !Exit.hasInterrupts(exit)
+
+/**
+ * Records what pages of the dashboard write to the database: people share its keys, so that after a loss only the session
+ * says who it was. Requests with a key are not recorded, and not slowed.
+ */
+export class PageAudit extends Context.Service<
+  PageAudit,
+  {
+    /** Runs statements that may write. */
+    readonly statements: <A, E, R>(
+      app: Effect.Effect<A, E, R>,
+      action: "run" | "transaction",
+      texts: ReadonlyArray<string>,
+      kept: Kept<A>
+    ) => Effect.Effect<A, E, R>
+    /** Writes rows of a table. */
+    readonly rows: <A, E, R>(
+      app: Effect.Effect<A, E, R>,
+      action: "insert" | "upsert" | "update" | "remove" | "import",
+      table: string,
+      kept: Kept<A>
+    ) => Effect.Effect<A, E, R>
+  }
+>()("svc/http/PageAudit") {
+  static readonly layer = Layer.effect(
+    PageAudit,
+    Effect.gen(function* () {
+      const audit = yield* ManagementAudit
+
+      const recorded = <A, E, R>(
+        app: Effect.Effect<A, E, R>,
+        group: "sql" | "rows",
+        action: string,
+        about: (exit: Exit.Exit<A, E>) => {
+          readonly subject: string
+          readonly after: Readonly<Record<string, unknown>>
+        }
+      ): Effect.Effect<A, E, R> =>
+        Effect.flatMap(CurrentCaller, (caller) => {
+          const author = caller?.author
+          if (author === undefined) return app
+          return Effect.flatMap(
+            Effect.all([HttpServerRequest.HttpServerRequest, Clock.currentTimeMillis]),
+            ([request, begun]) => {
+              const branch = request.headers[branchHeader]
+              const described = Effect.onExit(app, (exit) =>
+                Effect.flatMap(Clock.currentTimeMillis, (now) => {
+                  const { after, subject } = about(exit)
+                  const place = branch === undefined ? {} : { branch }
+                  return describeChange({ subject, after: { ...place, ...after, milliseconds: now - begun } })
+                })
+              )
+              const place = { group: { identifier: group }, endpoint: { identifier: action, method: "POST" } } as const
+              return audit.around(described, place, request, author)
+            }
+          ) as Effect.Effect<A, E, R>
+        })
+
+      return PageAudit.of({
+        statements: (app, action, texts, kept) =>
+          recorded(app, "sql", action, (exit) => ({
+            subject: "database",
+            after: {
+              statements: shownStatements(texts, !isRefused(exit)),
+              ...(Exit.isSuccess(exit) ? kept(exit.value) : {})
+            }
+          })),
+        rows: (app, action, table, kept) =>
+          recorded(app, "rows", action, (exit) => ({
+            subject: `table:${table}`,
+            after: Exit.isSuccess(exit) ? kept(exit.value) : {}
+          }))
+      })
+    })
+  )
+}

@@ -1,0 +1,252 @@
+import { type Page } from "playwright-core"
+import { assert, describe, inject, it } from "vitest"
+import { sql } from "../support/client.ts"
+import { assertAccessible } from "../support/ui/accessible.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+
+const service = inject("service")
+checkPages()
+let made = 0
+const nameOf = (what: string) => `${what}_${process.pid}_${++made}`
+
+const open = async (table: string, options: Parameters<typeof openPage>[0] = {}): Promise<Page> => {
+  const page = await openPage(options)
+  await page.goto(at(`/tables/public/${table}`))
+  await page.getByRole("gridcell").first().waitFor()
+  return page
+}
+const edit = async (page: Page, row: number, column: number) => {
+  await page.getByRole("grid").focus()
+  await page.keyboard.press("Control+Home")
+  for (let at = 0; at < row; at++) await page.keyboard.press("ArrowDown")
+  for (let at = 0; at < column; at++) await page.keyboard.press("ArrowRight")
+  await page.keyboard.press("F2")
+}
+const save = async (page: Page) => {
+  await page.keyboard.press("Control+s")
+  await page.getByRole("dialog", { name: "Review changes" }).getByRole("button", { name: "Save" }).click()
+}
+
+/** People whose companies have labels with numbers in them: that of 3 has 17, and sorts first. */
+const makePeople = async () => {
+  const [company, person] = [nameOf("company"), nameOf("person")]
+  await sql(service, `create table ${company} (id int primary key, name text)`)
+  await sql(service, `insert into ${company} select i, 'Company ' || i from generate_series(1, 60) i`)
+  await sql(service, `update ${company} set name = 'AAA 17' where id = 3`)
+  await sql(service, `create table ${person} (id int primary key, company_id int references ${company})`)
+  await sql(service, `insert into ${person} select i, 5 from generate_series(1, 4) i`)
+  return { company, person }
+}
+
+describe("a reference", () => {
+  it("is the key that was typed: not a label's, and not what the list had for another text", async () => {
+    const { person } = await makePeople()
+    const page = await open(person)
+    // The row with this key is first, whatever the labels are.
+    await edit(page, 0, 1)
+    await page.getByRole("combobox").fill("17")
+    await page.getByRole("option", { name: /^17 / }).waitFor()
+    await page.getByRole("option", { name: "3 AAA 17" }).waitFor()
+    await assertAccessible(page, "the finder of a reference")
+    await page.getByRole("combobox").focus()
+    await page.keyboard.press("Enter")
+    // At once, with the list of the text before.
+    await edit(page, 1, 1)
+    await page.getByRole("option").first().waitFor()
+    await page.keyboard.type("44")
+    await page.keyboard.press("Enter")
+    // A key that no row has is typed all the same, and PostgreSQL judges it.
+    await edit(page, 2, 1)
+    await page.getByRole("option").first().waitFor()
+    await page.keyboard.type("9")
+    await page.getByRole("option", { name: /^9 / }).waitFor()
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    // A label in haste is not taken for what the list has: it is no key.
+    await edit(page, 3, 1)
+    await page.getByRole("option").first().waitFor()
+    await page.keyboard.type("Company 44")
+    await page.keyboard.press("Enter")
+    await page.getByRole("option", { name: /^44 / }).waitFor()
+    if (await page.getByRole("combobox").isVisible()) await page.keyboard.press("Enter")
+    await page.getByText("4 unsaved changes").waitFor()
+    await save(page)
+    await page.getByText("4 rows saved").waitFor()
+    const rows = await sql(service, `select company_id from ${person} order by id`)
+    assert.deepStrictEqual(
+      [rows[0], rows[1], rows[3]],
+      [17, 44, 44].map((company_id) => ({ company_id }))
+    )
+    assert.notStrictEqual(rows[2]?.["company_id"], 9)
+  })
+
+  it("is found in the form of a new row as in the grid", async () => {
+    const { person } = await makePeople()
+    const page = await open(person)
+    await page.getByRole("button", { name: "Insert" }).click()
+    const form = page.getByRole("complementary", { name: `Insert into ${person}` })
+    await form.getByLabel(/^id/).fill("9")
+    const field = form.getByRole("combobox", { name: /^company_id/ })
+    await field.fill("Company 4")
+    await form.getByRole("option", { name: "41 Company 41" }).waitFor()
+    await assertAccessible(page, "the finder of a new row")
+    await field.fill("AAA")
+    await form.getByRole("option", { name: "3 AAA 17" }).waitFor()
+    await field.press("ArrowDown")
+    await field.press("Enter")
+    assert.strictEqual(await field.inputValue(), "3")
+    await form.getByRole("button", { name: "Save", exact: true }).click()
+    await page.getByText("5 rows").waitFor()
+    assert.deepStrictEqual(await sql(service, `select company_id from ${person} where id = 9`), [{ company_id: 3 }])
+  })
+})
+
+describe("a moment", () => {
+  for (const timezoneId of ["America/New_York", "Asia/Kolkata", "Europe/Berlin"]) {
+    it(`is read and written in UTC, which it shows, in a browser in ${timezoneId}`, async () => {
+      const table = nameOf("moment")
+      await sql(service, `create table ${table} (id int primary key, at timestamptz)`)
+      await sql(service, `insert into ${table} select i, '2026-01-01 00:00+00' from generate_series(1, 4) i`)
+      const page = await open(table, { timezoneId })
+      // The hours that Berlin and New York skip and repeat are hours as others.
+      const typed = ["2026-06-15 14:10", "2026-03-29 02:30", "2026-11-01 01:30:00.25", "2026-06-15 14:10 +05:30"]
+      for (const [row, text] of typed.entries()) {
+        await edit(page, row, 1)
+        await page.getByRole("textbox").fill(text)
+        await page.keyboard.press("Enter")
+      }
+      await page.getByRole("gridcell", { name: "2026-06-15 14:10+00" }).waitFor()
+      await save(page)
+      await page.getByText("4 rows saved").waitFor()
+      for (const shown of [
+        "2026-06-15 14:10:00+00",
+        "2026-03-29 02:30:00+00",
+        "2026-11-01 01:30:00.25+00",
+        "2026-06-15 08:40:00+00"
+      ])
+        await page.getByRole("gridcell", { name: shown, exact: true }).waitFor()
+      // Filters read it so, too, and so does the form of a new row.
+      await page.getByRole("button", { name: "Filter", exact: true }).click()
+      await page.getByLabel("Column", { exact: true }).selectOption("at")
+      await page.getByLabel("Value").fill("2026-06-15 14:10")
+      await page.getByRole("button", { name: "Apply" }).click()
+      await page.getByText("1 row", { exact: true }).waitFor()
+      await page.getByRole("button", { name: "Insert" }).click()
+      const form = page.getByRole("complementary", { name: `Insert into ${table}` })
+      await form.getByLabel(/^id/).fill("7")
+      await form.getByLabel(/^at/).fill("2026-06-15 14:10")
+      await form.getByRole("button", { name: "Save", exact: true }).click()
+      await page.getByText("2 rows").waitFor()
+    })
+  }
+})
+
+describe("a value", () => {
+  it("of an array is edited as it is shown", async () => {
+    const table = nameOf("tags")
+    await sql(service, `create table ${table} (id int primary key, tags text[], grid int[])`)
+    await sql(service, `insert into ${table} values (1, '{one,"two, three"}', '{{1,2},{3,4}}')`)
+    const page = await open(table)
+    await edit(page, 0, 1)
+    const field = page.getByRole("textbox", { name: "tags, text[]" })
+    assert.strictEqual(await field.inputValue(), '["one","two, three"]')
+    await field.fill('["one", "two, \\"3\\"", null]')
+    await page.keyboard.press("Enter")
+    await edit(page, 0, 2)
+    await page.getByRole("textbox").fill("[[1, 2], [3, x]]")
+    await page.keyboard.press("Enter")
+    await page.getByRole("alert").getByText("Not valid JSON").waitFor()
+    await page.getByRole("textbox").fill("[[1, 2], [3, 5]]")
+    await page.keyboard.press("Enter")
+    await save(page)
+    await page.getByText("1 row saved").waitFor()
+    assert.deepStrictEqual(await sql(service, `select tags, grid from ${table}`), [
+      {
+        tags: ["one", 'two, "3"', null],
+        grid: [
+          [1, 2],
+          [3, 5]
+        ]
+      }
+    ])
+  })
+
+  it("that its type can't have is refused in the cell; what PostgreSQL refuses is named by row and column", async () => {
+    const table = nameOf("checked")
+    await sql(
+      service,
+      `create table ${table} (id int primary key, day date, amount numeric(4, 2), code varchar(3), small smallint check (small <> 13))`
+    )
+    await sql(service, `insert into ${table} select i, '2026-01-01', 1, 'a', 1 from generate_series(1, 30) i`)
+    const page = await open(table)
+    for (const [column, text, why] of [
+      [1, "2023-02-29", "There is no 2023-02-29"],
+      [2, "12abc", "Not a number"],
+      [3, "abcd", "Too long: 4 characters, of 3"],
+      [4, "40000", "Out of range"]
+    ] as const) {
+      await edit(page, 0, column)
+      await page.getByRole("textbox").fill(text)
+      await page.keyboard.press("Enter")
+      await page.getByRole("alert").getByText(why).waitFor()
+      await page.keyboard.press("Escape")
+    }
+    // More rows than a transaction has statements: what is wrong is one of two rows in one of them.
+    await edit(page, 0, 2)
+    await page.keyboard.press("Escape")
+    for (let row = 0; row < 27; row++) {
+      await page.keyboard.type(row === 22 ? "1000" : "2.50")
+      await page.keyboard.press("Enter")
+    }
+    await page.getByText("27 unsaved changes").waitFor()
+    await save(page)
+    await page.getByRole("alert").getByText("Row [23], column amount: numeric field overflow").waitFor()
+    await page.getByRole("button", { name: "Go on editing" }).click()
+    assert.strictEqual(await page.locator("[role=gridcell][aria-invalid=true]").textContent(), "1000")
+    await assertAccessible(page, "a refused cell")
+    assert.deepStrictEqual(await sql(service, `select count(*)::int as n from ${table} where amount <> 1`), [{ n: 0 }])
+  })
+
+  it("is in the review as SQL that does what saving does", async () => {
+    const table = nameOf("Odd name")
+    const create = (name: string) =>
+      sql(
+        service,
+        `create table "${name}" (id int primary key, "two words" text, tags text[], doc jsonb, at timestamptz, raw bytea)`
+      )
+    const fill = (name: string) => sql(service, `insert into "${name}" (id) values (1)`)
+    await create(table)
+    await fill(table)
+    const page = await openPage()
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+    await page.goto(at(`/tables/public/${encodeURIComponent(table)}`))
+    await page.getByRole("gridcell").first().waitFor()
+    const typed = [
+      "it's \\ 'odd' 🙂",
+      '["a\\"b", null, "c,d"]',
+      '{"a": [1.10, "x\'y"]}',
+      "2026-06-15 14:10",
+      "\\xdeadbeef"
+    ]
+    for (const [column, text] of typed.entries()) {
+      await edit(page, 0, column + 1)
+      await page.getByRole("textbox").fill(text)
+      await page.keyboard.press("Control+Enter")
+    }
+    await page.keyboard.press("Control+s")
+    const dialog = page.getByRole("dialog", { name: "Review changes" })
+    const shown = (await dialog.getByRole("region", { name: "Statements" }).textContent()) ?? ""
+    await dialog.getByRole("button", { name: "Copy SQL" }).click()
+    assert.strictEqual(await page.evaluate(() => navigator.clipboard.readText()), shown)
+    await assertAccessible(page, "the review")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await page.getByText("1 row saved").waitFor()
+    const rows = () => sql(service, `select * from "${table}"`)
+    const saved = await rows()
+    await sql(service, `delete from "${table}"`)
+    await fill(table)
+    await sql(service, shown)
+    assert.deepStrictEqual(await rows(), saved)
+    assert.strictEqual(saved[0]?.["two words"], typed[0])
+  })
+})

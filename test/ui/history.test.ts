@@ -1,6 +1,7 @@
 import { assert, inject, it } from "vitest"
 import { readFile } from "node:fs/promises"
-import { ask } from "../support/client.ts"
+import { ask, sql } from "../support/client.ts"
+import { assertAccessible } from "../support/ui/accessible.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 const service = inject("service")
@@ -72,4 +73,44 @@ it("what is done in the dashboard is in its history", async () => {
   await row.getByText("dashboard", { exact: true }).waitFor()
   await row.getByTitle("Show what this one did").click()
   await page.getByRole("button", { name: /^Remove filter by key:\d+$/ }).waitFor()
+})
+
+it("shows what pages of the dashboard ran and saved, and who did, without the values", async () => {
+  const table = `recorded_${process.pid}`
+  await sql(service, `create table ${table} (id int primary key, note text)`)
+  await sql(service, `insert into ${table} select i from generate_series(1, 3) i`)
+  const page = await openPage()
+  await page.goto(at(`/tables/public/${table}`))
+  await page.getByRole("gridcell").first().waitFor()
+  await page.getByRole("grid").focus()
+  await page.keyboard.press("ArrowRight")
+  for (const text of ["hidden one", "hidden two"]) {
+    await page.keyboard.type(text)
+    await page.keyboard.press("Enter")
+  }
+  await page.keyboard.press("Control+s")
+  await page.getByRole("dialog", { name: "Review changes" }).getByRole("button", { name: "Save" }).click()
+  await page.getByText("2 rows saved").waitFor()
+  await page.goto(at("/sql"))
+  await page.getByRole("switch", { name: "Allow writes" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "Allow writes" }).click()
+  await page.getByRole("textbox", { name: "SQL statement" }).click()
+  await page.keyboard.insertText(`drop table ${table}`)
+  await page.keyboard.press("Escape")
+  await page.keyboard.press("Control+Enter")
+  await page.getByRole("heading", { name: "DROP TABLE" }).waitFor()
+  await page.goto(at("/history"))
+  await page.getByLabel("About").selectOption({ label: "SQL of the dashboard" })
+  const details = page.getByRole("button", { name: /^Show details of sql/ })
+  await page.getByRole("button", { name: "Show details of sql.run database" }).first().click()
+  const statements = page.getByRole("dialog").getByRole("region", { name: "Statements" })
+  assert.strictEqual(await statements.textContent(), `drop table ${table}`)
+  await assertAccessible(page, "a statement of the history")
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click()
+  await details.nth(1).click()
+  const text = (await page.getByRole("dialog").textContent()) ?? ""
+  assert.include(text, `update "public"."${table}" set "note" = $1`)
+  assert.include(text, "Rows1, 1")
+  assert.include(text, "in the dashboard")
+  assert.notInclude(text, "hidden")
 })

@@ -11,8 +11,11 @@ import { ManagementAudit } from "./ManagementAudit.ts"
 type Kept<A> = (result: A) => Readonly<Record<string, unknown>>
 
 /** Whether nothing has been changed for certain: the service or PostgreSQL has refused it. */
-const isRefused = (exit: Exit.Exit<unknown, unknown>) =>
-  Exit.isFailure(exit) && isClientError(Cause.squash(exit.cause)) && !Exit.hasInterrupts(exit)
+const isRefused = (exit: Exit.Exit<unknown, unknown>) => {
+  if (Exit.isSuccess(exit) || Exit.hasInterrupts(exit)) return false
+  const error = Cause.squash(exit.cause)
+  return isClientError(error) && error.status < 500
+}
 
 /**
  * Records what pages of the dashboard write to the database: people share its keys, so that after a loss only the session

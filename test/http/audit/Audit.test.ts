@@ -498,3 +498,66 @@ describe("writes by Supabase's clients with a service_role key", () => {
     assert.deepStrictEqual((await write("GET /storage/v1/bucket")).entries, [])
   })
 })
+
+describe("what a page of the dashboard writes", () => {
+  const page = async () => {
+    const { headers } = await ask(service, "POST /api/dashboard/session", { body: { key: service.service_role } })
+    const cookie = headers.getSetCookie()[0]?.split(";")[0] ?? ""
+    return { cookie, "x-svc-dashboard": "1", origin: service.url }
+  }
+
+  it("to tables is recorded: who, which statements, how many rows, and no value", async () => {
+    const headers = await page()
+    const given = {
+      statements: [
+        { sql: `insert into notes values (901, '${secret}'), (902, $1) -- ${secret}`, params: [secret] },
+        { sql: "update notes set note = 'x' where id > 900" }
+      ]
+    }
+    const { entries, reply } = await manage("POST /v1/sql/transaction", { key: undefined, headers, body: given })
+    assert.strictEqual(reply.status, 200, reply.text)
+    const entry = done(entries)
+    assert.containSubset(entry, { action: "sql.transaction", subject: "database", dashboard: true })
+    assert.strictEqual(entry.actor.type, "key")
+    assert.containSubset(entry.after, {
+      rows: [2, 2],
+      statements: ["insert into notes values (901, '…'), (902, $1)", "update notes set note = '…' where id > 900"]
+    })
+    assert.notInclude(JSON.stringify(entries), secret)
+
+    const one = await manage("POST /v1/sql", {
+      key: undefined,
+      headers,
+      body: { sql: "delete from notes where id = 902" }
+    })
+    assert.containSubset(done(one.entries), { action: "sql.run", after: { rows: [1] } })
+    const row = await manage("POST /v1/db/notes", { key: undefined, headers, body: { id: 903, note: secret } })
+    assert.strictEqual(row.reply.status, 201, row.reply.text)
+    assert.containSubset(done(row.entries), {
+      action: "rows.insert",
+      subject: "table:public.notes",
+      after: { rows: 1 }
+    })
+    assert.notInclude(JSON.stringify(row.entries), secret)
+  })
+
+  it("is recorded as failed with its beginning only, and reads and requests with keys are not recorded", async () => {
+    const headers = await page()
+    const wrong = `insert into notes values (904, "${secret}")`
+    const { entries, reply } = await manage("POST /v1/sql", { key: undefined, headers, body: { sql: wrong } })
+    assert.strictEqual(reply.status, 400, reply.text)
+    assert.containSubset(entries, [
+      {
+        action: "sql.run",
+        outcome: "failed",
+        status: 400,
+        code: "42703",
+        after: { statements: ["insert into notes …"] }
+      }
+    ])
+    const read = { sql: "select 1", read_only: true }
+    assert.isEmpty((await manage("POST /v1/sql", { key: undefined, headers, body: read })).entries)
+    assert.isEmpty((await manage("POST /v1/sql", { body: { sql: "update notes set note = note" } })).entries)
+    assert.isEmpty((await manage("POST /v1/db/notes", { body: { id: 905, note: "by key" } })).entries)
+  })
+})

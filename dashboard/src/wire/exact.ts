@@ -42,6 +42,7 @@ export const exactRow = <Row extends object>(row: Row): Row =>
 export const parseRows = (text: string, json?: ReadonlySet<string>): unknown => {
   const rows = parseFaithful(text)
   if (!Array.isArray(rows)) return rows
-  const kept = (row: object) => Object.entries(row).filter(([name]) => json?.has(name) === true)
-  return rows.map((row: object) => ({ ...exactRow(row), ...Object.fromEntries(kept(row)) }))
+  if (json === undefined || json.size === 0) return rows.map((row: object) => exactRow(row))
+  const kept = (row: object) => Object.fromEntries(Object.entries(row).filter(([name]) => json.has(name)))
+  return rows.map((row: object) => Object.assign(exactRow(row), kept(row)))
 }

@@ -1,6 +1,6 @@
 import { type KeyboardEvent, useLayoutEffect, useRef, useState } from "react"
-import { ChoiceList, comboboxAttributes } from "../../ui/ChoiceList.tsx"
-import { useCombobox } from "../../ui/combobox.ts"
+import { ChoiceList, comboboxAttributes } from "../../ui/finder/ChoiceList.tsx"
+import { useCombobox } from "../../ui/finder/combobox.ts"
 import { isMod, mod } from "../../ui/keys.ts"
 import { type GridColumn, isJson, isMonospaced } from "./columns.ts"
 import { isMoment } from "./moments.ts"

@@ -55,7 +55,7 @@ const address = (text: string) => {
     const isRight = [a, b, c, d].every((part) => Number(part) <= 255) && Number(bits) <= 32
     return isRight ? undefined : "Not an IP address"
   }
-  return /^\s*[0-9a-f:./]+\s*$/i.test(text) ? undefined : "Not an IP address"
+  return /^\s*[0-9a-fx:./]+\s*$/i.test(text) ? undefined : "Not an IP address"
 }
 
 const uuid = (text: string) =>

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react"
-import { type Choice, type Found, nothingFound } from "../../ui/combobox.ts"
+import { type Choice, type Found, nothingFound } from "../../ui/finder/combobox.ts"
 import { request } from "../../wire/request.ts"
 import { problemOf } from "./checks.ts"
 import type { Reference } from "./columns.ts"

@@ -60,7 +60,9 @@ const writtenArray = (text: string, type: string): Written => {
  */
 export const written = (text: string, column: Pick<Column, "nullable" | "type">, before?: unknown): Written => {
   const { nullable, type } = column
-  if (text === "" && !isText(type)) return nullable ? { value: null } : { problem: "This column does not accept NULL" }
+  // An empty text is one of few types besides: where it was, it stays.
+  if (text === "" && !isText(type) && before !== "")
+    return nullable ? { value: null } : { problem: "This column does not accept NULL" }
   if (isJson(type))
     return text.trim() === ""
       ? nullable

@@ -33,6 +33,8 @@ const settings: ReadonlyArray<Action> = [
   { name: "Sign out", icon: "signout", note: "Session", run: () => void (mayLeave() && session.close()) }
 ]
 
+const keyOf = ({ name, note }: Action) => `${note} ${name}`
+
 /** Names that begin with the words first, then those that contain them; among these, what was opened last. */
 const search = (all: ReadonlyArray<Action>, words: string) => {
   const letters = words.toLowerCase().trim()
@@ -46,7 +48,8 @@ const search = (all: ReadonlyArray<Action>, words: string) => {
 
 export const Palette = ({ onClose }: { onClose: () => void }) => {
   const [words, setWords] = useState("")
-  const [at, setAt] = useState(0)
+  /** What was moved to, by name: tables that arrive meanwhile move its place. */
+  const [moved, setMoved] = useState<string>()
   const list = useRef<HTMLUListElement>(null)
   const navigate = useNavigate()
   const { data } = useCatalogue()
@@ -80,6 +83,14 @@ export const Palette = ({ onClose }: { onClose: () => void }) => {
     ]
   }, [data])
   const found = useMemo(() => search(all, words), [all, words])
+  const at = Math.max(
+    0,
+    found.findIndex((one) => keyOf(one) === moved)
+  )
+  const moveTo = (index: number) => {
+    const action = found[index]
+    if (action !== undefined) setMoved(keyOf(action))
+  }
   const go = (action: Action | undefined) => {
     if (action === undefined) return
     onClose()
@@ -94,7 +105,7 @@ export const Palette = ({ onClose }: { onClose: () => void }) => {
     if (step === 0 && event.key !== "Enter") return
     event.preventDefault()
     if (step === 0) go(found[at])
-    else setAt((at + step + found.length) % Math.max(1, found.length))
+    else moveTo((at + step + found.length) % Math.max(1, found.length))
   }
   return (
     <Dialog label="Go to" className="palette" onClose={onClose}>
@@ -108,7 +119,7 @@ export const Palette = ({ onClose }: { onClose: () => void }) => {
         value={words}
         onChange={(event) => {
           setWords(event.target.value)
-          setAt(0)
+          setMoved(undefined)
         }}
         onKeyDown={keys}
       />
@@ -118,11 +129,11 @@ export const Palette = ({ onClose }: { onClose: () => void }) => {
           // Its keys are those of the input, which keeps the focus.
           // oxlint-disable-next-line jsx-a11y/click-events-have-key-events
           <li
-            key={`${action.note} ${action.name}`}
+            key={keyOf(action)}
             id={`palette-${index}`}
             role="option"
             aria-selected={index === at}
-            onMouseMove={() => setAt(index)}
+            onMouseMove={() => moveTo(index)}
             onClick={() => go(action)}
           >
             <Icon name={action.icon} /> <b>{action.name}</b> <small>{action.note}</small>

@@ -45,7 +45,8 @@ const leastWidth = ({ name, type }: Column) => {
   if (/^(?:boolean|smallint)/.test(type)) return 96
   if (/^(?:integer|bigint|character\()/.test(type)) return 110
   if (type === "uuid") return 290
-  if (type.startsWith("timestamp")) return 190
+  // With microseconds and the zone, which must be seen.
+  if (type.startsWith("timestamp")) return 270
   return /^(?:jsonb?|text)/.test(type) && !/^(?:name|title|status)$/.test(name) ? 230 : 160
 }
 

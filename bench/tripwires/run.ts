@@ -2,7 +2,7 @@ import { Client } from "pg"
 import { Random } from "../isolation/random.ts"
 import { type Case, makeCase, makeWildCase } from "./cases.ts"
 import { makeDatabase } from "./database.ts"
-import { requestsOn, textOf } from "./requests.ts"
+import { type Asked, requestsOn, textOf } from "./requests.ts"
 import { shrink } from "./shrink.ts"
 import { type Target } from "./target.ts"
 

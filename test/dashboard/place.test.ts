@@ -2,7 +2,7 @@ import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { shownMoment, withZone } from "../../dashboard/src/tables/grid/moments.ts"
 import { choiceOf } from "../../dashboard/src/ui/finder/combobox.ts"
-import { lostOf, placeIn, withoutPlace, withPlace } from "../../dashboard/src/wire/place.ts"
+import { lostOf, placeIn, withoutPlace, withPlace } from "../../dashboard/src/wire/placeAddress.ts"
 import { type Viewer, viewerOf, viewerText } from "../../dashboard/src/wire/viewer.ts"
 
 describe("the place in an address", () => {

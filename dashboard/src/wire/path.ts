@@ -7,7 +7,9 @@ interface Parts {
 export const pathOf = (template: string, { params = {}, query = {} }: Parts = {}) => {
   const path = template.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])))
   const text = new URLSearchParams(
-    Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+    Object.entries(query).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)] as [string, string]]
+    )
   ).toString()
   return `${path.length > 1 ? path.replace(/\/$/, "") : path}${text === "" ? "" : `?${text}`}`
 }

@@ -1,3 +1,4 @@
+import { chosenPlace, lostOf, type Place, placeIn, placeParts, withoutPlace, withPlace } from "./placeAddress.ts"
 import { service, viewerOf } from "./viewer.ts"
 
 /**
@@ -6,49 +7,9 @@ import { service, viewerOf } from "./viewer.ts"
  * result of one database can reach another.
  */
 
-/** By what the address has: the id of a branch, and what `viewerText` writes. */
-export interface Place {
-  readonly branch?: string | undefined
-  readonly as?: string | undefined
-}
-type Part = keyof Place
-const parts = ["branch", "as"] as const
-/** What the address says instead of nothing, when the user has chosen it. */
-const chosen: Readonly<Record<Part, string>> = { branch: "main", as: "service" }
-
-const partOf = (pair: string) => {
-  const [name = ""] = new URLSearchParams(pair).keys()
-  return parts.find((part) => part === name)
-}
-const pairsOf = (search: string) => search.replace(/^\?/, "").split("&")
-
-/** Also with `main` and `service`. A part that is given twice is all of its values, which name nothing. */
-export const placeIn = (search: string): Place => {
-  const query = new URLSearchParams(search)
-  return Object.fromEntries(parts.flatMap((part) => (query.has(part) ? [[part, query.getAll(part).join(" ")]] : [])))
-}
-
-/** A query without its place. The rest stays as it is written. */
-export const withoutPlace = (search: string): string => {
-  const rest = pairsOf(search).filter((pair) => pair !== "" && partOf(pair) === undefined)
-  return rest.length === 0 ? "" : `?${rest.join("&")}`
-}
-
-/** A query with this place instead of its own. */
-export const withPlace = (search: string, place: Place): string => {
-  const given = parts.flatMap((part) => (place[part] === undefined ? [] : [[part, place[part]]]))
-  if (given.length === 0) return withoutPlace(search)
-  const rest = withoutPlace(search)
-  return `${rest === "" ? "?" : `${rest}&`}${new URLSearchParams(given).toString().replaceAll("%3A", ":")}`
-}
-
 /** Without the words for nothing. */
 const named = (place: Place): Place =>
-  Object.fromEntries(Object.entries(place).filter(([part, value]) => value !== chosen[part as Part]))
-
-/** What the tab was on and the address does not mention. */
-export const lostOf = (address: Place, kept: Place): Place =>
-  Object.fromEntries(Object.entries(kept).filter(([part]) => address[part as Part] === undefined))
+  Object.fromEntries(Object.entries(place).filter(([part, value]) => value !== chosenPlace[part as keyof Place]))
 
 const name = "svc.place"
 const readKept = (): Place => {
@@ -105,9 +66,9 @@ if (typeof addEventListener !== "undefined") {
 export const goToPlace = (next: Place) => {
   const had = { ...readKept(), ...here }
   const written = Object.fromEntries(
-    parts.flatMap((part) => {
+    placeParts.flatMap((part) => {
       // What the tab had is taken back in words, or it would be asked about.
-      const value = next[part] ?? (had[part] === undefined ? undefined : chosen[part])
+      const value = next[part] ?? (had[part] === undefined ? undefined : chosenPlace[part])
       return value === undefined ? [] : [[part, value]]
     })
   )

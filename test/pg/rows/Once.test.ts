@@ -48,7 +48,7 @@ const runsOnce = async (line: string, way: string, body?: (n: number) => unknown
     const answer = await isolated.ask("u1", fits, given, tagged(tag, way))
     assert.strictEqual(await count(tag), 1, `request ${n} of ${line} with ${way}: ${answer.status} ${answer.text}`)
     // On a session in which what follows was prepared. Once it is known that it is dropped, it is not prepared any more.
-    const dropped = way === "deallocate" && !wasDropped && answer.text.includes("EXECUTION_IN_DOUBT")
+    const dropped: boolean = way === "deallocate" && !wasDropped && answer.text.includes("EXECUTION_IN_DOUBT")
     wasDropped ||= dropped
     if ((way === "" || way === "deallocate") && !dropped) assert.isBelow(answer.status, 300, answer.text)
     else assert.isAtLeast(answer.status, 300, answer.text)

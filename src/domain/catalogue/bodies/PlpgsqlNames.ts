@@ -106,7 +106,8 @@ const declaredIn = (datums: Tree | undefined): ReadonlyArray<string> =>
     const { datatype, refname } = node
     const type = isNode(datatype) ? datatype["PLpgSQL_type"] : undefined
     const typname = isNode(type) ? type["typname"] : undefined
-    return [`"${String(refname).replaceAll('"', '""')}"`, ...(typname === "integer" ? [] : [String(typname)])]
+    const name = `"${String(refname).replaceAll('"', '""')}"`
+    return typname === "integer" ? [name] : [name, String(typname)]
   })
 
 /** What CASE names the value that it compares, in the texts of its expressions. */

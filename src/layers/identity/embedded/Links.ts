@@ -8,7 +8,7 @@ import { type IdentitySignatures } from "../../../services/identity/Signatures.t
 import { type AccountError, type ProviderCalls } from "../../../services/ports/identity/Accounts.ts"
 import { type Link, type ProvidedPerson, type ProviderProtocol } from "../../../services/ports/identity/Providers.ts"
 import { type Flows } from "./Flows.ts"
-import { type Limits } from "./Limits.ts"
+import { type Limits } from "./limits/Limits.ts"
 import { type Messages } from "./Messages.ts"
 import { type Records } from "./Records.ts"
 import {

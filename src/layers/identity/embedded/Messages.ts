@@ -7,7 +7,7 @@ import { type Mails } from "../../../services/identity/Mails.ts"
 import { type IdentitySignatures } from "../../../services/identity/Signatures.ts"
 import { CurrentDevice } from "../../../services/ports/identity/Accounts.ts"
 import { type Way } from "./Flows.ts"
-import { type Limits } from "./Limits.ts"
+import { type Limits } from "./limits/Limits.ts"
 import { hashOf, type Store } from "./Store.ts"
 
 const pages = { recovery: "recovery", verification: "verify", email: "verify", registration: "verify" } as const

@@ -7,7 +7,7 @@ import { type AccountSettings } from "../../../services/identity/AccountSettings
 import { paced } from "../../../services/identity/Pace.ts"
 import { type ConfirmedBy, type MailProof } from "../../../services/ports/identity/Accounts.ts"
 import { type Flow, type Flows, type Way } from "./Flows.ts"
-import { type Limits } from "./Limits.ts"
+import { type Limits } from "./limits/Limits.ts"
 import { type Messages } from "./Messages.ts"
 import { type Passwords } from "./Passwords.ts"
 import { addressOf, type Records } from "./Records.ts"

@@ -12,7 +12,7 @@ import {
 import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
 import { paced } from "../../../../services/identity/Pace.ts"
 import { type AuthCalls, type CurrentSession, type OwnChange } from "../../../../services/ports/supabase/AuthCalls.ts"
-import { type Limits } from "../Limits.ts"
+import { type Limits } from "../limits/Limits.ts"
 import { type Messages } from "../Messages.ts"
 import { type Passwords } from "../Passwords.ts"
 import { type Records } from "../Records.ts"

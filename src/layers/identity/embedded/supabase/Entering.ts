@@ -20,7 +20,7 @@ import {
   type MailRequest,
   type User
 } from "../../../../services/ports/supabase/AuthCalls.ts"
-import { type Limits } from "../Limits.ts"
+import { type Limits } from "../limits/Limits.ts"
 import { type Messages } from "../Messages.ts"
 import { isImported, type Passwords } from "../Passwords.ts"
 import { type Records } from "../Records.ts"

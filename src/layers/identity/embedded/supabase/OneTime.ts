@@ -8,7 +8,7 @@ import { CurrentLanguage } from "../../../../services/identity/CurrentLanguage.t
 import { type Mails } from "../../../../services/identity/Mails.ts"
 import { CurrentDevice } from "../../../../services/ports/identity/Accounts.ts"
 import { type Challenge, type MailKind, type OneTimeProof } from "../../../../services/ports/supabase/AuthCalls.ts"
-import { type Limits } from "../Limits.ts"
+import { type Limits } from "../limits/Limits.ts"
 import { type Messages } from "../Messages.ts"
 import { hashOf, type Store } from "../Store.ts"
 

@@ -7,7 +7,7 @@ import { type AuthCalls, type CurrentSession } from "../../../../services/ports/
 import { type KeyChecks, readCredential } from "../factors/KeyChecks.ts"
 import { type EmbeddedKeys } from "../factors/Keys.ts"
 import { type Flows } from "../Flows.ts"
-import { type Limits } from "../Limits.ts"
+import { type Limits } from "../limits/Limits.ts"
 import { iso, isUuid, type Store } from "../Store.ts"
 import { isStale } from "./Account.ts"
 import { type Tokens } from "./Tokens.ts"

@@ -1,8 +1,8 @@
 import { Effect, Schema } from "effect"
-import { TooManyRequests } from "../../../domain/errors.ts"
-import { CurrentDevice } from "../../../services/ports/identity/Accounts.ts"
+import { TooManyRequests } from "../../../../domain/errors.ts"
+import { CurrentDevice } from "../../../../services/ports/identity/Accounts.ts"
 import { type Devices } from "./Devices.ts"
-import { hashOf, type Store } from "./Store.ts"
+import { hashOf, type Store } from "../Store.ts"
 
 const Row = Schema.Struct({ count: Schema.Int, seconds: Schema.Int })
 

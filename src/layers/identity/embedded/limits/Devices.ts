@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
-import { type IdentitySignatures } from "../../../services/identity/Signatures.ts"
-import { CurrentDevice, deviceCookie } from "../../../services/ports/identity/Accounts.ts"
+import { type IdentitySignatures } from "../../../../services/identity/Signatures.ts"
+import { CurrentDevice, deviceCookie } from "../../../../services/ports/identity/Accounts.ts"
 
 const days = 180
 

@@ -14,6 +14,8 @@ export interface ClaimsConfig {
 /** The claims of one user's tokens. */
 export interface ResolvedClaims {
   readonly idTokenClaims: JsonObject
+  /** Those of `idTokenClaims` that say what the identity is now, rather than what it was when the user consented. */
+  readonly lookedUp: ReadonlyArray<string>
   readonly accessTokenClaims: JsonObject
 }
 
@@ -59,14 +61,29 @@ export const grantedClaims = (
     })
     return resolveClaims(Object.fromEntries(allowed), identity)
   }
-  const standard = Object.entries(standardClaims(identity, granted)).filter(
-    ([claim]) => !Object.hasOwn(config.id_token_claims, claim)
-  )
-  const claims: JsonObject = { ...Object.fromEntries(standard), ...own(config.id_token_claims) }
+  const idTokenClaims = currentClaims(config, identity, scope, own(config.id_token_claims))
+  const lookedUp = Object.keys(idTokenClaims).filter((claim) => isLookedUp(config, claim))
+  return { idTokenClaims, lookedUp, accessTokenClaims: own(config.access_token_claims) }
+}
+
+/** Standard claims are looked up whenever a token is issued; those with a template are resolved with the consent. */
+const isLookedUp = ({ id_token_claims }: ClaimsConfig, claim: string) =>
+  standardScope(claim) !== undefined && !Object.hasOwn(id_token_claims, claim)
+
+/** The claims of an identity now, with those that were resolved at a consent. */
+export const currentClaims = (
+  config: ClaimsConfig,
+  identity: Identity,
+  scope: ReadonlyArray<string>,
+  resolved: JsonObject
+): JsonObject => {
+  const granted = new Set(scope)
+  const claims: JsonObject = Object.fromEntries([
+    ...Object.entries(standardClaims(identity, granted)).filter(([claim]) => isLookedUp(config, claim)),
+    ...Object.entries(resolved).filter(([claim]) => !isLookedUp(config, claim))
+  ])
   const { email } = claims
-  const verified =
-    typeof email === "string" && granted.has("email") && !Object.hasOwn(config.id_token_claims, "email_verified")
-      ? { email_verified: isVerified(identity, email) }
-      : {}
-  return { idTokenClaims: { ...claims, ...verified }, accessTokenClaims: own(config.access_token_claims) }
+  return typeof email === "string" && granted.has("email") && isLookedUp(config, "email_verified")
+    ? { ...claims, email_verified: isVerified(identity, email) }
+    : claims
 }

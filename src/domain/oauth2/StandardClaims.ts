@@ -2,7 +2,7 @@ import { type Identity } from "../identity/Identity.ts"
 import { isJsonObject, type JsonObject } from "../text/JsonObject.ts"
 
 /** The claims that a scope requests (OpenID Connect Core 5.4). */
-const claimsOfScope: Readonly<Record<string, ReadonlyArray<string>>> = {
+export const claimsOfScope: Readonly<Record<string, Array<string>>> = {
   profile: (
     "name family_name given_name middle_name nickname preferred_username profile picture website gender birthdate " +
     "zoneinfo locale updated_at"

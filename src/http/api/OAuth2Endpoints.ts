@@ -40,6 +40,10 @@ export class OAuth2EndpointsApi extends HttpApiGroup.make("oauth2Endpoints")
       },
       success: HttpApiSchema.Empty(303)
     }).annotateMerge(summary("Sign a user in for a client (RFC 6749 4.1, OpenID Connect Core 3.1)")),
+    HttpApiEndpoint.post("authorizeByForm", "/oauth2/auth", {
+      payload: form({ client_id: Schema.String, response_type: Schema.Literal("code") }),
+      success: HttpApiSchema.Empty(303)
+    }).annotateMerge(summary("The same, with the parameters in a form")),
     HttpApiEndpoint.get("resume", "/oauth2/auth/:uid", {
       params: { uid: Schema.String },
       query: { verifier: text },
@@ -82,6 +86,10 @@ export class OAuth2EndpointsApi extends HttpApiGroup.make("oauth2Endpoints")
       query: { id_token_hint: text, client_id: text, post_logout_redirect_uri: text, state: text },
       success: HttpApiSchema.Empty(303)
     }).annotateMerge(summary("Sign the user out (OpenID Connect RP-Initiated Logout 1.0)")),
+    HttpApiEndpoint.post("logoutByForm", "/oauth2/sessions/logout", {
+      payload: form({ id_token_hint: text, client_id: text, post_logout_redirect_uri: text, state: text }),
+      success: HttpApiSchema.Empty(303)
+    }).annotateMerge(summary("The same, with the parameters in a form")),
     HttpApiEndpoint.get("discovery", "/.well-known/openid-configuration", { success: JsonObject }).annotateMerge(
       summary("Describe the server (OpenID Connect Discovery 1.0)")
     ),

@@ -1,17 +1,22 @@
 import { Effect } from "effect"
-import { HttpRouter, HttpServerRequest } from "effect/http"
-import { NotFound } from "../../domain/errors.ts"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { InvalidRequest, NotFound } from "../../domain/errors.ts"
 import { makeAttemptLimit } from "../../services/identity/AttemptLimits.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { OAuth2Endpoints } from "../../services/oauth2/Endpoints.ts"
 import { Counts } from "../../services/ports/workers/Counts.ts"
 import { clientAddress } from "../access/ClientAddress.ts"
 import { asOAuthError } from "../front/ErrorBodies.ts"
+import { formOf } from "../pages/Forms.ts"
 import { withFailurePage } from "../pages/Pages.ts"
 import { viaNode } from "../wire/NodeHandler.ts"
 
 /** Authorization requests of an address in a minute; many users may share one. */
 const maxRequests = 300
+
+/** Characters of a query that fits into the longest URL (16 KiB), beside the other headers. */
+const maxQuery = 12_000
+const tooLong = new InvalidRequest({ error: `The form must have at most ${maxQuery} characters` })
 
 const elsewhere = new NotFound({
   error: "This service has no OAuth 2.0 server of its own",
@@ -36,9 +41,22 @@ export const OAuth2EndpointsRoutes = HttpRouter.use(
       return yield* answer
     })
 
+    /**
+     * The parameters in a form count as those of a query: the browser is sent on with GET, because it sends no cookie that
+     * is SameSite=Lax with the form of another site, and the session would be unknown.
+     */
+    const asQuery = Effect.gen(function* () {
+      if (handler === undefined) return yield* elsewhere
+      const query = (yield* formOf(yield* HttpServerRequest.HttpServerRequest)).toString()
+      if (query.length > maxQuery) return yield* tooLong
+      return HttpServerResponse.redirect(`?${query}`, { status: 303, headers: { "cache-control": "no-store" } })
+    })
+
     yield* router.add("GET", "/oauth2/auth", withFailurePage(begin, false))
+    yield* router.add("POST", "/oauth2/auth", withFailurePage(asQuery, false))
     yield* router.add("GET", "/oauth2/auth/:uid", withFailurePage(answer, false))
     yield* router.add("GET", "/oauth2/sessions/logout", withFailurePage(answer, false))
+    yield* router.add("POST", "/oauth2/sessions/logout", withFailurePage(asQuery, false))
     yield* router.add("GET", "/.well-known/openid-configuration", answer)
     yield* router.add("GET", "/.well-known/oauth-authorization-server", answer)
     yield* router.add("GET", "/oauth2/userinfo", answer)

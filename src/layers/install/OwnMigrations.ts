@@ -25,6 +25,7 @@ import { webhookFormat } from "./migrations/0024_webhook_format.ts"
 import { changeLog } from "./migrations/0027_change_log.ts"
 import { rateCalls } from "./migrations/0028_rate_calls.ts"
 import { changeGaps } from "./migrations/0029_change_gaps.ts"
+import { oauth2Subjects } from "./migrations/0030_oauth2_subjects.ts"
 
 /**
  * The service's own tables, in schema `svc`. Numbers only grow. The SQL of a released migration must never change,
@@ -57,5 +58,6 @@ export const migrations = {
   "0027_change_log": changeLog,
   "0028_rate_calls": rateCalls,
   "0029_change_gaps": changeGaps,
+  "0030_oauth2_subjects": oauth2Subjects,
   "0031_account_traces": accountTraces
 }

@@ -3,8 +3,10 @@ import { NotFound, Unavailable } from "../../domain/errors.ts"
 import { flag, text } from "../../domain/Settings.ts"
 import { AccountSettings } from "../../services/identity/AccountSettings.ts"
 import { OwnSigningKeys } from "../../services/identity/OwnSigningKeys.ts"
+import { OAuth2Claims } from "../../services/oauth2/Claims.ts"
 import { OAuth2Endpoints } from "../../services/oauth2/Endpoints.ts"
 import { IdP } from "../../services/ports/IdP.ts"
+import { idpAddress } from "../identity/Address.ts"
 import { makePublicFetch } from "../net/PublicFetch.ts"
 import { oauth2Address } from "./Address.ts"
 import { layerOAuth2Embedded } from "./embedded/Embedded.ts"
@@ -24,6 +26,7 @@ const layerEmbedded = Layer.unwrap(
     const { ownUrl } = yield* AccountSettings
     const keys = yield* OwnSigningKeys
     const idp = yield* IdP
+    const claims = yield* OAuth2Claims
     const isActive = (subject: string) =>
       idp.identity(subject).pipe(
         Effect.map(({ state }) => state === "active"),
@@ -38,9 +41,17 @@ const layerEmbedded = Layer.unwrap(
         )
       )
     const fetch = yield* makePublicFetch({ allowPrivate: yield* allowPrivate, setting: "SVC_OAUTH2_ALLOW_PRIVATE" })
-    return layerOAuth2Embedded({ issuer: ownUrl, keys: keys.all, isActive, fetch })
+    const ownAccounts = (yield* idpAddress) === undefined
+    return layerOAuth2Embedded({
+      issuer: ownUrl,
+      keys: keys.all,
+      ownAccounts,
+      isActive,
+      currentClaims: claims.current,
+      fetch
+    })
   })
-)
+).pipe(Layer.provide(OAuth2Claims.layer))
 
 /**
  * The OAuth 2.0 server of OAUTH2_ADMIN_URL, or the embedded one. None with SVC_IDENTITY=off, and with OAUTH2_PUBLIC_URL

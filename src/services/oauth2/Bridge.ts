@@ -126,6 +126,7 @@ export class OAuth2Bridge extends Context.Service<
             acr: session.aal,
             amr: session.methods,
             sessionId: session.id,
+            authenticatedAt: Math.floor(Date.parse(session.authenticated_at) / 1000),
             // No longer than the session at the identity provider.
             rememberFor: Math.max(1, Math.floor((Date.parse(session.expires_at) - now) / 1000))
           })

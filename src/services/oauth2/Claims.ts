@@ -4,15 +4,19 @@ import { InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 import {
   type ClaimsConfig,
   claimsProblems,
+  currentClaims,
   type GivenClaims,
   grantedClaims,
   type ResolvedClaims
 } from "../../domain/oauth2/ClaimsConfig.ts"
+import { type JsonObject } from "../../domain/text/JsonObject.ts"
 import { audited } from "../audit/Change.ts"
 import { onOwnTables } from "../OwnTables.ts"
 import { IdP, type IdPError } from "../ports/IdP.ts"
 
 const Texts = Schema.fromJsonString(Schema.Record(Schema.String, Schema.String))
+
+const isUnreadable = (error: IdPError | NotFound) => error instanceof Unavailable && error.code === "NOT_CONFIGURED"
 
 /** The claims that tokens get beside the server's own: standard ones and templates, resolved when a user consents. */
 export class OAuth2Claims extends Context.Service<
@@ -29,6 +33,12 @@ export class OAuth2Claims extends Context.Service<
     }) => Effect.Effect<ResolvedClaims, InvalidRequest | NotFound | IdPError>
     /** Those of the granted scopes; undefined when the identity no longer exists or is inactive. */
     readonly of: (subject: string, scope: ReadonlyArray<string>) => Effect.Effect<ResolvedClaims | undefined, IdPError>
+    /** The ID token's claims now, from those that were stored when the user consented. */
+    readonly current: (
+      stored: JsonObject,
+      subject: string,
+      scope: ReadonlyArray<string>
+    ) => Effect.Effect<JsonObject, IdPError>
   }
 >()("svc/services/OAuth2Claims") {
   static readonly layer = Layer.effect(
@@ -78,8 +88,7 @@ export class OAuth2Claims extends Context.Service<
         if (found._tag === "Failure") {
           if (found.failure instanceof NotFound) return undefined
           // Without the identity provider's admin address identities can't be read, which is fine without templates.
-          const notConfigured = found.failure instanceof Unavailable && found.failure.code === "NOT_CONFIGURED"
-          if (notConfigured && hasNone) return { idTokenClaims: {}, accessTokenClaims: {} }
+          if (isUnreadable(found.failure) && hasNone) return { idTokenClaims: {}, lookedUp: [], accessTokenClaims: {} }
           return yield* found.failure
         }
         if (found.success.state !== "active") return undefined
@@ -93,7 +102,22 @@ export class OAuth2Claims extends Context.Service<
         return grantedClaims(wanted, yield* idp.identity(request.subject), request.scope)
       })
 
-      return OAuth2Claims.of({ config, preview, setConfig, of })
+      const current: OAuth2Claims["Service"]["current"] = Effect.fn("OAuth2Claims.current")(
+        function* (stored, subject, scope) {
+          const found = yield* idp.identity(subject).pipe(
+            // Without the identity provider's admin address nothing can be looked up.
+            Effect.catchIf(isUnreadable, () => Effect.undefined),
+            Effect.catchIf(
+              (error) => error instanceof NotFound,
+              () => Effect.succeed("gone" as const)
+            )
+          )
+          if (found === "gone") return {}
+          return found === undefined ? stored : currentClaims(yield* config, found, scope, stored)
+        }
+      )
+
+      return OAuth2Claims.of({ config, preview, setConfig, of, current })
     })
   )
 }

@@ -56,6 +56,8 @@ export class OAuth2 extends Context.Service<
         readonly amr: ReadonlyArray<string>
         /** The session at the identity provider, so that ending one can end the other. */
         readonly sessionId: string
+        /** When the user showed credentials, in s since 1970. A server may not take it: Ory Hydra says when it was told. */
+        readonly authenticatedAt: number
         /** s; 0: the server's default. */
         readonly rememberFor: number
       }
@@ -72,6 +74,8 @@ export class OAuth2 extends Context.Service<
         /** s; 0: forever. */
         readonly rememberFor: number
         readonly idTokenClaims: Readonly<Record<string, unknown>>
+        /** Names of claims that need not be stored, by a server that looks them up when it issues a token. */
+        readonly lookedUp?: ReadonlyArray<string>
         readonly accessTokenClaims: Readonly<Record<string, unknown>>
       }
     ) => Effect.Effect<Redirect, ChallengeError>

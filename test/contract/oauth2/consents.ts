@@ -6,6 +6,7 @@ import { startBrowsing } from "../../support/browser/cookieClient.ts"
 import {
   allow,
   authorizationUrl,
+  callback,
   challengeAt,
   exchange,
   fresh,
@@ -61,12 +62,30 @@ export const oauth2Consents = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSe
     })
   )
 
-  it.effect("skips consent for public clients with a loopback redirect URI", () =>
+  it.effect("asks for consent again where any app of a device can receive the code", () =>
     Effect.gen(function* () {
-      const of = yield* party({ token_endpoint_auth_method: "none" })
-      const how = { browser: startBrowsing(), subject: fresh("ada") }
-      yield* journey(server, of, { ...how, remember: true })
-      assert.isTrue(yield* skips(of, how))
+      const again = Effect.fnUntraced(function* (fields: Readonly<Record<string, unknown>>, redirect_uri: string) {
+        const of = yield* party({ redirect_uris: [redirect_uri], post_logout_redirect_uris: [], ...fields })
+        const how = { browser: startBrowsing(), subject: fresh("ada"), more: { redirect_uri } }
+        const { acceptConsent } = yield* OAuth2
+        const { redirectTo } = yield* acceptConsent(yield* signIn(server, of, how), {
+          grantScope: ["openid", "offline"],
+          grantAudience: [],
+          remember: true,
+          rememberFor: 0,
+          idTokenClaims: {},
+          accessTokenClaims: {}
+        })
+        // The server completes the request, and redirects to the app, which a browser of the tests can't open.
+        yield* Effect.promise(() => how.browser.once(redirectTo))
+        return !(yield* skips(of, how))
+      })
+      const isPublic = { token_endpoint_auth_method: "none" }
+      assert.isTrue(yield* again(isPublic, "com.example.app:/callback"))
+      // Ory Hydra trusts a loopback address, on which any program may listen (RFC 8252 8.6).
+      assert.strictEqual(yield* again(isPublic, callback), server.adminUrl === undefined)
+      assert.isFalse(yield* again(isPublic, "https://app.example.com/callback"))
+      assert.isFalse(yield* again({}, callback))
     })
   )
 

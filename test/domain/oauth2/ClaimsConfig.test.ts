@@ -84,6 +84,7 @@ describe("claims of one's own", () => {
   it("require the scope that is configured, else that of the standard, else none", () => {
     assert.deepStrictEqual(grantedClaims(config, known, []), {
       idTokenClaims: { plan: "pro" },
+      lookedUp: [],
       accessTokenClaims: {}
     })
     assert.deepStrictEqual(grantedClaims(config, known, ["openid", "billing"]).accessTokenClaims, {

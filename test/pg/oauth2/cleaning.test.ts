@@ -22,7 +22,7 @@ layer(port, live)("cleaning", (it) => {
   it.effect("deletes what has expired, and no more", () =>
     Effect.gen(function* () {
       const { login } = yield* OAuth2
-      const store = yield* makeStore
+      const store = yield* makeStore(false)
       const of = yield* party()
       const old = yield* challengeAt(startBrowsing(), authorizationUrl(server, of), "login")
       yield* server.expire
@@ -44,7 +44,7 @@ layer(port, live)("cleaning", (it) => {
   it.effect("keeps consents that are remembered or have tokens", () =>
     Effect.gen(function* () {
       const { consents } = yield* OAuth2
-      const store = yield* makeStore
+      const store = yield* makeStore(false)
       const of = yield* party()
       const how = { browser: startBrowsing(), subject: fresh("ada") }
       const { code } = yield* journey(server, of, how)

@@ -111,6 +111,7 @@ export const signedIn = (subject: string) => ({
   acr: "aal1",
   amr: ["password"],
   sessionId: "7a5d4b44-8a1c-4a0e-9d0b-5a4a3b1c2d3e",
+  authenticatedAt: Math.floor(Date.now() / 1000),
   rememberFor: 3600
 })
 

@@ -9,6 +9,9 @@ interface Item {
   readonly used: number | null
 }
 
+/** Models that a browser brings back; all others are for clients. */
+const ofBrowsers = new Set(["Session", "Interaction"])
+
 /** A refresh token that a client sends twice within this time, in s, is refused but is not considered stolen. */
 const reuseGrace = 10
 
@@ -31,21 +34,38 @@ const withAnswer = (payload: AdapterPayload, { resource, result, sessionLost }: 
 })
 
 /** Where the library keeps its models: one row each, by a hash of the id. Clients have a table of their own. */
-export const adapterOn = ({ answer, ask, client, sql }: Store) =>
-  class PostgresAdapter implements Adapter {
+export const adapterOn = ({ answer, ask, client, ownAccounts, sql }: Store) => {
+  /**
+   * What belongs to a person is stored only while their account exists, and is active if it is for a client. It is
+   * deleted with the account: the lock makes a deletion wait for this row, and oauth2_subjects tells the database whose
+   * rows it deletes.
+   */
+  const ofPerson = (id: string, kind: string) => sql`
+    with person as (
+      select id from svc.identities where id = ${id}::text::uuid and (state = 'active' or ${ofBrowsers.has(kind)})
+      for key share),
+    known as (insert into svc.oauth2_subjects (identity_id) select id from person on conflict do nothing)`
+
+  return class PostgresAdapter implements Adapter {
     readonly kind: string
     constructor(kind: string) {
       this.kind = kind
     }
 
     async upsert(id: string, payload: AdapterPayload, expiresIn: number) {
-      const text = JSON.stringify(stored(payload))
-      await ask(sql`
+      const { accountId = null } = payload
+      const values = sql`${this.kind}::text, ${hashOf(id)}::text, ${JSON.stringify(stored(payload))}::text,
+        ${payload.grantId ?? null}::text, ${payload.uid ?? null}::text, ${accountId}::text,
+        now() + make_interval(secs => ${expiresIn})`
+      const written =
+        await ask(sql`${accountId !== null && ownAccounts ? ofPerson(accountId, this.kind) : sql.literal("")}
         insert into svc.oauth2_items (kind, id, payload, grant_id, uid, account_id, expires_at)
-        values (${this.kind}, ${hashOf(id)}, ${text}, ${payload.grantId ?? null}, ${payload.uid ?? null},
-                ${payload.accountId ?? null}, now() + make_interval(secs => ${expiresIn}))
+        select ${values} ${accountId !== null && ownAccounts ? sql.literal("from person") : sql.literal("")}
         on conflict (kind, id) do update set payload = excluded.payload, grant_id = excluded.grant_id,
-          uid = excluded.uid, account_id = excluded.account_id, expires_at = excluded.expires_at`)
+          uid = excluded.uid, account_id = excluded.account_id, expires_at = excluded.expires_at
+        returning 1 as one`)
+      // Without its row a session, or a request that waits for an answer, is unknown the next time.
+      if (written.length === 0 && !ofBrowsers.has(this.kind)) throw new errors.InvalidGrant("the user is not active")
     }
 
     async find(id: string): Promise<AdapterPayload | undefined> {
@@ -115,3 +135,4 @@ export const adapterOn = ({ answer, ask, client, sql }: Store) =>
         where grant_id = ${row.grant_id} or kind = 'Grant' and id = ${hashOf(row.grant_id)}`)
     }
   }
+}

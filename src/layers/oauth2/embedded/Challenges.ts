@@ -1,4 +1,4 @@
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
 import type { Interaction, InteractionResults, Session } from "oidc-provider"
 import { Gone, NotFound } from "../../../domain/errors.ts"
@@ -27,6 +27,8 @@ interface Answer {
   readonly resource?: ReadonlyArray<string>
   /** Whether the browser's session is another user's, and ends. */
   readonly sessionLost?: boolean
+  /** The user who answered, if any. */
+  readonly subject?: string
 }
 
 /** Pending logins and consents, by their challenges. */
@@ -55,14 +57,15 @@ export const challengesOn = (store: Store, library: Library, issuer: string) => 
   const finish = Effect.fnUntraced(function* (
     { exp, uid }: Interaction,
     result: InteractionResults,
-    { resource, sessionLost = false }: Answer = {}
+    { resource, sessionLost = false, subject }: Answer = {}
   ) {
     const verifier = randomBytes(32).toString("base64url")
     yield* own(
       sql.unsafe(
-        `insert into svc.oauth2_answers (verifier, challenge, result, resource, session_lost, expires_at)
-         values ($1, $2, $3, $4::text[], $5::bool, to_timestamp($6::float8))`,
-        [hashOf(verifier), hashOf(uid), JSON.stringify(result), resource ?? null, sessionLost, exp]
+        `with request as (update svc.oauth2_challenges set subject = $7 where id = $2)
+         insert into svc.oauth2_answers (verifier, challenge, result, resource, session_lost, expires_at, subject)
+         values ($1, $2, $3, $4::text[], $5::bool, to_timestamp($6::float8), $7)`,
+        [hashOf(verifier), hashOf(uid), JSON.stringify(result), resource ?? null, sessionLost, exp, subject ?? null]
       )
     )
     return { redirectTo: `${issuer}/oauth2/auth/${uid}?verifier=${verifier}` }
@@ -79,7 +82,7 @@ export const challengesOn = (store: Store, library: Library, issuer: string) => 
     promptsIn(params).has("login") ||
     (params["max_age"] !== undefined && session.past(Number(params["max_age"])))
       ? undefined
-      : { subject: session.accountId, at: session.loginTs }
+      : session.accountId
 
   const login: Port["login"] = Effect.fn("OAuth2.login")(function* (challenge) {
     const { client, interaction } = yield* find("login", challenge)
@@ -87,7 +90,7 @@ export const challengesOn = (store: Store, library: Library, issuer: string) => 
     return {
       challenge,
       skip: known !== undefined,
-      subject: known?.subject ?? "",
+      subject: known ?? "",
       client,
       requestUrl: requestUrlOf(issuer, interaction.params)
     }
@@ -102,16 +105,15 @@ export const challengesOn = (store: Store, library: Library, issuer: string) => 
       url.searchParams.set("prompt", "login")
       return { redirectTo: url.href }
     }
-    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
     const login = {
       accountId: given.subject,
       acr: given.acr,
       amr: [...given.amr],
-      ts: isOther ? now : (sufficient(session, interaction)?.at ?? now),
+      ts: given.authenticatedAt,
       remember: true,
       rememberFor: given.rememberFor
     }
-    return yield* finish(interaction, { login }, { sessionLost: isOther })
+    return yield* finish(interaction, { login }, { sessionLost: isOther, subject: given.subject })
   })
 
   const reject =
@@ -127,7 +129,7 @@ export const challengesOn = (store: Store, library: Library, issuer: string) => 
     return {
       challenge,
       subject,
-      skip: yield* isCovered(store, subject, client.client_id, interaction.params),
+      skip: yield* isCovered(store, subject, client, interaction.params),
       client,
       requestedScope: scopesIn(interaction.params),
       requestedAudience: audiencesIn(interaction.params),
@@ -138,20 +140,25 @@ export const challengesOn = (store: Store, library: Library, issuer: string) => 
   const acceptConsent: Port["acceptConsent"] = Effect.fn("OAuth2.acceptConsent")(function* (challenge, given) {
     const { client, interaction, provider } = yield* find("consent", challenge)
     const subject = interaction.session?.accountId ?? ""
-    const skipped = yield* isCovered(store, subject, client.client_id, interaction.params)
+    const skipped = yield* isCovered(store, subject, client, interaction.params)
     const scope = given.grantScope.join(" ")
-    const grantId = yield* libraryCall(() => {
+    const save = () => {
       const grant = new provider.Grant({ accountId: subject, clientId: client.client_id })
       grant.addOIDCScope(scope)
       for (const audience of given.grantAudience) grant.addResourceScope(audience, scope)
       return grant.save()
-    })
-    yield* own(
+    }
+    // The account was disabled or deleted after the user answered, or all grants of the user were ended.
+    const refused = () => expired
+    const grantId = yield* libraryCall(save, { refused })
+    const kept = yield* own(
       sql.unsafe(
         `insert into svc.oauth2_consents (grant_id, subject, client_id, requested_scope, grant_scope, audience,
            id_token_claims, access_token_claims, remember, remember_until, listed)
-         values ($1, $2, $3, $4::text[], $5::text[], $6::text[], $7, $8, $9::bool,
-           case when $10::float8 > 0 then now() + make_interval(secs => $10::float8) end, $11::bool)`,
+         select $1, $2, $3, $4::text[], $5::text[], $6::text[], $7, $8, $9::bool,
+           case when $10::float8 > 0 then now() + make_interval(secs => $10::float8) end, $11::bool
+         from (select from svc.oauth2_items where kind = 'Grant' and id = $12 for key share)
+         returning 1 as one`,
         [
           grantId,
           subject,
@@ -159,18 +166,20 @@ export const challengesOn = (store: Store, library: Library, issuer: string) => 
           scopesIn(interaction.params),
           given.grantScope,
           given.grantAudience,
-          claimsText(given.idTokenClaims),
+          claimsText(given.idTokenClaims, given.lookedUp),
           JSON.stringify(given.accessTokenClaims),
           given.remember && !skipped,
           given.rememberFor,
-          !skipped
+          !skipped,
+          hashOf(grantId)
         ]
       )
     )
+    if (kept.length === 0) return yield* expired
     return yield* finish(
       interaction,
       { ...interaction.lastSubmission, consent: { grantId } },
-      { resource: given.grantAudience }
+      { resource: given.grantAudience, subject }
     )
   })
 

@@ -53,8 +53,22 @@ const deleteAll = ({ own, sql }: Store, text: string) =>
     }
   })
 
+/** Consents of people whose account was deleted. The database deletes those of sign-ins at this version by itself. */
+const orphansSql = `
+  with ended as (
+    delete from svc.oauth2_consents where grant_id in (
+      select c.grant_id from svc.oauth2_consents c
+      where not exists (select from svc.identities i where i.id::text = c.subject)
+      limit ${batch} for update skip locked)
+    returning grant_id, ${hashed} as id),
+  items as (
+    delete from svc.oauth2_items
+    where grant_id in (select grant_id from ended) or kind = 'Grant' and id in (select id from ended))
+  select 1 as one from ended`
+
 export const cleanExpired = (store: Store) => Effect.forEach(expiredSql, (text) => deleteAll(store, text))
-export const cleanConsents = (store: Store) => deleteAll(store, consentsSql)
+export const cleanConsents = (store: Store) =>
+  Effect.andThen(deleteAll(store, consentsSql), store.ownAccounts ? deleteAll(store, orphansSql) : Effect.void)
 
 /** Deletes what has expired, as long as the service runs. Replicas take different rows. */
 export const keepClean = (store: Store) =>

@@ -70,6 +70,7 @@ const ofLibrary = new Set([
   "response_types",
   "contacts",
   "token_endpoint_auth_method",
+  "token_endpoint_auth_signing_alg",
   "jwks",
   "jwks_uri",
   "subject_type",

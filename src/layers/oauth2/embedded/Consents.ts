@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type SqlClient } from "effect/sql"
-import { type ConsentSession } from "../../../domain/oauth2/OAuth2.ts"
+import { type ConsentSession, type OAuth2Client } from "../../../domain/oauth2/OAuth2.ts"
 import { type OAuth2 } from "../../../services/ports/OAuth2.ts"
 import { isId } from "../Text.ts"
 import { clientOf, type StoredClient } from "./ClientFields.ts"
@@ -26,21 +26,32 @@ const reserved = new Set(
   "iss sub aud exp iat nbf rat auth_time nonce at_hash c_hash s_hash acr amr azp jti sid".split(" ")
 )
 
-/** The claims of a consent as they are stored. */
-export const claimsText = (claims: Readonly<Record<string, unknown>>) =>
-  JSON.stringify(Object.fromEntries(Object.entries(claims).filter(([name]) => !reserved.has(name))))
+/** The claims of a consent as they are stored: without those that are looked up whenever a token is issued. */
+export const claimsText = (claims: Readonly<Record<string, unknown>>, lookedUp: ReadonlyArray<string> = []) =>
+  JSON.stringify(
+    Object.fromEntries(Object.entries(claims).filter(([name]) => !reserved.has(name) && !lookedUp.includes(name)))
+  )
+
+/**
+ * Whether only the client itself can use a code: by a secret or key, or as the site that the redirect URI names. Any
+ * other app of the device can claim a scheme, or listen on a loopback port (RFC 8252 8.6).
+ */
+const isAssured = ({ token_endpoint_auth_method }: OAuth2Client, redirectUri: unknown) => {
+  const [scheme = ""] = String(redirectUri).toLowerCase().split(":", 1)
+  return scheme === "https" || (scheme === "http" && token_endpoint_auth_method !== "none")
+}
 
 /** Whether the latest remembered consent of a user covers what a client requests. */
 export const isCovered = Effect.fnUntraced(function* (
   { own, sql }: Store,
   subject: string,
-  clientId: string,
+  client: OAuth2Client,
   params: Readonly<Record<string, unknown>>
 ) {
-  if (promptsIn(params).has("consent")) return false
+  if (promptsIn(params).has("consent") || !isAssured(client, params["redirect_uri"])) return false
   const [last] = yield* own(sql<Granted>`
     select grant_scope, audience from svc.oauth2_consents
-    where subject = ${subject} and client_id = ${clientId} and remember
+    where subject = ${subject} and client_id = ${client.client_id} and remember
       and (remember_until is null or remember_until > now())
     order by handled_at desc limit 1`)
   if (last === undefined) return false

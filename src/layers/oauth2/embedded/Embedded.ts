@@ -1,6 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { type JWK } from "jose"
 import { type ClientError, type Unavailable } from "../../../domain/errors.ts"
+import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { OAuth2 } from "../../../services/ports/OAuth2.ts"
 import { OAuth2Endpoints } from "../../../services/oauth2/Endpoints.ts"
 import { type PublicFetch } from "../../net/PublicFetch.ts"
@@ -17,8 +18,16 @@ export interface EmbeddedOptions {
   readonly issuer: string
   /** The keys that verify tokens; the first one signs. */
   readonly keys: Effect.Effect<ReadonlyArray<{ readonly kid: string; readonly jwk: JWK }>, Unavailable>
+  /** Whether this service keeps the accounts. */
+  readonly ownAccounts?: boolean
   /** Whether a user still exists and is active. */
   readonly isActive: (subject: string) => Effect.Effect<boolean, ClientError>
+  /** The claims that a token has now, of those that were stored with the consent and those that are looked up. */
+  readonly currentClaims?: (
+    stored: JsonObject,
+    subject: string,
+    scope: ReadonlyArray<string>
+  ) => Effect.Effect<JsonObject, ClientError>
   /** How long a user may take to sign in, in s. */
   readonly challengeSeconds?: () => number
   /** For the URLs of clients. */
@@ -47,6 +56,7 @@ const libraryOf = (store: Store, options: EmbeddedOptions, run: ReturnType<typeo
       secret,
       challengeSeconds: options.challengeSeconds ?? (() => 1_800),
       isActive: (subject) => run(options.isActive(subject)),
+      currentClaims: (stored, ...of) => run(options.currentClaims?.(stored, ...of) ?? Effect.succeed(stored)),
       fetch: options.fetch
     })
     current = { version, loaded }
@@ -57,7 +67,7 @@ const libraryOf = (store: Store, options: EmbeddedOptions, run: ReturnType<typeo
 
 /** The OAuth 2.0 and OpenID Connect server of this service, with npm oidc-provider, on the service's own tables. */
 const makeOAuth2Embedded = Effect.fnUntraced(function* (options: EmbeddedOptions) {
-  const store = yield* makeStore
+  const store = yield* makeStore(options.ownAccounts ?? false)
   const library = libraryOf(store, options, Effect.runPromiseWith(yield* Effect.context<never>()))
   yield* Effect.forkScoped(keepClean(store))
   const { issuer } = options

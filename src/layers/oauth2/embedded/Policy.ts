@@ -1,4 +1,5 @@
 import { errors, interactionPolicy, type KoaContextWithOIDC } from "oidc-provider"
+import { decodeJwt } from "jose"
 import { scopesOf } from "./ClientFields.ts"
 import { silentMark } from "./Requests.ts"
 import { type Store } from "./Store.ts"
@@ -7,7 +8,17 @@ const { Check, Prompt, base } = interactionPolicy
 
 /**
  * When the library asks: always, until the bridge has answered. The bridge knows whether the user must be asked, and
- * answers at once if not.
+ * answers at once if not. What becomes of each check of the library's base policy, which this one replaces:
+ *
+ * | check | here |
+ * |---|---|
+ * | no_session | `askLogin`; the bridge looks at the session of the identity provider |
+ * | max_age | `isTooOld` for prompt=none, else `sufficient` (Challenges.ts) and the bridge |
+ * | id_token_hint | `isHinted`: before prompt=none, and after each sign-in |
+ * | claims_id_token_sub_value, essential_acr, essential_acrs, op_claims_missing | not needed: the parameter `claims` is not supported, and is ignored |
+ * | native_client_prompt | `isAssured` (Consents.ts) |
+ * | op_scopes_missing, rs_scopes_missing | `isCovered` (Consents.ts); a new grant for each request has only what was granted |
+ * | rar_prompt | not needed: `authorization_details` is not supported |
  */
 export const policyOn = ({ client }: Store) => {
   const checkScope = new Check("scope", "a scope is not the client's", "invalid_scope", async ({ oidc }) => {
@@ -18,10 +29,14 @@ export const policyOn = ({ client }: Store) => {
     return false
   })
   const askLogin = new Check("bridge", "the user must sign in", "login_required", ({ oidc }) => {
-    if (oidc.result?.login !== undefined) return false
+    const answered = oidc.result?.login !== undefined
+    if (answered && oidc.account === undefined) throw new errors.AccessDenied("the user is not active")
+    if (answered && !isHinted(oidc))
+      throw new errors.LoginRequired("another user has signed in than id_token_hint names")
+    if (answered) return false
     const none = oidc.prompts.has("none")
     if (none || oidc.params?.[silentMark] !== undefined) {
-      if (oidc.session?.accountId === undefined || isTooOld(oidc)) throw new errors.LoginRequired()
+      if (oidc.account === undefined || isTooOld(oidc) || !isHinted(oidc)) throw new errors.LoginRequired()
       // The session at the identity provider may have ended: the bridge must know, and asks no user.
       if (none) Object.assign(oidc.params ?? {}, { prompt: undefined, [silentMark]: "1" })
     }
@@ -38,6 +53,12 @@ export const policyOn = ({ client }: Store) => {
   policy.add(new Prompt({ name: "login", requestable: true }, checkScope, askLogin))
   policy.add(new Prompt({ name: "consent", requestable: true }, askConsent))
   return policy
+}
+
+/** Whether the user is the one of the ID token in the request, which the library has verified, if there is one. */
+const isHinted = ({ params, session }: KoaContextWithOIDC["oidc"]) => {
+  const hint = params?.["id_token_hint"]
+  return typeof hint !== "string" || decodeJwt(hint).sub === session?.accountId
 }
 
 const isTooOld = ({ params, session }: KoaContextWithOIDC["oidc"]) =>

@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto"
 import { type IncomingMessage, type ServerResponse } from "node:http"
 import { type Configuration, errors, type JWK, type KoaContextWithOIDC, Provider } from "oidc-provider"
+import { claimsOfScope } from "../../../domain/oauth2/StandardClaims.ts"
 import { languages } from "../../../domain/language/Language.ts"
 import { type PublicFetch } from "../../net/PublicFetch.ts"
 import { adapterOn } from "./Adapter.ts"
@@ -12,7 +13,7 @@ import { policyOn } from "./Policy.ts"
 import { requestUrlOf } from "./Requests.ts"
 import { afterLogout, middlewareOn, type Places, renderErrorOn } from "./Resume.ts"
 import { hashOf, type Store } from "./Store.ts"
-import { type UserClaims, userClaimsOn } from "./UserClaims.ts"
+import { type CurrentClaims, type UserClaims, userClaimsOn } from "./UserClaims.ts"
 
 export interface ProviderOptions {
   readonly store: Store
@@ -26,6 +27,7 @@ export interface ProviderOptions {
   readonly challengeSeconds: () => number
   /** Whether a user still exists and is active. */
   readonly isActive: (subject: string) => Promise<boolean>
+  readonly currentClaims: CurrentClaims
   /** For the URLs of clients: their keys, and where they are notified of sign-outs. */
   readonly fetch: PublicFetch
 }
@@ -45,13 +47,20 @@ const interactionUrlOn =
     return `${issuer}/api/oauth2/bridge/${prompt.name}?${prompt.name}_challenge=${uid}`
   }
 
-const featuresOn = (store: Store, { issuer, signedOut }: Places): NonNullable<Configuration["features"]> => ({
+const featuresOn = (
+  { isActive, store }: ProviderOptions,
+  { issuer, signedOut }: Places
+): NonNullable<Configuration["features"]> => ({
   devInteractions: { enabled: false },
   userinfo: { enabled: true },
   revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
   introspection: {
     enabled: true,
-    allowedPolicy: (_ctx, client, token) => client.clientAuthMethod !== "none" && token.clientId === client.clientId
+    allowedPolicy: async (_ctx, client, token) =>
+      client.clientAuthMethod !== "none" &&
+      token.clientId === client.clientId &&
+      "accountId" in token &&
+      (await isActive(String(token.accountId)))
   },
   backchannelLogout: { enabled: true },
   pushedAuthorizationRequests: { enabled: false },
@@ -107,14 +116,14 @@ const configurationOf = (options: ProviderOptions, places: Places, claims: UserC
       end_session: "/oauth2/sessions/logout"
     },
     scopes: ["openid", "offline_access", "offline", "email", "profile", "address", "phone"],
-    claims: { openid: ["sub", "acr", "amr", "auth_time"] },
+    claims: { openid: ["sub", "acr", "amr", "auth_time"], ...claimsOfScope },
     discovery: { ui_locales_supported: [...languages] },
     clientAuthMethods: ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"],
     extraClientMetadata: { properties: ["allowed_cors_origins"] },
     clientDefaults: { grant_types: ["authorization_code"], response_types: ["code"] },
     extraParams: ["svc_silent", "svc_offline", "svc_switched"],
     responseTypes: ["code"],
-    features: featuresOn(store, places),
+    features: featuresOn(options, places),
     interactions: { policy: policyOn(store), url: interactionUrlOn(store, issuer) },
     loadExistingGrant: async ({ oidc }) => {
       const id = oidc.result?.consent?.grantId
@@ -165,7 +174,7 @@ export const makeProvider = (options: ProviderOptions): Loaded => {
   const { host, pathname, protocol } = new URL(issuer)
   const path = pathname.replace(/\/+$/, "")
   const places: Places = { issuer, path, signedOut: `${issuer}/oauth2/signed-out` }
-  const provider = new Provider(issuer, configurationOf(options, places, userClaimsOn(store, options.isActive)))
+  const provider = new Provider(issuer, configurationOf(options, places, userClaimsOn(options)))
   // The handler below says what the proxy would.
   provider.proxy = true
   overrideClasses(provider)

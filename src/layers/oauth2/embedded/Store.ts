@@ -13,6 +13,8 @@ export const hashOf = (value: string) => createHash("sha256").update(value).dige
 /** The service's own tables, for this server and for its library, which calls back with promises. */
 export interface Store {
   readonly sql: SqlClient.SqlClient
+  /** Whether this service keeps the accounts, so that subjects are ids of svc.identities. */
+  readonly ownAccounts: boolean
   /** Runs a statement for the library; rejects with `Unavailable` if the database can't be reached. */
   readonly ask: <A>(effect: Effect.Effect<A, OwnTablesFailure>) => Promise<A>
   /** Runs a statement for an effect. */
@@ -44,7 +46,7 @@ interface RequestState {
 /** PostgreSQL's text has no NUL and no unpaired surrogates. */
 const isStorable = (id: string) => id.isWellFormed() && !id.includes("\0")
 
-export const makeStore = Effect.gen(function* () {
+export const makeStore = Effect.fnUntraced(function* (ownAccounts: boolean) {
   const sql = yield* SqlClient.SqlClient
   const run = Effect.runPromiseWith(yield* Effect.context<never>())
   const requests = new AsyncLocalStorage<RequestState>()
@@ -63,6 +65,7 @@ export const makeStore = Effect.gen(function* () {
   }
   const store: Store = {
     sql,
+    ownAccounts,
     ask,
     own: (effect) => onOwnTables(effect),
     client,

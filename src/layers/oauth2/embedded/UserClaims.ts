@@ -3,6 +3,7 @@ import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { type Store } from "./Store.ts"
 
 interface StoredClaims {
+  readonly grant_scope: ReadonlyArray<string>
   readonly id_token_claims: string
   readonly access_token_claims: string
 }
@@ -15,26 +16,38 @@ export interface UserClaims {
   readonly mayUse: (origin: string, client: Client) => boolean
 }
 
-/** `isActive`: whether a user still exists and is active; rejects if that can't be determined. */
-export const userClaimsOn = ({ ask, sql }: Store, isActive: (subject: string) => Promise<boolean>): UserClaims => {
+/** The claims of a user now; see EmbeddedOptions. */
+export type CurrentClaims = (stored: JsonObject, subject: string, scope: ReadonlyArray<string>) => Promise<JsonObject>
+
+interface People {
+  readonly store: Store
+  /** Whether a user still exists and is active; rejects if that can't be determined. */
+  readonly isActive: (subject: string) => Promise<boolean>
+  readonly currentClaims: CurrentClaims
+}
+
+export const userClaimsOn = ({ currentClaims, isActive, store: { ask, sql } }: People): UserClaims => {
   const claimsOf = async (grantId: string | undefined) => {
     if (grantId === undefined) return undefined
     const [row] = await ask(sql<StoredClaims>`
-      select id_token_claims, access_token_claims from svc.oauth2_consents where grant_id = ${grantId}`)
+      select grant_scope, id_token_claims, access_token_claims from svc.oauth2_consents where grant_id = ${grantId}`)
     return row
   }
   const parsed = (text: string | undefined) => JSON.parse(text ?? "{}") as JsonObject
 
   return {
     findAccount: async ({ oidc }, sub, token) => {
-      // At a consent the bridge knows; later the user may have been disabled or deleted.
-      const later = token?.kind === "RefreshToken" || token?.kind === "AccessToken"
-      if (later && !(await isActive(sub))) return undefined
+      // Whatever a user's token, code or session is used for: the user may have been disabled or deleted meanwhile.
+      if (!(await isActive(sub))) return undefined
       const grantId = token?.grantId ?? oidc.entities.Grant?.jti
-      return {
-        accountId: sub,
-        claims: async () => ({ ...parsed((await claimsOf(grantId))?.id_token_claims), sub })
+      const narrowed = token?.scope?.split(" ")
+      const claims = async () => {
+        const row = await claimsOf(grantId)
+        if (row === undefined) return { sub }
+        const scope = row.grant_scope.filter((one) => narrowed?.includes(one) !== false)
+        return { ...(await currentClaims(parsed(row.id_token_claims), sub, scope)), sub }
       }
+      return { accountId: sub, claims }
     },
     extraTokenClaims: async (_ctx, token) => {
       const row = await claimsOf((token as AccessToken).grantId)

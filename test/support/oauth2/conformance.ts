@@ -16,7 +16,7 @@ import { freePort } from "../docs/readme.ts"
 import { afterLogout, callback } from "../identity/signIn.ts"
 import { type Member, register } from "../identity/people.ts"
 import { type Service, startService } from "../service.ts"
-import { onwardIn, openPage, pressed, sendForm } from "./pageForm.ts"
+import { onwardIn, pressed, sendForm } from "./pageForm.ts"
 
 /** The service with accounts of its own, at the address that its tokens name. */
 export const startProvider = async (): Promise<Service & { readonly issuer: string }> => {

@@ -19,7 +19,8 @@ export const sendForm = (
 
 /** The fields that a page's form sends when only a button is pressed. */
 export const pressed = ({ text }: Page, button: string): ReadonlyArray<readonly [string, string]> => {
-  const attribute = (tag: string, name: string) => new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1]
+  const attribute = (tag: string, name: string) =>
+    new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1]?.replaceAll("&amp;", "&")
   const sent = [...text.matchAll(/<input\s[^>]*>/g)].flatMap(([tag]) => {
     const [name, value] = [attribute(tag, "name"), attribute(tag, "value")]
     const counts = attribute(tag, "type") === "hidden" || /\schecked\s/.test(tag)

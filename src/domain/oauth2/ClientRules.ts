@@ -75,8 +75,8 @@ const jsonOf = (value: unknown): string | undefined => {
 const document: Check = (value) =>
   isJsonObject(value) && jsonOf(value) !== undefined ? undefined : "expected an object that is not nested too deeply"
 
-/** Of the keys with which clients authenticate by `private_key_jwt`. */
-const signingAlgorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+/** With which clients authenticate by `private_key_jwt`: those that the embedded server verifies. */
+export const clientAlgorithms = ["RS256", "PS256", "ES256", "Ed25519", "EdDSA"]
 
 /** The fields of RFC 7591 2 and RFC 7592, and the server's `skip_consent` and `allowed_cors_origins`; secrets are always generated. */
 const fields: Readonly<Record<string, Check>> = {
@@ -95,7 +95,7 @@ const fields: Readonly<Record<string, Check>> = {
   audience: many(text),
   contacts: many(text),
   token_endpoint_auth_method: oneOf("client_secret_basic", "client_secret_post", "private_key_jwt", "none"),
-  token_endpoint_auth_signing_alg: oneOf(...signingAlgorithms),
+  token_endpoint_auth_signing_alg: oneOf(...clientAlgorithms),
   jwks: document,
   jwks_uri: webUrl,
   subject_type: oneOf("public", "pairwise"),

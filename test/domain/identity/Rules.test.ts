@@ -142,6 +142,8 @@ describe("clientProblems", () => {
     ["allowed_cors_origins", ["*"]],
     ["grant_types", [1]],
     ["token_endpoint_auth_method", "magic"],
+    ["token_endpoint_auth_signing_alg", "none"],
+    ["token_endpoint_auth_signing_alg", "HS256"],
     ["skip_consent", "yes"],
     ["metadata", []],
     ["metadata", { skip_consent: "yes" }],

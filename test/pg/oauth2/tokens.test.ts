@@ -2,7 +2,9 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { createServer } from "node:http"
 import { type AddressInfo } from "node:net"
+import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import { afterAll, afterEach, vi } from "vitest"
+import { clientAlgorithms } from "../../../src/domain/oauth2/ClientRules.ts"
 import { OAuth2 } from "../../../src/services/ports/OAuth2.ts"
 import { startBrowsing } from "../../support/browser/cookieClient.ts"
 import { live, Outside } from "../../support/database.ts"
@@ -260,6 +262,68 @@ layer(port, live)("a client's key set", (it) => {
       )
       assert.include([400, 401], response.status)
       assert.strictEqual(requests, 0)
+    })
+  )
+})
+
+/** The signed statement by which a client authenticates (RFC 7523 2.2), with a code that does not exist. */
+const authenticated = Effect.fnUntraced(function* (id: string, alg: string, key: CryptoKey) {
+  const assertion = yield* Effect.promise(() =>
+    new SignJWT({ jti: fresh("jti") })
+      .setProtectedHeader({ alg })
+      .setIssuer(id)
+      .setSubject(id)
+      .setAudience(issuer)
+      .setIssuedAt()
+      .setExpirationTime("1m")
+      .sign(key)
+  )
+  const body = new URLSearchParams({
+    grant_type: "refresh_token",
+    refresh_token: "x",
+    client_id: id,
+    client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+    client_assertion: assertion
+  })
+  return yield* Effect.promise(async () => {
+    const response = await fetch(`${issuer}/oauth2/token`, { method: "POST", body })
+    return ((await response.json()) as { readonly error: string }).error
+  })
+})
+
+layer(port, live)("token_endpoint_auth_signing_alg", (it) => {
+  it.effect.each(clientAlgorithms)("%s is the only algorithm of the client", (alg) =>
+    Effect.gen(function* () {
+      const keys = new Map<string, CryptoKey>()
+      const jwks: Array<object> = []
+      for (const one of [alg, alg === "RS256" ? "ES256" : "RS256"]) {
+        const pair = yield* Effect.promise(() => generateKeyPair(one))
+        keys.set(one, pair.privateKey)
+        jwks.push({ ...(yield* Effect.promise(() => exportJWK(pair.publicKey))), kid: one })
+      }
+      const method = { token_endpoint_auth_method: "private_key_jwt", jwks: { keys: jwks } }
+      const { client_id: free } = (yield* party(method)).client
+      const { client_id: bound } = (yield* party({ ...method, token_endpoint_auth_signing_alg: alg })).client
+      for (const [one, key] of keys) {
+        // The client is known then, and its refresh token is wrong.
+        assert.strictEqual(yield* authenticated(free, one, key), "invalid_grant", one)
+        const expected = one === alg ? "invalid_grant" : "invalid_client"
+        assert.strictEqual(yield* authenticated(bound, one, key), expected, one)
+      }
+    })
+  )
+
+  it.effect("is not registered for what the server does not verify, or for another method", () =>
+    Effect.gen(function* () {
+      const keys = { token_endpoint_auth_method: "private_key_jwt", jwks_uri: "https://shop.example.com/jwks.json" }
+      for (const fields of [
+        { ...keys, token_endpoint_auth_signing_alg: "RS384" },
+        { token_endpoint_auth_signing_alg: "RS256" }
+      ]) {
+        const refused = yield* Effect.flip(party(fields))
+        assert.strictEqual(refused.status, 400)
+        assert.include(refused.error, "token_endpoint_auth_signing_alg")
+      }
     })
   )
 })

@@ -14,7 +14,8 @@ export const oauth2Subjects = statements(
   `create table svc.oauth2_subjects (
      identity_id uuid primary key references svc.identities on delete cascade
    )`,
-  `create function svc.delete_oauth2_subject() returns trigger language plpgsql as $$
+  `create function svc.delete_oauth2_subject() returns trigger language plpgsql security definer
+   set search_path = pg_catalog, pg_temp as $$
    declare
      gone text := old.identity_id::text;
    begin

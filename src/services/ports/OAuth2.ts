@@ -56,7 +56,7 @@ export class OAuth2 extends Context.Service<
         readonly amr: ReadonlyArray<string>
         /** The session at the identity provider, so that ending one can end the other. */
         readonly sessionId: string
-        /** When the user showed credentials, in s since 1970. A server may not take it: Ory Hydra says when it was told. */
+        /** When the user showed credentials, in s since 1970. Ory Hydra does not take it, and uses the time of the call. */
         readonly authenticatedAt: number
         /** s; 0: the server's default. */
         readonly rememberFor: number

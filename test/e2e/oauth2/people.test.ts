@@ -87,7 +87,7 @@ describe("a disabled person", () => {
     const silent = await app.authorize(person, { scope, prompt: "none" })
     assert.strictEqual(silent.query["error"], "login_required")
     assert.strictEqual((await logIn(service, person.email, person.password)).status, 401)
-    // Somebody else signs in with the same browser.
+    // Another person signs in with the same browser.
     const other = { ...(await makePerson(service)), browser: person.browser }
     assert.strictEqual((await app.signIn(other, { scope })).claims.sub, other.id)
   })

@@ -1,5 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { randomUUID } from "node:crypto"
 import { afterAll } from "vitest"
 import { cleanConsents, cleanExpired } from "../../../src/layers/oauth2/embedded/Cleaning.ts"
 import { makeStore } from "../../../src/layers/oauth2/embedded/Store.ts"
@@ -65,6 +66,24 @@ layer(port, live)("cleaning", (it) => {
       )
       assert.lengthOf(yield* sql("select from svc.oauth2_items where kind = 'Grant'"), 2)
       assert.strictEqual((yield* refresh(server, of, body.refresh_token)).status, 200)
+    })
+  )
+
+  it.effect("deletes consents of people without an account, if the accounts are the service's own", () =>
+    Effect.gen(function* () {
+      const { consents } = yield* OAuth2
+      const [present, gone] = [randomUUID(), randomUUID()]
+      yield* sql("insert into svc.identities (id) values ($1::text::uuid)", [present])
+      const of = yield* party()
+      const begun = (subject: string) => journey(server, of, { browser: startBrowsing(), subject, remember: true })
+      const { code } = yield* begun(gone)
+      yield* begun(present)
+      const left = () => Effect.all([consents(present), consents(gone)].map(Effect.map((all) => all.length)))
+      yield* cleanConsents(yield* makeStore(false))
+      assert.deepStrictEqual(yield* left(), [1, 1], "the accounts may be elsewhere")
+      yield* cleanConsents(yield* makeStore(true))
+      assert.deepStrictEqual(yield* left(), [1, 0])
+      assert.strictEqual((yield* exchange(server, of, code)).status, 400)
     })
   )
 })

@@ -123,7 +123,7 @@ export const makeParty = async (service: ProviderService, fields: Readonly<Recor
         state: randomState(),
         nonce: randomNonce(),
         ...more
-      }).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
+      }).flatMap(([name, value]): Array<[string, string]> => (value === undefined ? [] : [[name, value]]))
     )
   const endpoint = `${service.issuer}/oauth2/auth`
   const exchange = (back: URL, parameters: URLSearchParams) =>

@@ -37,8 +37,8 @@ const withAnswer = (payload: AdapterPayload, { resource, result, sessionLost }: 
 export const adapterOn = ({ answer, ask, client, ownAccounts, sql }: Store) => {
   /**
    * What belongs to a person is stored only while their account exists, and is active if it is for a client. It is
-   * deleted with the account: the lock makes a deletion wait for this row, and oauth2_subjects tells the database whose
-   * rows it deletes.
+   * deleted with the account: the lock makes a deletion wait for this row, and a row of oauth2_subjects makes the database
+   * delete it.
    */
   const ofPerson = (id: string, kind: string) => sql`
     with person as (

@@ -90,6 +90,8 @@ export const holders: Readonly<Record<string, Holder>> = {
     ])
   ),
   "svc.identity_addresses": { ends: { none: "an address of the account; a change of it is a flow or a mail" } },
+  "svc.oauth2_subjects": { ends: { none: "whose rows of the OAuth 2.0 server are deleted with the account" } },
+  "svc.oauth2_challenges": { ends: { none: "requests of apps; only an answer to one signs in" } },
   "svc.mails": { ends: { none: "texts on their way to an address of the owner; what their links do is a flow" } },
   "svc.audit": { ends: { none: "a record of what was done" } },
   "auth.users": { ends: { none: "a copy of the account" } }

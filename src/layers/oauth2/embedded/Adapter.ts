@@ -1,6 +1,6 @@
 import { type Adapter, type AdapterPayload, errors } from "oidc-provider"
 import { type Answer, hashOf, type Store } from "./Store.ts"
-import { libraryClient } from "./ClientFields.ts"
+import { libraryClient } from "./clients/ClientFields.ts"
 
 interface Item {
   readonly payload: string

@@ -3,7 +3,7 @@ import { type SqlClient } from "effect/sql"
 import { type ConsentSession, type OAuth2Client } from "../../../domain/oauth2/OAuth2.ts"
 import { type OAuth2 } from "../../../services/ports/OAuth2.ts"
 import { isId } from "../Text.ts"
-import { clientOf, type StoredClient } from "./ClientFields.ts"
+import { clientOf, type StoredClient } from "./clients/ClientFields.ts"
 import { audiencesIn, promptsIn, scopesIn } from "./Requests.ts"
 import { hashOf, type Store } from "./Store.ts"
 

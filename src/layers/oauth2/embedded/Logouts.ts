@@ -4,7 +4,7 @@ import type { KoaContextWithOIDC } from "oidc-provider"
 import { Gone } from "../../../domain/errors.ts"
 import { type OAuth2 } from "../../../services/ports/OAuth2.ts"
 import { unknownChallenge } from "./Challenges.ts"
-import { clientOf } from "./ClientFields.ts"
+import { clientOf } from "./clients/ClientFields.ts"
 import { type Library, libraryCall } from "./Library.ts"
 import { hashOf, type Store } from "./Store.ts"
 

@@ -1,6 +1,6 @@
 import { errors, interactionPolicy, type KoaContextWithOIDC } from "oidc-provider"
 import { decodeJwt } from "jose"
-import { scopesOf } from "./ClientFields.ts"
+import { scopesOf } from "./clients/ClientFields.ts"
 import { silentMark } from "./Requests.ts"
 import { type Store } from "./Store.ts"
 

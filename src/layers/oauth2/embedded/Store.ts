@@ -5,7 +5,7 @@ import { createHash } from "node:crypto"
 import type { InteractionResults } from "oidc-provider"
 import { type Unavailable } from "../../../domain/errors.ts"
 import { onOwnTables, type OwnTablesFailure } from "../../../services/OwnTables.ts"
-import { type StoredClient } from "./ClientFields.ts"
+import { type StoredClient } from "./clients/ClientFields.ts"
 
 /** What is stored of a value that is valid as a token, code, challenge or cookie. */
 export const hashOf = (value: string) => createHash("sha256").update(value).digest("base64url")

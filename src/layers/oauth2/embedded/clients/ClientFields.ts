@@ -1,8 +1,8 @@
 import type { ClientMetadata, ResponseType } from "oidc-provider"
-import { type OAuth2Client } from "../../../domain/oauth2/OAuth2.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/text/JsonObject.ts"
-import { isPlainText } from "../../../domain/text/StorableText.ts"
-import { isStorableJson } from "../Text.ts"
+import { type OAuth2Client } from "../../../../domain/oauth2/OAuth2.ts"
+import { isJsonObject, type JsonObject } from "../../../../domain/text/JsonObject.ts"
+import { isPlainText } from "../../../../domain/text/StorableText.ts"
+import { isStorableJson } from "../../Text.ts"
 
 /** A row of svc.oauth2_clients. */
 export interface StoredClient {

@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
-import { Conflict, InvalidRequest, NotFound } from "../../../domain/errors.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/text/JsonObject.ts"
-import { type OAuth2 } from "../../../services/ports/OAuth2.ts"
-import { isPathId, isStorableJson, oneLine } from "../Text.ts"
+import { Conflict, InvalidRequest, NotFound } from "../../../../domain/errors.ts"
+import { isJsonObject, type JsonObject } from "../../../../domain/text/JsonObject.ts"
+import { type OAuth2 } from "../../../../services/ports/OAuth2.ts"
+import { isPathId, isStorableJson, oneLine } from "../../Text.ts"
 import {
   clientOf,
   fieldsOf,
@@ -13,9 +13,9 @@ import {
   type StoredClient,
   storedFields
 } from "./ClientFields.ts"
-import { endGrants } from "./Consents.ts"
-import { type Library, libraryCall } from "./Library.ts"
-import { hashOf, type Store } from "./Store.ts"
+import { endGrants } from "../Consents.ts"
+import { type Library, libraryCall } from "../Library.ts"
+import { hashOf, type Store } from "../Store.ts"
 
 type Port = OAuth2["Service"]
 

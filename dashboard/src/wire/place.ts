@@ -27,7 +27,19 @@ const keep = (place: Place) => {
   }
 }
 
-const address = typeof location === "undefined" ? {} : placeIn(location.search)
+/** The parts of `window` that matter here; tests run without a browser. */
+interface Page {
+  readonly location?: {
+    readonly pathname: string
+    readonly search: string
+    readonly assign: (url: string) => void
+    readonly reload: () => void
+  }
+  readonly addEventListener?: (type: "pageshow", listener: (event: { readonly persisted: boolean }) => void) => void
+}
+const page = globalThis as Page
+
+const address = placeIn(page.location?.search ?? "")
 const here = named(address)
 const viewer = here.as === undefined ? service : viewerOf(here.as)
 const branch = here.branch
@@ -54,13 +66,11 @@ if (Object.keys(place.lost).length === 0 && place.invalid.length === 0) keep(her
 export const isSettled = place.invalid.length === 0 && Object.keys(place.lost).length === 0
 
 /** A page that the browser has kept is as it was, but the tab was elsewhere meanwhile. */
-if (typeof addEventListener !== "undefined") {
-  addEventListener("pageshow", ({ persisted }) => {
-    if (!persisted) return
-    if (Object.keys(lostOf(here, readKept())).length > 0) location.reload()
-    else keep(here)
-  })
-}
+page.addEventListener?.("pageshow", ({ persisted }) => {
+  if (!persisted) return
+  if (Object.keys(lostOf(here, readKept())).length > 0) page.location?.reload()
+  else keep(here)
+})
 
 /** Loads this address in another place. The browser asks about what is not saved. */
 export const goToPlace = (next: Place) => {
@@ -72,7 +82,8 @@ export const goToPlace = (next: Place) => {
       return value === undefined ? [] : [[part, value]]
     })
   )
-  location.assign(location.pathname + withPlace(location.search, written))
+  const { location } = page
+  location?.assign(location.pathname + withPlace(location.search, written))
 }
 
 /** For the router: pages do not see the place, and every address that it writes has it. */

@@ -27,9 +27,11 @@ export const promisedFinding = (fn: PromisedFunction): Finding => ({
   details: { signature: fn.signature }
 })
 
+const warningCode = "IMMUTABLE_UNPROVEN" as const
+
 /** A warning of the description of a schema. */
 export const promisedWarning = (fn: PromisedFunction) => ({
-  code: "IMMUTABLE_UNPROVEN" as const,
+  code: warningCode,
   schema: fn.schema,
   name: fn.name,
   message: promisedMessage(fn),

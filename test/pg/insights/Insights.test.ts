@@ -1,6 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Duration, Effect, Layer } from "effect"
 import { type Finding, kinds } from "../../../src/domain/insights/Insight.ts"
+import { Catalogues } from "../../../src/services/catalogue/Catalogues.ts"
+import { Db } from "../../../src/services/ports/Db.ts"
 import { Insights } from "../../../src/services/insights/Insights.ts"
 import { layerDatabase, live, Outside, session } from "../../support/database.ts"
 import { eventually } from "../../support/eventually.ts"
@@ -24,6 +26,9 @@ const before = `
   create view shop.safe with (security_invoker) as select * from shop."ow""n";
   create materialized view shop.copied as select * from shop."ow""n";
   grant select on shop.past, shop.safe, shop.copied to anon;
+
+  create function shop.me() returns text immutable language sql as $$ select current_setting('request.jwt.sub', true) $$;
+  create function shop.slug(v text) returns text immutable language plpgsql as $$ begin return lower(v); end $$;
 
   create table hidden.parent (a int, b int, primary key (a, b));
   create table hidden.bare (x int, y int, constraint bare_fk foreign key (x, y) references hidden.parent);
@@ -105,6 +110,19 @@ suite("insights", (it) => {
       const left = yield* findings
       assert.deepStrictEqual(fixesOf(left, "table_without_row_security"), {})
       assert.deepStrictEqual(fixesOf(left, "view_without_security_invoker"), {})
+    })
+  )
+
+  it.effect("functions that are declared IMMUTABLE and may not be", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(fixesOf(yield* findings, "immutable_function_unproven"), {
+        "shop.me": ["warning", "alter function shop.me() stable;"]
+      })
+      yield* apply("immutable_function_unproven")
+      const catalogues = yield* Catalogues
+      const { main } = yield* Db
+      yield* catalogues.changed(main)
+      assert.deepStrictEqual(fixesOf(yield* findings, "immutable_function_unproven"), {})
     })
   )
 

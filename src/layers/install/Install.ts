@@ -11,7 +11,7 @@ import { lockAttempts, lockedBy, lockLimits, withinTime } from "./Locks.ts"
 import { migrate, type OwnSchema } from "./Migrate.ts"
 import { checkPrivileges, type InstallOptions } from "./Privileges.ts"
 import { migrations } from "./OwnMigrations.ts"
-import { authenticator, callerRoles, eventsRole } from "./Roles.ts"
+import { type AssistantLogin, assistantRole, authenticator, callerRoles, eventsRole } from "./Roles.ts"
 import { restrictSignals } from "./Signals.ts"
 import { installSupabase } from "./supabase/Install.ts"
 
@@ -41,13 +41,16 @@ export const install = (
         yield* migrate(sql, schema)
         yield* callerRoles(sql, options.serviceRole)
         yield* eventsRole(sql)
-        const login = yield* authenticator(sql)
+        const login: Effect.Success<ReturnType<typeof authenticator>> & { readonly assistant?: AssistantLogin } =
+          yield* authenticator(sql)
         for (const schema of options.schemas) yield* grants(sql, schema, options.serviceRole)
         yield* installAuthHelpers(sql, options.serviceRole)
         if (options.supabase === true) yield* installSupabase(sql, options.serviceRole, login.authenticator)
         yield* eventTriggers(sql)
         yield* restrictSignals(sql, options.serviceRole)
-        return login
+        return options.assistant === true
+          ? { ...login, assistant: yield* assistantRole(sql, options.serviceRole) }
+          : login
       })
     )
   }).pipe(

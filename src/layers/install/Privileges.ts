@@ -10,6 +10,8 @@ export interface InstallOptions {
   readonly schemas: ReadonlyArray<string>
   /** Whether the database gets what the SQL of Supabase projects expects. */
   readonly supabase?: boolean
+  /** Whether assistants run SQL, with a login of their own. */
+  readonly assistant?: boolean
 }
 
 interface State {

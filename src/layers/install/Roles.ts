@@ -1,9 +1,9 @@
 import { Effect, Redacted } from "effect"
-import { type SqlClient } from "effect/sql"
+import { type SqlClient, type SqlError } from "effect/sql"
 import { randomBytes } from "node:crypto"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { sqlStateOf } from "../../services/OwnTables.ts"
-import { needs } from "./Errors.ts"
+import { type InstallError, needs } from "./Errors.ts"
 
 const setting = (sql: SqlClient.SqlClient, name: string) =>
   Effect.map(sql<{ value: string }>`select value from svc.settings where name = ${name}`, (rows) => rows[0]?.value)
@@ -67,6 +67,73 @@ const allowConnect = (sql: SqlClient.SqlClient, role: string) =>
     if (state?.may !== false) return
     yield* needs(sql, `grant connect on database ${quoteName(state.database)} to ${role}`, "ownership of the database")
   })
+
+/** The login that assistants read with, or the SQL that an administrator has to run first. */
+export type AssistantLogin =
+  | { readonly user: string; readonly password: Redacted.Redacted }
+  | { readonly remedy: string }
+
+/**
+ * The login that MCP's read-only SQL runs as, and its password, stored as that of callers. It is a member of no role and owns
+ * nothing, so that `RESET ROLE` gains nothing, and a superuser's rights are out of reach. It bypasses row-level security if
+ * service keys do, because only they run SQL: rights decide which tables it reads.
+ */
+export const assistantRole = (
+  sql: SqlClient.SqlClient,
+  serviceRole: string
+): Effect.Effect<AssistantLogin, InstallError | SqlError.SqlError> =>
+  Effect.gen(function* () {
+    const kept = yield* setting(sql, "assistant_password")
+    const role = (yield* setting(sql, "assistant_role")) ?? "svc_assistant"
+    const [own] = yield* sql<{ oid: string; me: string; superuser: boolean; bypass: boolean }>`
+      select d.oid::text as oid, u.rolname::text as me, u.rolsuper as superuser, s.rolsuper or s.rolbypassrls as bypass
+      from pg_database d, pg_roles u, pg_roles s
+      where d.datname = current_database() and u.rolname = current_user and s.rolname = ${serviceRole}`
+    if (own === undefined) return { remedy: `create role ${quoteName(serviceRole)}` }
+    const found = (name: string) => sql<{ login: boolean; bypass: boolean }>`
+      select rolcanlogin as login, rolbypassrls as bypass from pg_roles where rolname = ${name}`
+    const isOurs = kept !== undefined && (yield* found(role)).length > 0
+    const name = isOurs || (yield* found("svc_assistant")).length === 0 ? role : `svc_assistant_${own.oid}`
+    const [state] = yield* found(name)
+    const password = isOurs ? kept : randomBytes(24).toString("base64url")
+    const verb = state === undefined ? "create" : "alter"
+    const make = (bypass: string) =>
+      sql.withTransaction(sql.unsafe(`${verb} role ${name} login noinherit ${bypass} password '${password}'`))
+    // A restored dump brings the role without its login.
+    if (!isOurs || state?.login !== true) {
+      yield* own.bypass
+        ? Effect.catchIf(make("bypassrls"), lacksRight, () =>
+            Effect.andThen(
+              Effect.logWarning(
+                `Assistants read only the rows that policies allow the role ${name}. As a superuser: alter role ${name} bypassrls;`
+              ),
+              make("")
+            )
+          )
+        : make("")
+      // Statements may not fill the disk. Only a superuser may set the limit.
+      if (own.superuser) yield* sql.unsafe(`alter role ${name} set temp_file_limit = '1GB'`)
+      yield* sql`
+        insert into svc.settings (name, value) values ('assistant_password', ${password}), ('assistant_role', ${name})
+        on conflict (name) do update set value = excluded.value`
+    }
+    yield* allowConnect(sql, name)
+    return { user: name, password: Redacted.make(password) }
+  }).pipe(
+    sql.withTransaction,
+    Effect.catchIf(lacksRight, () =>
+      Effect.gen(function* () {
+        const [me] = yield* sql<{ me: string }>`select current_user::text as me`
+        const remedy = `alter role ${quoteName(me?.me ?? "")} createrole`
+        yield* Effect.logWarning(
+          `MCP runs no read-only SQL: the database login may not create the role svc_assistant. As an administrator: ${remedy}; then restart the service`
+        )
+        return { remedy }
+      })
+    )
+  )
+
+const lacksRight = (error: unknown) => sqlStateOf(error) === "42501"
 
 /**
  * The role that owns the webhooks' trigger function, with only the privileges that it needs. If the service of another

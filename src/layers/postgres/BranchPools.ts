@@ -8,10 +8,16 @@ import { makeListener } from "./Listener.ts"
 import { type Login } from "./Login.ts"
 import { samplesOfPool } from "../../domain/metrics/Pools.ts"
 import { makeRowPath, type RowPathOptions } from "./rows/RowPath.ts"
+import { type AssistantLogin } from "../install/Roles.ts"
+import { makeAssistant } from "./sql/Assistant.ts"
 import { makeSqlSessions } from "./sql/Sessions.ts"
+
+/** Connections of assistants to one branch. */
+const assistantPoolSize = 2
 
 interface BranchPoolsOptions extends Pick<RowPathOptions, "searchPath" | "maxPublicAnswer" | "memory"> {
   readonly meters: Meters
+  readonly assistant: AssistantLogin | undefined
   /** Connections of each kind in one branch. */
   readonly poolSize: number
   /** Connections to all branches together. */
@@ -23,6 +29,7 @@ interface BranchPoolsOptions extends Pick<RowPathOptions, "searchPath" | "maxPub
 
 /** An open branch. */
 interface Opened extends Required<Pick<Database, "run" | "session" | "ddlGeneration">> {
+  readonly assistant: Database["session"] | undefined
   /** Whether a request used it since the last check. */
   used: boolean
 }
@@ -34,7 +41,7 @@ const idleMillis = 60_000
 /** Connections to branches: row path, SQL sessions and DDL notifications, as for the main database, while in use. */
 export const makeBranchPools = Effect.fnUntraced(function* (
   address: Login,
-  { maxConnections, poolSize, sqlTimeout, timeout, ...answers }: BranchPoolsOptions
+  { assistant, maxConnections, poolSize, sqlTimeout, timeout, ...answers }: BranchPoolsOptions
 ) {
   const known = new Map<string, { readonly place: BranchPlace; readonly database: Database }>()
   /**
@@ -61,13 +68,17 @@ export const makeBranchPools = Effect.fnUntraced(function* (
     })
     yield* Effect.addFinalizer(() => rows.close)
     const session = yield* makeSqlSessions(login(place.keysLogin), { role: place.role, poolSize, sqlTimeout, budget })
+    const reading =
+      assistant === undefined || "remedy" in assistant
+        ? undefined
+        : yield* makeAssistant({ ...address, ...assistant, database: name }, { poolSize: assistantPoolSize, budget })
     yield* answers.meters.sample(() => [
       ...rows.samples("branch"),
       ...samplesOfPool("branch", "service_role", "sql", session.use())
     ])
     // A branch of which only the listener is left makes room for others.
     const listening = budget.share(() => {
-      const unused = rows.isUnused() && session.isUnused()
+      const unused = rows.isUnused() && session.isUnused() && reading?.session.isUnused() !== false
       if (unused) run(RcMap.invalidate(pools, name))
       return unused
     })
@@ -79,7 +90,7 @@ export const makeBranchPools = Effect.fnUntraced(function* (
     )
     const { service } = yield* makeListener(login(place.rowsLogin))
     const ddlGeneration = yield* watchChannel(service, "svc_ddl")
-    const branch: Opened = { run: rows.run, session, ddlGeneration, used: false }
+    const branch: Opened = { run: rows.run, session, assistant: reading?.session, ddlGeneration, used: false }
     yield* Effect.acquireRelease(
       Effect.sync(() => void opened.set(name, branch)),
       () => Effect.sync(() => void opened.delete(name))
@@ -123,7 +134,15 @@ export const makeBranchPools = Effect.fnUntraced(function* (
           : now.run(actor, statement)
       },
       session: (actor) => openNow()?.session(actor) ?? Effect.flatMap(pool, ({ session }) => session(actor)),
-      ddlGeneration: () => opened.get(name)?.ddlGeneration()
+      ddlGeneration: () => opened.get(name)?.ddlGeneration(),
+      assistant:
+        assistant === undefined || "remedy" in assistant
+          ? assistant
+          : {
+              role: assistant.user,
+              session: (actor) =>
+                Effect.flatMap(pool, ({ assistant }) => assistant?.(actor) ?? Effect.die("unreachable"))
+            }
     }
     return database
   }

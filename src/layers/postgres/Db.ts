@@ -4,10 +4,12 @@ import { duration, integer, text } from "../../domain/Settings.ts"
 import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
 import { CurrentMeters } from "../../services/metrics/Meters.ts"
 import { type Database, Db } from "../../services/ports/Db.ts"
+import { mcpMode } from "../../services/mcp/Settings.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 import { supabaseEnabled } from "../../services/supabase/Settings.ts"
 import { install } from "../install/Install.ts"
 import { makeBranchPools } from "./BranchPools.ts"
+import { makeAssistant } from "./sql/Assistant.ts"
 import { type Login, ownSearchPath, pooled } from "./Login.ts"
 import { MainSessions } from "./MainSessions.ts"
 import { makeOwnTables } from "./OwnTablesClient.ts"
@@ -28,6 +30,8 @@ export class DbSettings extends Context.Service<
     readonly serviceRole: string
     /** Whether the database gets what the SQL of Supabase projects expects. */
     readonly supabase: boolean
+    /** Whether assistants run SQL. */
+    readonly assistant: boolean
     readonly poolSize: number
     readonly branchPoolSize: number
     readonly branchMaxConnections: number
@@ -42,6 +46,7 @@ export class DbSettings extends Context.Service<
       return DbSettings.of({
         serviceRole: yield* text("SVC_SERVICE_ROLE", "postgres"),
         supabase: yield* supabaseEnabled,
+        assistant: (yield* mcpMode) !== "off",
         poolSize: yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000),
         branchPoolSize: yield* integer("SVC_BRANCH_POOL_SIZE", 8, 1, 1000),
         branchMaxConnections: yield* integer("SVC_BRANCH_MAX_CONNECTIONS", 50, 2, 10_000),
@@ -93,6 +98,7 @@ export const layerDb = Layer.effect(
     const address = yield* PostgresAddress
     const { schemas, searchPath } = yield* RowSettings
     const {
+      assistant: assistants,
       branchMaxConnections,
       branchPoolSize,
       maxPublicAnswer,
@@ -109,8 +115,8 @@ export const layerDb = Layer.effect(
       meters: yield* CurrentMeters
     }
 
-    const { authenticator, authenticatorPassword } = yield* Effect.mapError(
-      alone(address, install({ serviceRole, schemas, supabase })),
+    const { assistant, authenticator, authenticatorPassword } = yield* Effect.mapError(
+      alone(address, install({ serviceRole, schemas, supabase, assistant: assistants })),
       explained(address)
     )
     const standbys = yield* makeStandbys(address, serviceRole)
@@ -146,14 +152,29 @@ export const layerDb = Layer.effect(
       ...samplesOfPool("main", "service_role", "sql", session.use()),
       ...(transaction === undefined ? [] : samplesOfPool("main", "service_role", "sql_transactions", transaction.use()))
     ])
+    const reading =
+      assistant === undefined || "remedy" in assistant
+        ? assistant
+        : yield* makeAssistant(
+            { ...address, ...assistant },
+            { poolSize: Math.min(poolSize, 4), searchPath: sqlOptions.searchPath }
+          )
+    if (reading !== undefined && "session" in reading) yield* sessions.add(reading.session)
     const branches = yield* makeBranchPools(address, {
+      assistant,
       poolSize: branchPoolSize,
       maxConnections: branchMaxConnections,
       timeout,
       sqlTimeout,
       ...answers
     })
-    const main = { name: address.database, run: rows.run, session, ...(transaction && { transaction }) }
+    const main = {
+      name: address.database,
+      run: rows.run,
+      session,
+      assistant: reading,
+      ...(transaction && { transaction })
+    }
     return Db.of({ main: standbys === undefined ? main : recordingWrites(main, standbys), ...branches })
   })
 ).pipe(Layer.provide([MainSessions.layer, DbSettings.layer]), Layer.provideMerge(AnswerBudget.layer))

@@ -1,8 +1,8 @@
-import { Effect } from "effect"
-import { calledNames } from "../../domain/mcp/CalledNames.ts"
-import { secretNames, volatileSql } from "../../domain/mcp/VolatileSql.ts"
+import { Effect, Schema } from "effect"
+import { type Tree } from "../../domain/catalogue/bodies/Tree.ts"
+import { readStatement } from "../../domain/mcp/ReadSyntax.ts"
+import { refusedSql } from "../../domain/mcp/RefusedNames.ts"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
-import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { checkSingle } from "../../domain/sql/Statements.ts"
 import { shorten } from "../../domain/text/Shorten.ts"
 import { asUnavailable } from "../schema/Outlines.ts"
@@ -11,68 +11,67 @@ import { type Database, serviceActor } from "../ports/Db.ts"
 /** Characters of a statement. */
 const maxText = 20_000
 
-const readers = new Set(["SELECT", "VALUES", "TABLE", "WITH", "SHOW"])
-const explained = new Set(["SELECT", "VALUES", "TABLE", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE"])
-
 const tooLong = new InvalidRequest({
   error: `A statement must not exceed ${maxText} characters here`,
   code: "SQL_TOO_LONG"
 })
-const notAllowed = (keyword: string) =>
+const notAllowed = (what: string) =>
   new InvalidRequest({
-    error: `${shorten(keyword) || "This statement"} is not allowed here: only SELECT, VALUES, TABLE, WITH and SHOW are`,
+    error: `${shorten(what)} is not allowed here: only SELECT, VALUES, TABLE, WITH and SHOW that read are`,
     code: "SQL_NOT_ALLOWED",
-    hint: "Plans are for explain. Try other statements on a branch: create_branch, then run_sql with read_only false"
+    hint: "Plans of such statements are for explain. Try other statements on a branch: create_branch, then run_sql with read_only false"
   })
-const hidden = new InvalidRequest({
-  error: 'Identifiers with Unicode escapes (U&"…"), and strings that end in a backslash, are not allowed here',
-  code: "SQL_NOT_ALLOWED"
+const notReadOnly = (names: ReadonlyArray<string>) =>
+  new Forbidden({
+    error: `A read-only statement may not use: ${names.slice(0, 5).join(", ")}`,
+    code: "SQL_NOT_READ_ONLY",
+    hint: "Only functions, operators and types of PostgreSQL that read nothing else are allowed; where users have one of the same name, write pg_catalog.name. Try others on a branch"
+  })
+
+const SyntaxFailure = Schema.Struct({
+  message: Schema.String,
+  sqlDetails: Schema.Struct({ cursorPosition: Schema.Finite })
+})
+const isSyntaxFailure = Schema.is(SyntaxFailure)
+
+/** The parser's error, as PostgreSQL would report it. */
+const notParsed = (error: unknown) =>
+  isSyntaxFailure(error)
+    ? new InvalidRequest({ error: error.message, code: "42601" })
+    : new InvalidRequest({ error: "The statement is too deeply nested", code: "SQL_NOT_ALLOWED" })
+
+/** PostgreSQL's parser as WebAssembly. */
+const loadParser = Effect.promise(async () => {
+  const { loadModule, parseSync } = await import("libpg-query")
+  await loadModule()
+  return (text: string) => parseSync(text) as Tree
 })
 
-const isSecret = (name: string) =>
-  new Forbidden({ error: `${name} has secrets, which MCP tools do not read`, code: "SQL_SECRET" })
-
-const isVolatile = (names: ReadonlyArray<string>) =>
-  new Forbidden({
-    error: `Volatile functions are not allowed in a read-only statement: ${names.slice(0, 5).join(", ")}`,
-    code: "SQL_NOT_READ_ONLY",
-    hint: "A read-only transaction does not stop what they do outside of it; try them on a branch"
-  })
-
 /**
- * Refuses statements that do more than read. A read-only transaction of PostgreSQL keeps tables as they are, but not the
- * world around them: functions can write files, open connections, change settings, hold locks and wait. So only
- * statements that read are let through, and of functions only those that are declared to have no effect.
+ * Refuses statements that do more than read tables, by an allow list of syntax and of functions. It is one of three
+ * guards: the statement then runs as a role that has no other rights, in a read-only transaction.
  */
-export const makeReadGuard = () => {
-  const check = Effect.fnUntraced(function* (text: string, allowed: ReadonlySet<string>) {
+export const makeReadGuard = Effect.gen(function* () {
+  const parser = yield* Effect.cached(loadParser)
+
+  /** Accepts a statement that only reads, to run it or to explain it. */
+  return Effect.fn("mcp.readGuard")(function* (database: Database, text: string) {
     if (text.length > maxText) return yield* tooLong
     const { keyword } = yield* checkSingle(text)
-    if (!allowed.has(keyword)) return yield* notAllowed(keyword)
-  })
-
-  /** Accepts a statement that only reads, if it runs in a read-only transaction. */
-  const reads = Effect.fn("ReadGuard.reads")(function* (database: Database, text: string) {
-    yield* check(text, readers)
-    const called = calledNames(text)
-    if (called === undefined) return yield* hidden
-    const secret = [...called.all].find((name) => secretNames.has(name))
-    if (secret !== undefined) return yield* isSecret(secret)
+    const parse = yield* parser
+    const tree = yield* Effect.try({ try: () => parse(text), catch: notParsed })
+    const read = readStatement(tree)
+    if ("refused" in read) return yield* notAllowed(keyword === "SELECT" || keyword === "WITH" ? read.refused : keyword)
     const [found] = yield* Effect.catch(
       database.run(serviceActor, {
-        text: volatileSql,
-        params: [arrayLiteral([...called.functions]), arrayLiteral([...called.attributes])],
+        text: refusedSql,
+        params: [JSON.stringify(read.names)],
         access: "read",
         searchPath: "pg_catalog"
       }),
       asUnavailable
     )
-    const names = JSON.parse(String(found)) as ReadonlyArray<string>
-    if (names.length > 0) return yield* isVolatile(names)
+    const refused = JSON.parse(String(found)) as ReadonlyArray<string>
+    if (refused.length > 0) return yield* notReadOnly(refused)
   })
-
-  /** Accepts a statement that EXPLAIN without ANALYZE plans: it does not run. */
-  const explains = (text: string) => check(text, explained)
-
-  return { reads, explains }
-}
+})

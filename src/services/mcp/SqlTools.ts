@@ -3,9 +3,10 @@ import { Forbidden } from "../../domain/errors.ts"
 import { describeChange } from "../audit/Change.ts"
 import { Branches } from "../branches/Branches.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
-import { Db } from "../ports/Db.ts"
+import { type Database, Db } from "../ports/Db.ts"
 import { SqlRunner } from "../sql/SqlRunner.ts"
 import { isOwnBranch } from "./BranchTools.ts"
+import { makeAssistantDatabase } from "./AssistantDatabase.ts"
 import { makeReadGuard } from "./ReadGuard.ts"
 import { McpSettings } from "./Settings.ts"
 import { bounded, branchField, needsServiceRole, placeOf, tool } from "./Tool.ts"
@@ -48,14 +49,22 @@ const foreignBranch = new Forbidden({
 /** Commands that change no table or function. */
 const keepCatalogue = new Set(["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "EXPLAIN", "SHOW"])
 
-/** Tools that run SQL, as `/v1/sql` does: with all rights of the service role, so only for its callers. */
+/** Tools that run SQL, as `/v1/sql` does: so only for callers with all rights. What only reads runs with those of assistants. */
 export const makeSqlTools = Effect.gen(function* () {
   const runner = yield* SqlRunner
   const catalogues = yield* Catalogues
   const branches = yield* Branches
   const { mode } = yield* McpSettings
-  const database = placeOf(yield* Db, branches)
-  const guard = makeReadGuard()
+  const db = yield* Db
+  const database = placeOf(db, branches)
+  const guard = yield* makeReadGuard
+  const asAssistant = makeAssistantDatabase(db.main)
+
+  /** Where a statement that has passed the guard runs: with the rights of assistants, not with those of the key. */
+  const reading = Effect.fnUntraced(function* (place: Database, text: string) {
+    yield* guard(place, text)
+    return yield* asAssistant(place)
+  })
 
   const mayWrite = Effect.fnUntraced(function* (branch: (typeof Run.Type)["branch"]) {
     if (mode === "write") return
@@ -82,8 +91,9 @@ export const makeSqlTools = Effect.gen(function* () {
     run: Effect.fnUntraced(function* (caller, { branch, read_only = true, row_limit, sql, ...rest }) {
       if (caller.actor.role !== "service_role") return yield* needsServiceRole
       yield* describeChange({ subject: branch === undefined ? "database" : `branch:${branch}` })
-      const place = yield* database(caller, branch)
-      yield* read_only ? guard.reads(place, sql) : mayWrite(branch)
+      const whole = yield* database(caller, branch)
+      if (!read_only) yield* mayWrite(branch)
+      const place = read_only ? yield* reading(whole, sql) : whole
       const limits = { row_limit: row_limit ?? defaultRows, timeout: rest.timeout ?? defaultTimeout }
       const answer = yield* runner.run(place, caller.actor, { sql, params: rest.params, read_only, ...limits })
       if (answer.commands.some((command) => !keepCatalogue.has(command))) yield* catalogues.changed(place)
@@ -94,15 +104,14 @@ export const makeSqlTools = Effect.gen(function* () {
   const explain = tool({
     name: "explain",
     title: "Explain a statement",
-    description: "Returns PostgreSQL's plan of a SELECT, INSERT, UPDATE, DELETE or MERGE without running it.",
+    description: "Returns PostgreSQL's plan of a statement that run_sql reads with, without running it.",
     input: Explain,
     reads: true,
     serviceRole: true,
     data: true,
     run: Effect.fnUntraced(function* (caller, { branch, sql, timeout }) {
       if (caller.actor.role !== "service_role") return yield* needsServiceRole
-      const place = yield* database(caller, branch)
-      yield* guard.explains(sql)
+      const place = yield* reading(yield* database(caller, branch), sql)
       // Options in parentheses leave no place for ANALYZE, which would run the statement.
       const { json } = yield* runner.run(place, caller.actor, {
         sql: `explain (costs true, verbose false) ${sql}`,

@@ -138,6 +138,9 @@ export interface Transaction extends Session {
   readonly commit: Effect.Effect<string, DatabaseError | Unavailable>
 }
 
+/** The login of assistants in a database, which reads only what it has been granted; or the SQL without which there is none. */
+export type Assistant = { readonly role: string; readonly session: Database["session"] } | { readonly remedy: string }
+
 /** One PostgreSQL database: the main one or a branch. */
 export interface Database {
   readonly name: string
@@ -158,6 +161,8 @@ export interface Database {
    * would be missed.
    */
   readonly ddlGeneration?: () => number | undefined
+  /** Undefined if `SVC_MCP` is off. */
+  readonly assistant?: Assistant | undefined
 }
 
 /** A branch's database and its logins. Service keys act as `role`, all others as on the main database. */

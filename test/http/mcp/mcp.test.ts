@@ -154,9 +154,14 @@ describe("tools", () => {
   })
 
   it("explain without running", async () => {
-    const { text } = await call(admin, "explain", { sql: "delete from todos" })
-    assert.include(text, "Delete on todos")
-    for (const text of ["analyze delete from todos", "(analyze) delete from todos", "select 1; delete from todos"])
+    const { text } = await call(admin, "explain", { sql: "select * from todos where id = 1" })
+    assert.include(text, "on todos")
+    for (const text of [
+      "delete from todos",
+      "analyze delete from todos",
+      "(analyze) delete from todos",
+      "select 1; delete from todos"
+    ])
       assert.isTrue((await call(admin, "explain", { sql: text })).failed, text)
     assert.strictEqual((await rowsOf(admin, "select * from todos")).length, 2)
   })
@@ -175,13 +180,13 @@ describe("a model that follows injected instructions", () => {
     "select pg_sleep(1)",
     "select pg_advisory_lock(1)",
     "select query_to_xml('select pg_sleep(1)', true, true, '')",
-    "select pg_terminate_backend(pid) from pg_stat_activity",
+    "select pg_terminate_backend(id) from todos",
     "select table_to_xml('svc.branches', true, true, '')",
     "select lo_export(1, '/tmp/x')",
     "select nextval('todos_id_seq')",
     "select t.upper_of from todos t",
     'with x as (select pg_catalog."pg_sleep"(1)) select * from x'
-  ])("can call no volatile function: %s", async (text) => {
+  ])("can call no function that does more than read: %s", async (text) => {
     assert.strictEqual((await refusal(admin, "run_sql", { sql: text })).code, "SQL_NOT_READ_ONLY")
   })
 
@@ -193,26 +198,12 @@ describe("a model that follows injected instructions", () => {
     "set role postgres",
     "listen x",
     "call x()",
-    "prepare x as select 1"
+    "prepare x as select 1",
+    "with x as (insert into todos (title) values ('y') returning 1) select * from x",
+    "select * into x from todos",
+    "select * from todos for update"
   ])("can run nothing but reads: %s", async (text) => {
     assert.strictEqual((await refusal(admin, "run_sql", { sql: text })).code, "SQL_NOT_ALLOWED")
-  })
-
-  it.each([
-    "with x as (insert into todos (title) values ('y') returning 1) select * from x",
-    "select * into x from todos"
-  ])("is stopped by PostgreSQL otherwise: %s", async (text) => {
-    assert.strictEqual((await refusal(admin, "run_sql", { sql: text })).code, "25006")
-  })
-
-  it.each([
-    "select * from svc.branches",
-    'select * from "svc"."keys"',
-    "table pg_catalog.pg_authid",
-    "select histogram_bounds from pg_stats",
-    "select * from information_schema.user_mapping_options"
-  ])("can read no secrets: %s", async (text) => {
-    assert.strictEqual((await refusal(admin, "run_sql", { sql: text })).code, "SQL_SECRET")
   })
 
   it("can run one statement only", async () => {

@@ -31,6 +31,8 @@ export interface SqlConnectionOptions {
   readonly sqlTimeout: number
   /** Undefined: the server's default. */
   readonly searchPath?: string | undefined
+  /** Further settings of each session. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 /** Timeout of connecting and of a reset, in ms. */
@@ -42,7 +44,7 @@ const maxResultBytes = maxResultSize + maxResultSize / 4
  * Settings of a session, as startup options: RESET returns to them, the role included, so that no statement can change
  * what the next session starts with.
  */
-export const startupOptions = ({ role, searchPath, sqlTimeout }: SqlConnectionOptions) => ({
+export const startupOptions = ({ role, searchPath, settings, sqlTimeout }: SqlConnectionOptions) => ({
   role,
   ...(searchPath === undefined ? {} : { search_path: searchPath }),
   TimeZone: "UTC",
@@ -55,7 +57,8 @@ export const startupOptions = ({ role, searchPath, sqlTimeout }: SqlConnectionOp
   // Ends the transaction, and so frees its locks, if this process stops in the middle of it.
   idle_in_transaction_session_timeout: String(Math.max(sqlTimeout, 10_000)),
   "request.jwt.claims": claimsSetting(serviceActor),
-  "request.jwt.sub": ""
+  "request.jwt.sub": "",
+  ...settings
 })
 
 /** One connection in text mode. */

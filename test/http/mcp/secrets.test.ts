@@ -1,0 +1,386 @@
+import { Client, type CallToolResult, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
+import pg from "pg"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { sql } from "../../support/client.ts"
+import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+
+let service: InProcessService
+let admin: Client
+/** A superuser's session, which the service does not know. */
+let outside: pg.Client
+/** Every secret that is planted contains it, and so does no statement of a test. */
+const secret = ["S3", "CR3T"].join("")
+const file = `/tmp/svc_mcp_${process.pid}.txt`
+
+const call = async (name: "run_sql" | "explain", text: string, branch?: number) => {
+  const args = { sql: text, ...(branch === undefined ? {} : { branch }) }
+  const { content, isError } = (await admin.callTool({ name, arguments: args })) as CallToolResult
+  const [first] = content
+  const answer = first?.type === "text" ? first.text : ""
+  assert.notInclude(answer, secret, text)
+  assert.notInclude(answer, Buffer.from(secret).toString("hex"), text)
+  assert.notMatch(answer, /SCRAM-SHA-256\$/, text)
+  assert.notInclude(answer, "INTERNAL_ERROR", text)
+  return { failed: isError === true, answer }
+}
+
+const codeOf = (answer: string) => /"code":"(\w+)"/.exec(answer)?.[1]
+
+beforeAll(async () => {
+  service = await serveInProcess({ SVC_MCP: "branches", SVC_SUPABASE: "true" })
+  outside = new pg.Client({ connectionString: service.databaseUrl })
+  // The copy of a branch ends it.
+  outside.on("error", () => {})
+  await outside.connect()
+  for (const text of [
+    "create table notes (id int primary key, v text, owner text default current_user)",
+    "alter table notes enable row level security",
+    "insert into notes values (1, 'visible')",
+    "create schema app",
+    "create table app.items (id int)",
+    "insert into app.items values (7)",
+    "create view notes_view as select v from notes",
+    "create view nested_view as select v from notes_view",
+    `insert into svc.settings values ('planted', '${secret}')`,
+    `create function leak(v text) returns text language plpgsql stable as $$ begin return '${secret}'; end $$`,
+    `create function seen() returns text language sql security definer stable as $$ select value from svc.settings where name = 'planted' $$`,
+    "create view bridge as select seen() as v",
+    "create view authid as select rolname, rolpassword from pg_authid",
+    "create view settings_view as select * from svc.settings",
+    "create view over_view as select * from settings_view",
+    "create view sub_view as select (select string_agg(value, '') from svc.settings) as v",
+    "create materialized view copied as select * from svc.settings",
+    "create operator ### (rightarg = text, function = leak)",
+    "create domain checked as text check (leak(value) is null)",
+    "create type pair as (a int, b text)",
+    "create function as_pair(t text) returns pair language sql stable as $$ select 1, leak($1) $$",
+    "create cast (text as pair) with function as_pair",
+    "create aggregate collect (text) (sfunc = textcat, stype = text, finalfunc = leak)",
+    "create extension postgres_fdw",
+    "create extension dblink",
+    "create extension file_fdw",
+    "create extension hstore",
+    "create server other foreign data wrapper postgres_fdw options (host '127.0.0.1')",
+    `create user mapping for public server other options (user 'x', password '${secret}')`,
+    "create server files foreign data wrapper file_fdw",
+    `copy (select '${secret}') to '${file}'`,
+    `create foreign table by_file (v text) server files options (filename '${file}')`,
+    "create view by_view as select * from by_file",
+    `select lo_from_bytea(4711, '${secret}')`,
+    `insert into auth.users (id, email) values ('11111111-1111-4111-8111-111111111111', '${secret}@example.com')`,
+    `create table hooks (id int); create function hook() returns trigger language plpgsql as 'begin return new; end'; create trigger h before insert on hooks for each row execute function hook('${secret}')`,
+    `do $$ begin execute format('alter database %I set app.jwt_secret = %L', current_database(), '${secret}'); end $$`,
+    `create role "mcp_${process.pid}" password '${secret}'`
+  ])
+    await outside.query(text)
+  admin = new Client({ name: "test", version: "1" })
+  await admin.connect(
+    new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), {
+      requestInit: { headers: { apikey: service.service_role } }
+    })
+  )
+})
+afterAll(async () => {
+  await sql(service, `drop owned by "mcp_${process.pid}"`)
+  await sql(service, `drop role "mcp_${process.pid}"`)
+  await outside.end()
+  await admin.close()
+  await service[Symbol.asyncDispose]()
+})
+
+describe("read-only SQL reads", () => {
+  it.each([
+    ["select v from notes", "visible"],
+    ["select * from app.items i where i.id = 7", "7"],
+    ["table notes_view", "visible"],
+    ["select nested_view.v from nested_view", "visible"],
+    ["select session_user = current_user as same, current_user", '"same":true'],
+    ["show transaction_read_only", '"on"'],
+    [
+      "select count(*), max(n.id), string_agg(v, ',' order by id) from notes n group by grouping sets ((), (owner))",
+      "visible"
+    ],
+    [
+      "with recursive t(n) as (values (1) union all select n + 1 from t where n < 5) select sum(n) over () from t",
+      "15"
+    ],
+    [
+      "select extract(year from now())::int > 2000 and v like 'v%' and id between 0 and 9 and id in (1) as x from notes",
+      "true"
+    ],
+    [
+      "select json_build_object('a', id) ->> 'a', (array[1, 2])[2], row(1, 2), case v when 'a' then 1 end from notes",
+      '"1"'
+    ],
+    ["select r.relname from pg_class r join pg_namespace n on n.oid = r.relnamespace where n.nspname = 'app'", "items"],
+    ["select table_name from information_schema.tables where table_schema = 'app'", "items"],
+    ["select pg_size_pretty(pg_total_relation_size('notes')) as size", "size"],
+    ["select * from json_to_recordset('[{\"a\": 5}]') as x (a int)", "5"],
+    ["select (hstore('a', '1')) -> 'a' as h", '"1"'],
+    ["select generate_series, date_trunc('day', now()) from generate_series(1, 3)", "3"]
+  ])("%s", async (text, expected) => {
+    const { answer, failed } = await call("run_sql", text)
+    assert.isFalse(failed, answer)
+    assert.include(answer, expected)
+    if (!text.startsWith("show")) assert.isFalse((await call("explain", text)).failed)
+  })
+
+  it("tables that were created since, by whichever schema", async () => {
+    await sql(service, "create schema later")
+    await sql(service, "create table later.t as select 'fresh' as v")
+    assert.include((await call("run_sql", "select v from later.t")).answer, "fresh")
+  })
+
+  it("no view any more that has been replaced by one over secrets", async () => {
+    await sql(service, "create view changing as select v, v as w from notes")
+    assert.isFalse((await call("run_sql", "select * from changing")).failed)
+    await sql(service, "create or replace view changing as select name as v, value as w from svc.settings")
+    assert.strictEqual(codeOf((await call("run_sql", "select * from changing")).answer), "42501")
+  })
+})
+
+/** Statements that rights stop, were they to pass the guard. */
+const byRights = [
+  "select * from svc.settings",
+  'table "svc"."settings"',
+  'select * from U&"\\0073vc".settings',
+  "select * from auth.users",
+  "select * from storage.objects",
+  "select * from authid",
+  "select * from settings_view",
+  "select * from over_view",
+  "select * from sub_view",
+  "select * from copied",
+  "select * from bridge",
+  "select * from by_file",
+  "select * from by_view"
+]
+
+const catalogues =
+  `pg_authid pg_shadow pg_user pg_roles pg_user_mapping pg_user_mappings pg_subscription pg_statistic pg_stats
+  pg_stats_ext pg_stats_ext_exprs pg_statistic_ext_data pg_stat_activity pg_settings pg_file_settings pg_hba_file_rules pg_largeobject
+  pg_largeobject_metadata pg_prepared_statements pg_cursors pg_db_role_setting pg_foreign_server pg_foreign_table pg_trigger pg_config
+  pg_stat_ssl pg_stat_replication pg_stat_wal_receiver pg_replication_slots pg_shmem_allocations pg_backend_memory_contexts pg_locks
+  pg_auth_members pg_database pg_tablespace pg_toast.pg_toast_1255 information_schema._pg_user_mappings
+  information_schema.user_mapping_options information_schema._pg_foreign_servers information_schema.foreign_server_options
+  information_schema.foreign_table_options information_schema.triggers`.split(/\s+/)
+
+const forbidden = [
+  `select ('${file}'::text).pg_read_file`,
+  `select x.pg_read_file from lower('${file}') x`,
+  `select (x).pg_read_file from lower('${file}') x`,
+  `select pg_read_file('${file}')`,
+  `select pg_catalog."pg_read_binary_file"('${file}')`,
+  "select x.pg_ls_dir from lower('.') x",
+  "select (pg_backend_pid()).pg_terminate_backend",
+  "select (1::float8).pg_sleep",
+  "select (7::bigint).pg_advisory_lock",
+  "select ('slot'::name).pg_drop_replication_slot",
+  "select * from ts_stat('select to_tsvector(rolpassword) from pg_authid')",
+  "select ('select to_tsvector(value) from svc.settings'::text).ts_stat",
+  "select 1 from pg_class where relpages = (table_to_xml('pg_catalog.pg_authid', true, true, '')::text)::int",
+  "select query_to_xml('table pg_authid', true, true, '')",
+  "select database_to_xml(true, true, '')",
+  "select schema_to_xml('svc', true, true, '')",
+  "select cursor_to_xml('x', 1, true, true, '')",
+  "select ts_rewrite('a'::tsquery, 'select 1')",
+  "select current_setting('app.jwt_secret')",
+  "select set_config('transaction_read_only', 'off', true)",
+  "show app.jwt_secret",
+  "show all",
+  "select lo_get(4711)",
+  "select lo_export(4711, '/tmp/x')",
+  "select pg_show_all_settings()",
+  "select pg_stat_get_activity(null)",
+  "select pg_get_triggerdef(oid) from pg_class",
+  "select pg_logical_slot_peek_changes('a', null, null)",
+  "select * from dblink('host=127.0.0.1', 'select 1') as t (a int)",
+  "select nextval('x')",
+  "select pg_notify('a', 'b')",
+  "select leak('x')",
+  "select public.seen()",
+  "select n.leak from lower('x') n",
+  "select n.v.leak from notes n",
+  "select ### 'x'::text",
+  "select operator(public.###) 'x'::text",
+  "select 'x'::checked",
+  "select checked('x')",
+  "select ('x'::text).checked",
+  "select 'x'::text::pair",
+  "select cast(array['x'::text] as checked[])",
+  "select collect(v) from notes",
+  "select * from rows from (leak('x'), seen()) as t",
+  "select 1 from notes order by v using <",
+  "select xmlelement(name a, query_to_xml('select 1', true, true, ''))",
+  "copy (select 1) to program 'cat'",
+  "do $$ begin end $$",
+  "explain analyze select 1",
+  "declare c cursor for select 1",
+  "execute x",
+  "set role postgres",
+  "reset role",
+  "create temp table t (a int)",
+  ...catalogues.map((name) => `select * from ${name}`)
+]
+
+describe("read-only SQL reads no secrets", () => {
+  it.each(byRights)("of what the role has no rights to: %s", async (text) => {
+    for (const tool of ["run_sql", "explain"] as const)
+      assert.strictEqual(codeOf((await call(tool, text)).answer), "42501", tool)
+  })
+
+  it.each(forbidden)("by what is not on the lists: %s", async (text) => {
+    for (const tool of ["run_sql", "explain"] as const) {
+      const { answer, failed } = await call(tool, text)
+      assert.isTrue(failed, answer)
+      assert.include(["SQL_NOT_ALLOWED", "SQL_NOT_READ_ONLY"], codeOf(answer), answer)
+    }
+  })
+
+  it("of expressions as deep as a text can be", async () => {
+    for (const text of [
+      `select ${"(".repeat(9000)}1${")".repeat(9000)}`,
+      `select ${"not ".repeat(4900)}true`,
+      `select ${"- ".repeat(9900)}1`,
+      `select '1'${"::text".repeat(3000)}`
+    ])
+      await call("run_sql", text)
+    assert.include((await call("run_sql", "select 1 as one")).answer, '"one":1')
+  })
+})
+
+it("the role has no other rights, and no way to others", async () => {
+  const [role] = (await sql(
+    service,
+    `select r.rolsuper, r.rolcreaterole, r.rolcreatedb, r.rolreplication, r.rolinherit, r.rolname,
+      exists (select from pg_auth_members m where m.member = r.oid) as member,
+      pg_has_role(r.oid, 'pg_read_server_files', 'member') as files
+     from svc.settings s join pg_roles r on r.rolname = s.value where s.name = 'assistant_role'`
+  )) as unknown as [Record<string, unknown>]
+  assert.include(JSON.stringify(role), "svc_assistant")
+  const { rolname: _, ...rights } = (role ?? {}) as Record<string, unknown>
+  assert.isTrue(
+    Object.values(rights).every((value) => value === false),
+    JSON.stringify(role)
+  )
+})
+
+/** A source of numbers that repeats with its seed. */
+const randomFrom = (seed: number) => {
+  let state = seed
+  return (below: number) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+it("random statements of allowed and other parts never answer with a secret", { timeout: 300_000 }, async () => {
+  const seed = Number(process.env["SVC_TEST_SEED"] ?? Date.now() % 100_000)
+  const random = randomFrom(seed)
+  const pick = <A>(items: ReadonlyArray<A>): A => items[random(items.length)] as A
+  const relations = [
+    ...["notes", "notes", "notes", "app.items", "nested_view"],
+    "notes",
+    "notes_view",
+    "app.items",
+    "svc.settings",
+    "auth.users",
+    "pg_authid",
+    "pg_user_mappings",
+    "by_file",
+    "authid",
+    "sub_view",
+    "pg_class",
+    "information_schema.tables",
+    "information_schema._pg_user_mappings",
+    "pg_largeobject",
+    "bridge",
+    "copied",
+    "pg_db_role_setting"
+  ]
+  const functions = [
+    ...["lower", "to_jsonb", "md5", "upper", "concat", "quote_literal"],
+    "lower",
+    "pg_read_file",
+    "leak",
+    "seen",
+    "table_to_xml",
+    "query_to_xml",
+    "ts_stat",
+    "length",
+    "current_setting",
+    "lo_get",
+    "md5",
+    "row_to_json",
+    "to_jsonb",
+    "string_agg",
+    "collect",
+    "public.leak",
+    "pg_catalog.pg_read_file",
+    "json_agg",
+    "xmlagg",
+    "format"
+  ]
+  const constants = [
+    `'${file}'`,
+    "'pg_authid'",
+    "'svc.settings'",
+    "'table svc.settings'",
+    "4711",
+    "'app.jwt_secret'",
+    "'a'",
+    "1",
+    "null"
+  ]
+  const expression = (depth: number): string => {
+    if (depth === 0)
+      return pick([...constants, "'x'", "2", "t", "t.*", "t.v", "t.value", "t.umoptions", "t.rolpassword"])
+    const inner = () => expression(depth - 1)
+    return pick([
+      () => `${pick(functions)}(${inner()})`,
+      () => `(${inner()}::${pick(["text", "regclass", "int", "checked", "pair", "xml", "oid", "name"])})`,
+      () => `((${inner()})).${pick(["leak", "pg_read_file", "lower", "v", "lo_get", "checked"])}`,
+      () => `(${inner()} ${pick(["||", "=", "+", "->>", "operator(pg_catalog.||)"])} ${inner()})`,
+      () => `(### ${inner()})`,
+      () => `case when ${inner()} is null then ${inner()} else ${inner()} end`,
+      () => `coalesce(${inner()}, ${inner()})`,
+      () => `array(select ${inner()} from ${pick(relations)} t)`,
+      () => `(select ${inner()} from ${pick(relations)} t limit 1)`,
+      () => `exists (select from ${pick(relations)} t where ${inner()} is null)`
+    ])()
+  }
+  const source = (): string =>
+    pick([
+      () => pick(relations),
+      () => `(select ${expression(1)} as v from ${pick(relations)} t)`,
+      () => `${pick(functions)}(${expression(0)})`,
+      () => `(${pick(relations)} a cross join ${pick(relations)} b)`
+    ])()
+  const statement = () =>
+    pick([
+      () => `select ${expression(random(4))} from ${source()} t`,
+      () => `with x as (select ${expression(2)} as v from ${source()} t) select ${expression(1)} from x t`,
+      () => `select ${expression(1)} from ${source()} t where ${expression(2)} = ${expression(1)}`,
+      () => `values (${expression(2).replaceAll("t.", "")})`,
+      () => `select ${expression(1)} from ${source()} t union all select ${expression(2)} from ${source()} t`
+    ])()
+  let ran = 0
+  for (let n = 0; n < 1_500; n++) {
+    const text = statement()
+    const { failed } = await call(n % 4 === 0 ? "explain" : "run_sql", text)
+    if (!failed) ran++
+  }
+  // Otherwise the grammar would have been tested against the parser alone.
+  assert.isAbove(ran, 30, `seed ${seed}`)
+})
+
+it("a branch is read by the same role, and its copies of passwords are not", async () => {
+  const made = (await admin.callTool({ name: "create_branch", arguments: { label: "try" } })) as CallToolResult
+  const branch = Number(/"id":(\d+)/.exec(JSON.stringify(made.content).replaceAll("\\", ""))?.[1])
+  const { answer } = await call("run_sql", "select v, current_user from notes", branch)
+  assert.include(answer, "svc_assistant")
+  assert.include(answer, "visible")
+  for (const text of ["select * from pg_user_mappings", "select ('x'::text).leak", "select * from auth.users"])
+    assert.isTrue((await call("run_sql", text, branch)).failed, text)
+  await admin.callTool({ name: "drop_branch", arguments: { branch } })
+})

@@ -114,7 +114,7 @@ export const readStatement = (parsed: Tree): ReadStatement => {
   const names = new Map<string, ReadName>()
   const add: Add = (kind, path) => {
     const parts = listOf(path).map((part) => textOf(part) ?? refuse("a name"))
-    const [name = refuse("a name"), schema = null, third] = [...parts].reverse()
+    const [name = refuse("a name"), schema = null, third] = parts.toReversed()
     if (third !== undefined) refuse(`the name ${parts.join(".")}`)
     names.set(JSON.stringify([kind, schema, name]), { kind, schema, name })
   }

@@ -1,5 +1,5 @@
 import { Client, type CallToolResult, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
-import pg from "pg"
+import { Client as PgClient } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { sql } from "../../support/client.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
@@ -7,7 +7,7 @@ import { type InProcessService, serveInProcess } from "../../support/inProcess.t
 let service: InProcessService
 let admin: Client
 /** A superuser's session, which the service does not know. */
-let outside: pg.Client
+let outside: PgClient
 /** Every secret that is planted contains it, and so does no statement of a test. */
 const secret = ["S3", "CR3T"].join("")
 const file = `/tmp/svc_mcp_${process.pid}.txt`
@@ -28,7 +28,7 @@ const codeOf = (answer: string) => /"code":"(\w+)"/.exec(answer)?.[1]
 
 beforeAll(async () => {
   service = await serveInProcess({ SVC_MCP: "branches", SVC_SUPABASE: "true" })
-  outside = new pg.Client({ connectionString: service.databaseUrl })
+  outside = new PgClient({ connectionString: service.databaseUrl })
   // The copy of a branch ends it.
   outside.on("error", () => {})
   await outside.connect()
@@ -279,7 +279,11 @@ it("random statements of allowed and other parts never answer with a secret", { 
   const random = randomFrom(seed)
   const pick = <A>(items: ReadonlyArray<A>): A => items[random(items.length)] as A
   const relations = [
-    ...["notes", "notes", "notes", "app.items", "nested_view"],
+    "notes",
+    "notes",
+    "notes",
+    "app.items",
+    "nested_view",
     "notes",
     "notes_view",
     "app.items",
@@ -299,7 +303,12 @@ it("random statements of allowed and other parts never answer with a secret", { 
     "pg_db_role_setting"
   ]
   const functions = [
-    ...["lower", "to_jsonb", "md5", "upper", "concat", "quote_literal"],
+    "lower",
+    "to_jsonb",
+    "md5",
+    "upper",
+    "concat",
+    "quote_literal",
     "lower",
     "pg_read_file",
     "leak",

@@ -10,6 +10,25 @@ const largeContext = () => {
   const nested = `${"[".repeat(60)}${"]".repeat(60)}`
   return `{"country":"ch","nested":[${list(3_000, () => nested)}],"groups":[${list(300_000, () => 1)}]}`
 }
+/** Contexts of many keys, of brackets alone, of as many keys as are accepted, and of each in turn. */
+const hostile: Readonly<Record<string, string>> = {
+  keys: `{${list(80_000, (n) => `"k${n}":1`)}}`,
+  brackets: `{"a":${"[".repeat(500_000)}`,
+  allowed: `{${list(1_900, (n) => `"key-${n}":"${"x".repeat(10)}"`)}}`
+}
+const hostileBody = (context: string) => Buffer.from(`{"flagKey":"flag-2","context":${context}}`)
+
+const hostileContexts = (name: string, title: string, bodies: ReadonlyArray<Buffer>): Pattern => ({
+  name,
+  title,
+  server: "api",
+  needs: ["flags"],
+  attack: requests(({ key }) => (n) => {
+    const path = ["/api/flags/evaluate", "/ofrep/v1/evaluate/flags", "/api/flags/evaluate/bulk"][n % 3] ?? ""
+    return request("POST", path, { ...json, apikey: key }, bodies[n % bodies.length] ?? Buffer.alloc(0))
+  })
+})
+
 const evaluation = (flag: string) => `{"flagKey":"${flag}","context":${largeContext()}}`
 const ofrepBody = () => `{"context":${largeContext()}}`
 const listed = "flag-2"
@@ -112,6 +131,17 @@ export const flags: ReadonlyArray<Pattern> = [
     "1,000 flags at a time, a context of 980 KB",
     "/api/flags/evaluate/bulk",
     () => `{"flagKeys":[${list(1_000, (n) => `"flag-${n % 100}"`)}],"context":${largeContext()}}`
+  ),
+  ...Object.entries(hostile).map(([name, context]) =>
+    hostileContexts(`context-${name}`, `contexts of flags at three doors: ${name}`, [hostileBody(context)])
+  ),
+  hostileContexts("context-mixed", "the same, mixed", Object.values(hostile).map(hostileBody)),
+  posted(
+    "api",
+    "api-keys",
+    "a body of 80,000 keys to the management API",
+    "/api/auth/login",
+    () => hostile["keys"] ?? ""
   ),
   posted("flags", "connect", "Connect without a key, a context of 990 KB", resolve, () => evaluation(listed)),
   posted(

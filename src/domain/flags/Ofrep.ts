@@ -1,3 +1,4 @@
+import { contextBounds, jsonExcess } from "../text/JsonShape.ts"
 import { Result } from "effect"
 import { isUtf8 } from "node:buffer"
 import { hash } from "node:crypto"
@@ -8,7 +9,7 @@ import { isJsonObject } from "../text/JsonObject.ts"
 import { type FlagEnvironment, selectFlags } from "./Environment.ts"
 
 /** Maximum size of a request body in bytes, as in flagd. */
-export const ofrepBodyLimit = 1_000_000
+export const ofrepBodyLimit = 64 * 1024
 
 /** A response of the OpenFeature remote evaluation protocol; `body` is JSON, empty for 304. */
 export interface OfrepReply {
@@ -42,6 +43,8 @@ export const answerOfrep = (
     reply: { status: 400, body: JSON.stringify({ key, errorCode, errorDetails }) }
   })
   if (!isUtf8(body)) return invalid("INVALID_CONTEXT", "The body is not valid UTF-8")
+  const excess = jsonExcess(body, contextBounds)
+  if (excess !== undefined) return invalid("INVALID_CONTEXT", excess.error)
   const context = ofrepContext(body.toString("utf8"))
   if (Result.isFailure(context)) return invalid("INVALID_CONTEXT", context.failure)
   const environment = selectFlags(selector, defaultEnvironment)

@@ -6,8 +6,9 @@ import { type FlagProblem, problemLines } from "../../domain/flags/Problem.ts"
 import { type FlagContext } from "../../domain/flags/Evaluation.ts"
 import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
 import { isJsonObject, type JsonObject } from "../../domain/text/JsonObject.ts"
+import { contextBounds } from "../../domain/text/JsonShape.ts"
 import { FlagEvaluations } from "../../services/flags/Evaluations.ts"
-import { bodyLimit, jsonAnswer, jsonBody } from "../wire/Body.ts"
+import { bulkContextLimit, contextLimit, jsonAnswer, jsonBody } from "../wire/Body.ts"
 import { ApiGate } from "../access/ApiGate.ts"
 import { queryOf } from "../wire/Paths.ts"
 
@@ -32,10 +33,10 @@ export const FlagEvaluationRoutes = HttpRouter.use(
     const apiGate = yield* ApiGate
     const evaluations = yield* FlagEvaluations
 
-    const handle = (run: (body: JsonObject, input: Input) => Effect.Effect<unknown, ClientError>) =>
+    const handle = (limit: number, run: (body: JsonObject, input: Input) => Effect.Effect<unknown, ClientError>) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
         Effect.flatMapEager(apiGate.keyOrSession(request), () =>
-          Effect.flatMap(bodyOf(request), (body) => {
+          Effect.flatMap(bodyOf(request, limit), (body) => {
             const input = inputOf(body, request.url)
             if (Result.isFailure(input)) return Effect.fail(invalid(input.failure))
             return Effect.mapEager(run(body, input.success), (answer) => jsonAnswer(JSON.stringify(answer)))
@@ -43,12 +44,12 @@ export const FlagEvaluationRoutes = HttpRouter.use(
         )
       )
 
-    const one = handle(({ flagKey }, { context, environment }) =>
+    const one = handle(contextLimit, ({ flagKey }, { context, environment }) =>
       typeof flagKey === "string"
         ? evaluations.one(flagKey, context, environment)
         : Effect.fail(invalid(["flagKey: Expected string"]))
     )
-    const many = handle(({ flagKeys }, { context, environment }) =>
+    const many = handle(bulkContextLimit, ({ flagKeys }, { context, environment }) =>
       isKeys(flagKeys)
         ? evaluations.many(flagKeys, context, environment)
         : Effect.fail(invalid([`flagKeys: Expected an array of 1 to ${maxKeys} strings`]))
@@ -61,8 +62,8 @@ export const FlagEvaluationRoutes = HttpRouter.use(
 const isKeys = (value: unknown): value is ReadonlyArray<string> =>
   Array.isArray(value) && value.length >= 1 && value.length <= maxKeys && value.every((key) => typeof key === "string")
 
-const bodyOf = (request: HttpServerRequest.HttpServerRequest) =>
-  Effect.flatMap(jsonBody(request, bodyLimit), ({ value }) =>
+const bodyOf = (request: HttpServerRequest.HttpServerRequest, limit: number) =>
+  Effect.flatMap(jsonBody(request, limit, contextBounds), ({ value }) =>
     isJsonObject(value) ? Effect.succeed(value) : Effect.fail(invalid(["Expected object"]))
   )
 

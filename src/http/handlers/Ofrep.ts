@@ -3,7 +3,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { answerOfrep, bulkReply, type OfrepReply, singleReply } from "../../domain/flags/Ofrep.ts"
 import { FlagEngine } from "../../services/ports/FlagEngine.ts"
 import { FlagSettings } from "../../services/flags/Settings.ts"
-import { bodyBytes, bodyLimit, turnOf } from "../wire/Body.ts"
+import { bodyBytes, contextLimit, turnOf } from "../wire/Body.ts"
 import { CurrentCaller, noGate } from "../access/Caller.ts"
 import { headersOf } from "../access/Credentials.ts"
 import { textResponse } from "../wire/OwnedResponse.ts"
@@ -24,7 +24,7 @@ export const OfrepRoutes = HttpRouter.use(
     const evaluate = Effect.fnUntraced(function* (key: string | undefined) {
       if ((yield* CurrentCaller) === undefined) return yield* noGate
       const request = yield* HttpServerRequest.HttpServerRequest
-      const body = yield* bodyBytes(request, bodyLimit)
+      const body = yield* bodyBytes(request, contextLimit)
       yield* turnOf(body)
       const headers = headersOf(request)
       const [ifNoneMatch, selector] = [headers["if-none-match"], headers["flagd-selector"]]

@@ -5,11 +5,16 @@ import { IncomingMessage } from "node:http"
 import { InvalidRequest, PayloadTooLarge, UnsupportedMediaType } from "../../domain/errors.ts"
 import { aLoopTurn, largeBody } from "../../services/LoopTurn.ts"
 import { headersOf } from "../access/Credentials.ts"
+import { bodyBounds, type JsonBounds, jsonExcess } from "../../domain/text/JsonShape.ts"
 import { textResponse } from "./OwnedResponse.ts"
 
 /** Body limits in bytes. */
 export const rowBodyLimit = 10 * 1024 * 1024
 export const bodyLimit = 1024 * 1024
+
+/** Of a request with the context of flags: of one flag or all, and of up to 1,000 that it names. */
+export const contextLimit = 64 * 1024
+export const bulkContextLimit = 384 * 1024
 
 /** The limit of routes that set none of their own. */
 export const layerBodyLimit = Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyLimit))
@@ -22,11 +27,19 @@ export interface JsonBody {
 
 const jsonType = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/i
 
-/** The request's JSON body, as text and parsed. 400 for invalid JSON; otherwise as `jsonBytes`. */
-export const jsonBody = (request: HttpServerRequest.HttpServerRequest, limit: number) =>
-  Effect.flatMap(jsonBytes(request, limit), (bytes) => Effect.flatMapEager(turnOf(bytes), () => parsed(bytes)))
+/** The request's JSON body, as text and parsed. 400 for invalid JSON and over the bounds; otherwise as `jsonBytes`. */
+export const jsonBody = (request: HttpServerRequest.HttpServerRequest, limit: number, bounds?: JsonBounds) =>
+  Effect.flatMap(jsonBytes(request, limit), (bytes) => Effect.flatMapEager(turnOf(bytes), () => parsed(bytes, bounds)))
 
-const parsed = (bytes: Buffer): Effect.Effect<JsonBody, InvalidRequest> => {
+/** The bytes, if they do not exceed what JSON may have before it is decoded. */
+export const withinBounds = (bytes: Buffer): Effect.Effect<Buffer, InvalidRequest> => {
+  const excess = jsonExcess(bytes, bodyBounds)
+  return excess === undefined ? Effect.succeed(bytes) : Effect.fail(excess)
+}
+
+const parsed = (bytes: Buffer, bounds = bodyBounds): Effect.Effect<JsonBody, InvalidRequest> => {
+  const excess = jsonExcess(bytes, bounds)
+  if (excess !== undefined) return Effect.fail(excess)
   const text = bytes.toString("utf8")
   try {
     return Effect.succeed({ text, value: JSON.parse(text) as unknown })
@@ -70,7 +83,8 @@ export const bodyBytes = (
   request: HttpServerRequest.HttpServerRequest,
   limit: number
 ): Effect.Effect<Buffer, PayloadTooLarge | HttpServerError.HttpServerError> => {
-  const tooLarge = () => new PayloadTooLarge({ error: `The body exceeds ${limit / 1024 / 1024} MiB` })
+  const size = limit < bodyLimit ? `${limit / 1024} KiB` : `${limit / 1024 / 1024} MiB`
+  const tooLarge = () => new PayloadTooLarge({ error: `The body exceeds ${size}` })
   const headers = headersOf(request)
   const length = Number(headers["content-length"] ?? 0)
   if (length > limit) return Effect.fail(tooLarge())

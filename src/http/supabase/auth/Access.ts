@@ -25,7 +25,7 @@ import { type Quota } from "../../access/KeyLimits.ts"
 import { languageOfRequest } from "../../access/PageLanguage.ts"
 import { ManagementAudit, type Place } from "../../front/ManagementAudit.ts"
 import { issueLines } from "../../front/RequestErrors.ts"
-import { bodyBytes, bodyLimit, utf8 } from "../../wire/Body.ts"
+import { bodyBytes, bodyLimit, utf8, withinBounds } from "../../wire/Body.ts"
 import { queryOf } from "../../wire/Paths.ts"
 import { SupabaseGate } from "../Gate.ts"
 
@@ -142,6 +142,7 @@ export const bodyOf = <S extends Schema.Decoder<unknown>>(schema: S) => {
   const decode = Schema.decodeUnknownEffect(schema)
   return Effect.fnUntraced(function* ({ request }: Call): Effect.fn.Return<S["Type"], ClientError> {
     const bytes = yield* Effect.flatMap(bodyBytes(request, bodyLimit), utf8).pipe(
+      Effect.flatMap(withinBounds),
       Effect.catchTag("HttpServerError", () => Effect.fail(broken))
     )
     const value = yield* Effect.try({

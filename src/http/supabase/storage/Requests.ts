@@ -3,7 +3,7 @@ import { type HttpServerRequest } from "effect/http"
 import { type ClientError, InvalidRequest, NotFound } from "../../../domain/errors.ts"
 import { type FileName } from "../../../services/supabase/Files.ts"
 import { issueLines } from "../../front/RequestErrors.ts"
-import { bodyBytes, bodyLimit, utf8 } from "../../wire/Body.ts"
+import { bodyBytes, bodyLimit, utf8, withinBounds } from "../../wire/Body.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -33,6 +33,7 @@ export const payloadOf = <S extends Schema.Decoder<unknown>>(schema: S) => {
   const decode = Schema.decodeUnknownEffect(schema)
   return Effect.fnUntraced(function* (request: Request): Effect.fn.Return<S["Type"], ClientError> {
     const bytes = yield* Effect.flatMap(bodyBytes(request, bodyLimit), utf8).pipe(
+      Effect.flatMap(withinBounds),
       Effect.catchTag("HttpServerError", () => Effect.fail(broken))
     )
     const value = yield* Effect.try({

@@ -29,8 +29,8 @@ const gzip: typeof compressionGzip = {
     })
 }
 
-/** Maximum size of a message from a client in bytes, as in flagd. */
-const messageLimit = 1_000_000
+/** Maximum size of a message from a client in bytes, decompressed: that of a context. */
+const messageLimit = 64 * 1024
 /** Maximum depth of nested messages: far above the limit of a context, far below that of the stack. */
 const recursionLimit = 1_000
 /** Time after which a client that does not read is disconnected, in ms. */

@@ -10,7 +10,7 @@ const turnMillis = 25_000
 const restMillis = 8_000
 
 /** Values of a message in JSON: protobuf makes an object of each, which takes a microsecond. */
-const maxValues = 100_000
+const maxValues = 10_000
 export const tooManyValues = new InvalidRequest({ error: `The message has more than ${maxValues} values` })
 
 /** Commas and opening brackets: one for each value, and those in texts. */

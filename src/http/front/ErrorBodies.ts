@@ -167,9 +167,9 @@ export const failureOf = (response: HttpServerResponse.HttpServerResponse) => {
 /** The declared error in a cause, if there is one. */
 export const knownFailure = (cause: Cause.Cause<unknown>): ClientError | undefined => {
   for (const reason of cause.reasons) {
-    const error = reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
-    // HttpApi makes a defect of a body that can't be read.
-    if (isClientError(error) && (reason._tag === "Fail" || error.code === "JSON_TOO_COMPLEX")) return error
+    if (reason._tag !== "Fail") continue
+    const { error } = reason
+    if (isClientError(error)) return error
   }
   return undefined
 }

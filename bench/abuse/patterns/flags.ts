@@ -5,10 +5,10 @@ import { ResolveBooleanRequestSchema } from "../../../src/layers/flags/gen/flagd
 import { type Client, request } from "../client.ts"
 import { json, list, type Pattern, requests, type Server, type Target, type Turn } from "../pattern.ts"
 
-/** Lists nested 60 levels deep, and a list of 300,000 numbers: 990,000 bytes; all ports accept 1,000,000. */
+/** Lists nested 60 levels deep, a list of numbers, and a text: 60,000 bytes and 9,100 values, nearly all that is accepted. */
 const largeContext = () => {
   const nested = `${"[".repeat(60)}${"]".repeat(60)}`
-  return `{"country":"ch","nested":[${list(3_000, () => nested)}],"groups":[${list(300_000, () => 1)}]}`
+  return `{"country":"ch","nested":[${list(100, () => nested)}],"groups":[${list(3_000, () => 1)}],"text":"${"x".repeat(41_000)}"}`
 }
 /** Contexts of many keys, of brackets alone, of as many keys as are accepted, and of each in turn. */
 const hostile: Readonly<Record<string, string>> = {
@@ -25,7 +25,7 @@ const hostileContexts = (name: string, title: string, bodies: ReadonlyArray<Buff
   needs: ["flags"],
   attack: requests(({ key }) => (n) => {
     const path = ["/api/flags/evaluate", "/ofrep/v1/evaluate/flags", "/api/flags/evaluate/bulk"][n % 3] ?? ""
-    return request("POST", path, { ...json, apikey: key }, bodies[n % bodies.length] ?? Buffer.alloc(0))
+    return request("POST", path, { ...json, apikey: key }, bodies[Math.floor(n / 3) % bodies.length] ?? Buffer.alloc(0))
   })
 })
 
@@ -46,7 +46,7 @@ const posted = (server: Server, name: string, title: string, path: string, body:
 })
 
 const largeMessage = () => {
-  const groups = Array.from({ length: 90_000 }, () => 1)
+  const groups = Array.from({ length: 5_800 }, () => 1)
   const message = toBinary(
     ResolveBooleanRequestSchema,
     create(ResolveBooleanRequestSchema, { flagKey: listed, context: { groups } })
@@ -102,7 +102,7 @@ export const flags: ReadonlyArray<Pattern> = [
   posted(
     "api",
     "ofrep-one",
-    "OFREP with a key, one flag, a context of 990 KB",
+    "OFREP with a key, one flag, a context of 60 KB",
     `/ofrep/v1/evaluate/flags/${listed}`,
     ofrepBody
   ),
@@ -110,7 +110,7 @@ export const flags: ReadonlyArray<Pattern> = [
   posted(
     "ofrep",
     "ofrep-port-one",
-    "OFREP without a key, one flag, a context of 990 KB",
+    "OFREP without a key, one flag, a context of 60 KB",
     `/ofrep/v1/evaluate/flags/${listed}`,
     ofrepBody
   ),
@@ -122,13 +122,13 @@ export const flags: ReadonlyArray<Pattern> = [
     "/ofrep/v1/evaluate/flags",
     () => "{}"
   ),
-  posted("api", "flags-evaluate", "`/api/flags/evaluate`, a context of 990 KB", "/api/flags/evaluate", () =>
+  posted("api", "flags-evaluate", "`/api/flags/evaluate`, a context of 60 KB", "/api/flags/evaluate", () =>
     evaluation(listed)
   ),
   posted(
     "api",
     "flags-evaluate-bulk",
-    "1,000 flags at a time, a context of 980 KB",
+    "1,000 flags at a time, a context of 60 KB",
     "/api/flags/evaluate/bulk",
     () => `{"flagKeys":[${list(1_000, (n) => `"flag-${n % 100}"`)}],"context":${largeContext()}}`
   ),
@@ -143,7 +143,7 @@ export const flags: ReadonlyArray<Pattern> = [
     "/api/auth/login",
     () => hostile["keys"] ?? ""
   ),
-  posted("flags", "connect", "Connect without a key, a context of 990 KB", resolve, () => evaluation(listed)),
+  posted("flags", "connect", "Connect without a key, a context of 60 KB", resolve, () => evaluation(listed)),
   posted(
     "sync",
     "flags-fetch",
@@ -153,7 +153,7 @@ export const flags: ReadonlyArray<Pattern> = [
   ),
   {
     name: "grpc",
-    title: "gRPC without a key, a context of 990 KB, 4 calls at a time on each connection",
+    title: "gRPC without a key, a context of 60 KB, 4 calls at a time on each connection",
     needs: ["flags"],
     server: "flags",
     attack: overHttp2(resolve, largeMessage, 4)

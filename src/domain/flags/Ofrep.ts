@@ -1,4 +1,3 @@
-import { contextBounds, jsonExcess } from "../text/JsonShape.ts"
 import { Result } from "effect"
 import { isUtf8 } from "node:buffer"
 import { hash } from "node:crypto"
@@ -6,10 +5,9 @@ import { contextProblems } from "./Json.ts"
 import { problemLines } from "./Problem.ts"
 import { type FlagContext, type FlagResult } from "./Evaluation.ts"
 import { isJsonObject } from "../text/JsonObject.ts"
+import { jsonExcess } from "../text/JsonShape.ts"
+import { contextBounds } from "./ContextLimits.ts"
 import { type FlagEnvironment, selectFlags } from "./Environment.ts"
-
-/** Maximum size of a request body in bytes, as in flagd. */
-export const ofrepBodyLimit = 64 * 1024
 
 /** A response of the OpenFeature remote evaluation protocol; `body` is JSON, empty for 304. */
 export interface OfrepReply {

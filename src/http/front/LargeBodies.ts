@@ -5,7 +5,6 @@ import { RequestTimeout, type TooManyRequests } from "../../domain/errors.ts"
 import { type Turns } from "../../services/access/Turns.ts"
 import { largeBody } from "../../services/LoopTurn.ts"
 import { headersOf } from "../access/Credentials.ts"
-import { withinBounds } from "../wire/Body.ts"
 import { isImport } from "../wire/Paths.ts"
 
 /** A large body must arrive within this time, in ms, and another second for each `slowestRate` bytes. */
@@ -34,20 +33,6 @@ const slowBody = (
   ).pipe(Effect.delay(millis))
 }
 
-/**
- * HttpApi decodes the text of a body by itself. This puts a check before it: the text of a large body is a defect, which
- * `knownFailure` knows, if it has more than JSON may have. Handlers that read bytes are not affected.
- */
-const boundText = (request: HttpServerRequest.HttpServerRequest) => {
-  const text = Effect.suspend(() =>
-    Effect.flatMap(request.arrayBuffer, (given) => {
-      const bytes = Buffer.from(given)
-      return Effect.as(Effect.orDie(withinBounds(bytes)), bytes.toString("utf8"))
-    })
-  )
-  Object.defineProperty(request, "text", { value: text })
-}
-
 /** Requests with a large body take turns before the body is read. `client`: see `Turns`. */
 export const inTurnIfLarge = <A, E, R>(
   turns: Turns["Service"],
@@ -56,7 +41,6 @@ export const inTurnIfLarge = <A, E, R>(
   app: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | TooManyRequests | RequestTimeout, R> => {
   const bytes = largeBodyOf(request)
-  if (bytes !== undefined) boundText(request)
   // The body of an import is not kept in memory, and may take as long as PostgreSQL needs for it.
   if (bytes !== undefined && isImport(request.url)) return turns.take(client, app)
   return bytes === undefined ? app : turns.take(client, Effect.raceFirst(app, slowBody(request, bytes)))

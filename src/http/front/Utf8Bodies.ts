@@ -3,9 +3,13 @@ import { HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
 import { isUtf8 } from "node:buffer"
 import { InvalidRequest } from "../../domain/errors.ts"
-import { turnOf } from "../wire/Body.ts"
+import { headersOf } from "../access/Credentials.ts"
+import { turnOf, withinBounds } from "../wire/Body.ts"
 
-/** Rejects bodies that are not UTF-8, in which HttpApi would replace characters silently. */
+/**
+ * Rejects bodies that are not UTF-8, in which HttpApi would replace characters silently, and JSON over its bounds, which HttpApi
+ * would decode at once.
+ */
 export class Utf8Bodies extends HttpApiMiddleware.Service<Utf8Bodies>()("svc/http/Utf8Bodies", {
   error: InvalidRequest
 }) {}
@@ -19,9 +23,10 @@ export const layerUtf8Bodies = Layer.succeed(
       const request = yield* HttpServerRequest.HttpServerRequest
       if (request.method === "GET" || request.method === "HEAD") return yield* app
       // The request caches its body. Read errors are handled by Front.
-      const body = yield* Effect.orDie(request.arrayBuffer)
+      const body = Buffer.from(yield* Effect.orDie(request.arrayBuffer))
       yield* turnOf(body)
-      if (!isUtf8(Buffer.from(body))) return yield* notUtf8
+      if (!isUtf8(body)) return yield* notUtf8
+      if (/json/i.test(headersOf(request)["content-type"] ?? "json")) yield* withinBounds(body)
       return yield* app
     })
   )

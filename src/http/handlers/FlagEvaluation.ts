@@ -3,12 +3,12 @@ import { HttpRouter, HttpServerRequest } from "effect/http"
 import { type FlagEnvironment, flagEnvironments } from "../../domain/flags/Environment.ts"
 import { contextProblems } from "../../domain/flags/Json.ts"
 import { type FlagProblem, problemLines } from "../../domain/flags/Problem.ts"
+import { bulkContextBytes, contextBounds, contextBytes } from "../../domain/flags/ContextLimits.ts"
 import { type FlagContext } from "../../domain/flags/Evaluation.ts"
 import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
 import { isJsonObject, type JsonObject } from "../../domain/text/JsonObject.ts"
-import { contextBounds } from "../../domain/text/JsonShape.ts"
 import { FlagEvaluations } from "../../services/flags/Evaluations.ts"
-import { bulkContextLimit, contextLimit, jsonAnswer, jsonBody } from "../wire/Body.ts"
+import { jsonAnswer, jsonBody } from "../wire/Body.ts"
 import { ApiGate } from "../access/ApiGate.ts"
 import { queryOf } from "../wire/Paths.ts"
 
@@ -44,12 +44,12 @@ export const FlagEvaluationRoutes = HttpRouter.use(
         )
       )
 
-    const one = handle(contextLimit, ({ flagKey }, { context, environment }) =>
+    const one = handle(contextBytes, ({ flagKey }, { context, environment }) =>
       typeof flagKey === "string"
         ? evaluations.one(flagKey, context, environment)
         : Effect.fail(invalid(["flagKey: Expected string"]))
     )
-    const many = handle(bulkContextLimit, ({ flagKeys }, { context, environment }) =>
+    const many = handle(bulkContextBytes, ({ flagKeys }, { context, environment }) =>
       isKeys(flagKeys)
         ? evaluations.many(flagKeys, context, environment)
         : Effect.fail(invalid([`flagKeys: Expected an array of 1 to ${maxKeys} strings`]))

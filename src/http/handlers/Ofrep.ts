@@ -1,9 +1,10 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { contextBytes } from "../../domain/flags/ContextLimits.ts"
 import { answerOfrep, bulkReply, type OfrepReply, singleReply } from "../../domain/flags/Ofrep.ts"
 import { FlagEngine } from "../../services/ports/FlagEngine.ts"
 import { FlagSettings } from "../../services/flags/Settings.ts"
-import { bodyBytes, contextLimit, turnOf } from "../wire/Body.ts"
+import { bodyBytes, turnOf } from "../wire/Body.ts"
 import { CurrentCaller, noGate } from "../access/Caller.ts"
 import { headersOf } from "../access/Credentials.ts"
 import { textResponse } from "../wire/OwnedResponse.ts"
@@ -24,7 +25,7 @@ export const OfrepRoutes = HttpRouter.use(
     const evaluate = Effect.fnUntraced(function* (key: string | undefined) {
       if ((yield* CurrentCaller) === undefined) return yield* noGate
       const request = yield* HttpServerRequest.HttpServerRequest
-      const body = yield* bodyBytes(request, contextLimit)
+      const body = yield* bodyBytes(request, contextBytes)
       yield* turnOf(body)
       const headers = headersOf(request)
       const [ifNoneMatch, selector] = [headers["if-none-match"], headers["flagd-selector"]]

@@ -110,7 +110,7 @@ export const ChannelSocket = HttpRouter.use(
       })
       const serve = Effect.flatMap(pull, (frames) => Effect.forEach(frames, connection.receive, { discard: true }))
       yield* Effect.raceAllFirst([
-        Effect.forever(serve),
+        Effect.catchTag(Effect.forever(serve), "InvalidRequest", ({ error }) => write(refused(error))),
         Effect.andThen(realtime.closed, write(goingAway)),
         Effect.catch(revoked(verified), ({ error }) => write(refused(error)))
       ]).pipe(Effect.catchTag("SocketError", () => Effect.void)) // the client disconnected

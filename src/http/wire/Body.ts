@@ -12,10 +12,6 @@ import { textResponse } from "./OwnedResponse.ts"
 export const rowBodyLimit = 10 * 1024 * 1024
 export const bodyLimit = 1024 * 1024
 
-/** Of a request with the context of flags: of one flag or all, and of up to 1,000 that it names. */
-export const contextLimit = 64 * 1024
-export const bulkContextLimit = 384 * 1024
-
 /** The limit of routes that set none of their own. */
 export const layerBodyLimit = Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyLimit))
 

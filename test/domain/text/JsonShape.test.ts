@@ -4,13 +4,15 @@ import * as fc from "fast-check"
 import { jsonExcess } from "../../../src/domain/text/JsonShape.ts"
 import { holds } from "../../support/properties.ts"
 
-const shapeOf = (value: unknown): { depth: number; keys: number } => {
-  if (typeof value !== "object" || value === null) return { depth: 0, keys: 0 }
+const shapeOf = (value: unknown): { depth: number; keys: number; values: number } => {
+  if (typeof value !== "object" || value === null) return { depth: 0, keys: 0, values: 0 }
   const inner = Object.values(value).map(shapeOf)
   const keys = Array.isArray(value) ? 0 : Object.keys(value).length
   return {
     depth: 1 + Math.max(0, ...inner.map(({ depth }) => depth)),
-    keys: keys + inner.reduce((sum, { keys }) => sum + keys, 0)
+    keys: keys + inner.reduce((sum, { keys }) => sum + keys, 0),
+    // An empty array or object counts as one.
+    values: Math.max(1, inner.length) + inner.reduce((sum, { values }) => sum + values, 0)
   }
 }
 
@@ -18,11 +20,12 @@ it.effect("the shape of any JSON text is that of its value, whatever its texts c
   holds(fc.json({ maxDepth: 12 }), (text) =>
     Effect.sync(() => {
       const bytes = Buffer.from(text)
-      const { depth, keys } = shapeOf(JSON.parse(text))
-      const exact = { depth, keys, values: 100_000 }
+      const exact = shapeOf(JSON.parse(text))
+      const { depth, keys, values } = exact
       assert.isUndefined(jsonExcess(bytes, exact))
       if (depth > 0) assert.include(jsonExcess(bytes, { ...exact, depth: depth - 1 })?.error, "levels of nesting")
       if (keys > 0) assert.isDefined(jsonExcess(bytes, { ...exact, keys: keys - 1 }))
+      if (values > 0) assert.isDefined(jsonExcess(bytes, { ...exact, values: values - 1 }))
     })
   )
 )

@@ -160,7 +160,7 @@ describe("the socket", () => {
       "UnableToReplayMessages: Replay is not allowed for public channels"
     ])
     // What is no message does no harm.
-    for (const bad of ["", "{", "[]", `${"[".repeat(50_000)}`, Buffer.from([3, 255]), Buffer.from([0, 1, 2])])
+    for (const bad of ["", "{", "[]", `${"[".repeat(199)}`, Buffer.from([3, 255]), Buffer.from([0, 1, 2])])
       now.socket.send(bad)
     now.send([null, "12", "phoenix", "heartbeat", {}])
     await until(() => now.frames.length === 6, "the heartbeat")
@@ -197,6 +197,40 @@ describe("the socket", () => {
     const flood = await rawSocket()
     for (let n = 0; n < 2_100; n++) flood.socket.send("[]")
     assert.strictEqual(await until(flood.closed, "the end"), 1008)
+  })
+
+  it("bounds the JSON of messages, and not their bytes", async () => {
+    const deep = `{"a":${"[".repeat(300)}${"]".repeat(300)}}`
+    const keys = `{${Array.from({ length: 20_001 }, (_, n) => `"${n}":1`).join(",")}}`
+    const topic = Buffer.from("realtime:shape")
+    /** A binary broadcast; `encoding` 1 is JSON. */
+    const pushed = (encoding: number, body: string) =>
+      Buffer.concat([Buffer.from([3, 0, 0, topic.length, 1, 0, encoding]), topic, Buffer.from(`e${body}`)])
+    const open = async () => {
+      const made = await rawSocket()
+      const why = new Promise<string>((ended) => made.socket.once("close", (_, reason) => ended(String(reason))))
+      made.send(["1", "1", "realtime:shape", "phx_join", {}])
+      await until(() => made.frames.length > 0, "the join")
+      return { ...made, why }
+    }
+    for (const [frame, what] of [
+      [`["1","2","realtime:shape","broadcast",${deep}]`, "200 levels"],
+      [`["1","2","realtime:shape","broadcast",${keys}]`, "20000 keys"],
+      ["[".repeat(50_000), "200 levels"],
+      [pushed(1, deep), "200 levels"],
+      [pushed(1, keys), "20000 keys"]
+    ] as const) {
+      const { closed, socket, why } = await open()
+      socket.send(frame)
+      assert.include(await why, `more than ${what}`)
+      assert.strictEqual(closed(), 1008)
+    }
+    const { closed, frames, send, socket } = await open()
+    socket.send(pushed(0, deep))
+    send([null, "9", "phoenix", "heartbeat", {}])
+    await until(() => frames.some(([, ref]: Json) => ref === "9"), "the heartbeat")
+    assert.isUndefined(closed())
+    socket.close()
   })
 
   it("ends a connection that does not read, and no other", async () => {

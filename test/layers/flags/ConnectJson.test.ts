@@ -46,13 +46,13 @@ describe("Connect as plain JSON", () => {
     assert.strictEqual(response.status, 400)
   })
 
-  it("refuses a context of more than 100,000 values, and takes one of fewer", async () => {
+  it("refuses a context of more than 10,000 values, and takes one of fewer", async () => {
     const asked = (values: number) =>
       post("v1.Service/ResolveBoolean", `{"flagKey":"off","context":{"list":[${"1,".repeat(values)}1]}}`)
-    const refused = await asked(150_000)
+    const refused = await asked(15_000)
     assert.deepInclude(refused.json, { code: "invalid_argument" })
     assert.strictEqual(refused.status, 400)
-    assert.deepInclude((await asked(90_000)).json, { value: false })
+    assert.deepInclude((await asked(9_000)).json, { value: false })
   })
 
   it("has the bodies of flagd: zero values are written, integers are strings", async () => {
@@ -92,9 +92,9 @@ describe("Connect as plain JSON", () => {
       assert.strictEqual(status, 400, body)
       assert.deepInclude(json, { code: "invalid_argument" }, body)
     }
-    const deep = await post(call, `{"context":${`{"a":`.repeat(50_000)}1${"}".repeat(50_000)}}`)
+    const deep = await post(call, `{"context":${`{"a":`.repeat(5_000)}1${"}".repeat(5_000)}}`)
     assert.strictEqual(deep.status, 400)
-    assert.strictEqual((await post(call, " ".repeat(1_000_001))).status, 429)
+    assert.strictEqual((await post(call, " ".repeat(65_537))).status, 429)
     assert.strictEqual((await post("v2.Service/ResolveAll", "{}")).status, 404)
     assert.strictEqual((await post(call, "{}", { "content-type": "text/plain" })).status, 415)
     const get = await fetch(`http://${servers.evaluation}/flagd.evaluation.${call}`)

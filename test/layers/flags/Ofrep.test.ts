@@ -82,7 +82,7 @@ describe("one flag", () => {
 
   it("rejects invalid contexts with INVALID_CONTEXT", async () => {
     const deep = `{"context":${`{"a":`.repeat(100)}1${"}".repeat(100)}}`
-    const abyss = `${"[".repeat(400_000)}${"]".repeat(400_000)}`
+    const abyss = `${"[".repeat(30_000)}${"]".repeat(30_000)}`
     const bodies = ["{", "null", "1", "[]", `{"context":[]}`, `{"context":"x"}`, `{"context":1}`, `{} {}`, deep, abyss]
     for (const body of [...bodies, `{"context":{"n":1e999}}`, new Uint8Array([123, 255, 125])]) {
       for (const path of ["/on", "", "/"]) {
@@ -152,11 +152,11 @@ describe("all flags", () => {
 
 describe("an expensive set", () => {
   it("does not block other requests while it is evaluated", async () => {
-    // Each flag hashes a megabyte.
+    // Each flag hashes 60 KB.
     const split = onOff({ targeting: { fractional: [{ var: "who" }, ["on", 50], ["off", 50]] } })
-    const many = Object.fromEntries(Array.from({ length: 150 }, (_, n) => [`split-${n}`, split]))
+    const many = Object.fromEntries(Array.from({ length: 1_500 }, (_, n) => [`split-${n}`, split]))
     await servers.put("staging", many)
-    const context = { who: "é".repeat(400_000) }
+    const context = { who: "é".repeat(30_000) }
     let longest = 0
     let last = performance.now()
     const pulse = setInterval(() => {
@@ -167,7 +167,7 @@ describe("an expensive set", () => {
     const reply = await ask("", { context }, { headers: { "Flagd-Selector": "staging" } })
     const took = performance.now() - before
     clearInterval(pulse)
-    assert.lengthOf(reply.json["flags"] as ReadonlyArray<unknown>, 150)
+    assert.lengthOf(reply.json["flags"] as ReadonlyArray<unknown>, 1_500)
     assert.isBelow(longest, took / 3, `of ${took} ms`)
   }, 30_000)
 })
@@ -183,8 +183,8 @@ describe("invalid requests", () => {
       assert.strictEqual(reply.headers.get("allow"), "POST")
       assert.isString(reply.json["errorDetails"])
     }
-    assert.strictEqual((await ask("/on", `{}${" ".repeat(999_998)}`)).status, 200)
-    const large = await ask("/on", `{}${" ".repeat(999_999)}`)
+    assert.strictEqual((await ask("/on", `{}${" ".repeat(65_534)}`)).status, 200)
+    const large = await ask("/on", `{}${" ".repeat(65_535)}`)
     assert.strictEqual(large.status, 413)
     assert.hasAllKeys(large.json, ["errorDetails"])
   })

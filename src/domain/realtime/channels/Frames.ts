@@ -1,3 +1,6 @@
+import { InvalidRequest } from "../../errors.ts"
+import { bodyBounds, jsonExcess } from "../../text/JsonShape.ts"
+
 /** The version of Phoenix's protocol that a client speaks. */
 export type Version = 1 | 2
 
@@ -44,8 +47,15 @@ const broadcastOf = (event: string, payload: Readonly<Record<string, unknown>>):
     ? { event: payload["event"], body: JSON.stringify(payload["payload"] ?? {}) }
     : undefined
 
+/** Throws InvalidRequest for JSON over the bounds. */
+const parseJson = (text: string, bytes: Uint8Array = Buffer.from(text)): unknown => {
+  const excess = jsonExcess(bytes, bodyBounds)
+  if (excess !== undefined) throw excess
+  return JSON.parse(text)
+}
+
 const decodeText = (version: Version, text: string): Incoming | undefined => {
-  const parsed: unknown = JSON.parse(text)
+  const parsed = parseJson(text)
   const fields = isObject(parsed)
     ? [parsed["join_ref"], parsed["ref"], parsed["topic"], parsed["event"], parsed["payload"]]
     : parsed
@@ -75,18 +85,18 @@ const decodeBytes = (bytes: Uint8Array): Incoming | undefined => {
   const [joinRef = "", ref = "", topic = "", event = "", meta = ""] = parts.texts
   if (!isName(topic) || !isName(event)) return undefined
   const body =
-    bytes[6] === 1 ? JSON.stringify(JSON.parse(utf8.decode(parts.rest)) as unknown) : Uint8Array.from(parts.rest)
+    bytes[6] === 1 ? JSON.stringify(parseJson(utf8.decode(parts.rest), parts.rest)) : Uint8Array.from(parts.rest)
   const payload = meta === "" ? {} : (JSON.parse(meta) as Record<string, unknown>)
   return { joinRef: joinRef || null, ref: ref || null, topic, event: "broadcast", payload, broadcast: { event, body } }
 }
 
-/** Undefined for what is no message of the version, or is nested so deeply that it can't be written as JSON. */
-export const decodeFrame = (version: Version, frame: string | Uint8Array): Incoming | undefined => {
+/** Undefined for what is no message of the version; an error for JSON over the bounds. */
+export const decodeFrame = (version: Version, frame: string | Uint8Array): Incoming | InvalidRequest | undefined => {
   try {
     if (typeof frame === "string") return decodeText(version, frame)
     return version === 2 ? decodeBytes(frame) : undefined
-  } catch {
-    return undefined
+  } catch (error) {
+    return error instanceof InvalidRequest ? error : undefined
   }
 }
 

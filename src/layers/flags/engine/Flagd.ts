@@ -4,11 +4,10 @@ import { type FlagEnvironment, flagEnvironments } from "../../../domain/flags/En
 import { type FlagContext, type FlagFailure, type FlagResult } from "../../../domain/flags/Evaluation.ts"
 import { type FlagSet } from "../../../domain/flags/sets/Set.ts"
 import { BadGateway, GatewayTimeout } from "../../../domain/errors.ts"
-import { ofrepBodyLimit } from "../../../domain/flags/Ofrep.ts"
 import { FlagEngine } from "../../../services/ports/FlagEngine.ts"
 import { FlagSets } from "../../../services/flags/Sets.ts"
 import { FlagSettings } from "../../../services/flags/Settings.ts"
-import { FlagdFailure, makeFlagd, timedOut } from "./FlagdClient.ts"
+import { flagdBodyLimit, FlagdFailure, makeFlagd, timedOut } from "./FlagdClient.ts"
 import { makeOutage } from "./FlagdOutage.ts"
 
 /** Time limit for a change to reach flagd, in ms. */
@@ -40,7 +39,7 @@ const tooLarge = (key: string, { metadata }: FlagSet): FlagFailure => ({
   key,
   reason: "ERROR",
   errorCode: "GENERAL",
-  errorDetails: `The context is too large for flagd: its default limit is ${ofrepBodyLimit} bytes of JSON`,
+  errorDetails: `The context is too large for flagd: its default limit is ${flagdBodyLimit} bytes of JSON`,
   metadata
 })
 

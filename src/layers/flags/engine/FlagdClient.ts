@@ -1,12 +1,13 @@
 import { Data, Effect } from "effect"
 import { type FlagEnvironment } from "../../../domain/flags/Environment.ts"
 import { type FlagContext, type FlagResult } from "../../../domain/flags/Evaluation.ts"
-import { ofrepBodyLimit } from "../../../domain/flags/Ofrep.ts"
 import { type FlagdFlag, readFlag, readFlags } from "./FlagdReplies.ts"
 import { makeUpstreamWith, type UpstreamAnswer, type UpstreamFailure } from "../../net/Upstream.ts"
 
 /** Time limit of a call including its retry, in ms. */
 const callMillis = 5_000
+/** Default limit of flagd for a body, in bytes. */
+export const flagdBodyLimit = 1_000_000
 /** The response for all flags may be somewhat larger than the largest configuration that flagd accepts. */
 const limits = { answerBytes: 16 * 1024 * 1024, connections: 128 }
 
@@ -62,7 +63,7 @@ export const makeFlagd = (host: string, port: number) =>
     ): Effect.Effect<A | TooLarge, FlagdFailure> =>
       Effect.suspend(() => {
         const text = JSON.stringify({ context })
-        if (text.length > ofrepBodyLimit || Buffer.byteLength(text) > ofrepBodyLimit) {
+        if (text.length > flagdBodyLimit || Buffer.byteLength(text) > flagdBodyLimit) {
           return Effect.succeed("too large" as const)
         }
         return Effect.matchEffect(

@@ -12,6 +12,7 @@ import {
   universalResponseToNodeResponse
 } from "@connectrpc/connect-node"
 import { TooManyRequests } from "../../../domain/errors.ts"
+import { contextBytes } from "../../../domain/flags/ContextLimits.ts"
 import { loopTurn } from "../../../services/LoopTurn.ts"
 import { CallMessage, type EnterTurn, tooManyValues } from "./LargeMessages.ts"
 import { Crowd } from "./Crowd.ts"
@@ -29,8 +30,6 @@ const gzip: typeof compressionGzip = {
     })
 }
 
-/** Maximum size of a message from a client in bytes, decompressed: that of a context. */
-const messageLimit = 64 * 1024
 /** Maximum depth of nested messages: far above the limit of a context, far below that of the stack. */
 const recursionLimit = 1_000
 /** Time after which a client that does not read is disconnected, in ms. */
@@ -58,7 +57,7 @@ interface ConnectOptions {
 export const connectHandler = (routes: (router: ConnectRouter) => void, { enter, feed, report }: ConnectOptions) => {
   const router = createConnectRouter({
     acceptCompression: [gzip],
-    readMaxBytes: messageLimit,
+    readMaxBytes: contextBytes,
     // Clients in other languages need the zero values, which flagd sends too.
     jsonOptions: { alwaysEmitImplicit: true, recursionLimit },
     binaryOptions: { recursionLimit },

@@ -1,5 +1,6 @@
 import { Cause, Effect, Exit } from "effect"
 import { InvalidRequest } from "../../../domain/errors.ts"
+import { contextBounds } from "../../../domain/flags/ContextLimits.ts"
 import { type Turns } from "../../../services/access/Turns.ts"
 import { largeBody, loopTurn } from "../../../services/LoopTurn.ts"
 import { addressOf, type NodeRequest, type NodeResponse } from "./Port.ts"
@@ -9,9 +10,8 @@ const turnMillis = 25_000
 /** Time limit for the rest of a large message once its turn has come, in ms: 1 MB at 128 KiB a second. */
 const restMillis = 8_000
 
-/** Values of a message in JSON: protobuf makes an object of each, which takes a microsecond. */
-const maxValues = 10_000
-export const tooManyValues = new InvalidRequest({ error: `The message has more than ${maxValues} values` })
+/** Of values in JSON protobuf makes an object each, which takes a microsecond. */
+export const tooManyValues = new InvalidRequest({ error: `The message has more than ${contextBounds.values} values` })
 
 /** Commas and opening brackets: one for each value, and those in texts. */
 const separatorsIn = (bytes: Uint8Array) => {
@@ -65,7 +65,7 @@ export class CallMessage {
     for await (const part of body) {
       const wasSmall = size <= largeBody
       size += part.length
-      if (isJson && (values += separatorsIn(part)) > maxValues) throw tooManyValues
+      if (isJson && (values += separatorsIn(part)) > contextBounds.values) throw tooManyValues
       if (size > largeBody) {
         if (wasSmall) await this.#enterTurn(client)
         await loopTurn(client)

@@ -1,11 +1,5 @@
-import {
-  answerOfrep,
-  bulkReply,
-  ofrepBodyLimit,
-  type OfrepReply,
-  plainReply,
-  singleReply
-} from "../../../domain/flags/Ofrep.ts"
+import { answerOfrep, bulkReply, type OfrepReply, plainReply, singleReply } from "../../../domain/flags/Ofrep.ts"
+import { contextBytes } from "../../../domain/flags/ContextLimits.ts"
 import { TooManyRequests } from "../../../domain/errors.ts"
 import { allFlags } from "./AllFlags.ts"
 import { CallMessage, type EnterTurn } from "./LargeMessages.ts"
@@ -57,7 +51,7 @@ export const ofrepHandler = (service: FlagService, enter: EnterTurn, report: (ca
   }
 }
 
-const tooLarge = `The body exceeds ${ofrepBodyLimit} bytes`
+const tooLarge = `The body exceeds ${contextBytes} bytes`
 
 /** The key in a path; "" for any other path. */
 const keyOf = (path: string) => {
@@ -75,7 +69,7 @@ const read = async (message: CallMessage): Promise<Buffer | undefined> => {
   let size = 0
   for await (const part of message.parts()) {
     size += part.length
-    if (size > ofrepBodyLimit) return undefined
+    if (size > contextBytes) return undefined
     parts.push(part)
   }
   return Buffer.concat(parts)

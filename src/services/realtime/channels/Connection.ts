@@ -1,5 +1,6 @@
 import { Clock, Effect, Option } from "effect"
 import { looksLikeKey } from "../../../domain/access/ApiKey.ts"
+import { InvalidRequest } from "../../../domain/errors.ts"
 import { decodeFrame, encodeFrame, type Incoming } from "../../../domain/realtime/channels/Frames.ts"
 import { channelName, decodeJoin, type JoinRequest } from "../../../domain/realtime/channels/Join.ts"
 import { RateWindow } from "../../../domain/realtime/RateWindow.ts"
@@ -241,11 +242,12 @@ export const makeConnection = (
   })
 
   return {
-    /** Handles one frame of the client, after those before. */
-    receive: (frame: string | Uint8Array) =>
+    /** Handles one frame of the client, after those before. Fails for JSON that is not decoded. */
+    receive: (frame: string | Uint8Array): Effect.Effect<void, InvalidRequest> =>
       Effect.suspend(() => {
         const message = decodeFrame(client.version, frame)
         if (message === undefined) return Effect.void
+        if (message instanceof InvalidRequest) return Effect.fail(message)
         return Effect.catchCause(handle(message), logFailure("Failed to handle a message of a channel's client"))
       }),
     /** Closes the channels whose token has expired. */

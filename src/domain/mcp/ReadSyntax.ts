@@ -53,6 +53,8 @@ const textOf = (tree: Tree | undefined): string | undefined => {
   return typeof text === "string" ? text : undefined
 }
 
+const nameOf = (sval: string): Tree => [{ String: { sval } }]
+
 type Add = (kind: ReadName["kind"], path: Tree | undefined) => void
 
 /** Relations of PostgreSQL's own schemas are allowed by name, those of users by the rights of the role. */
@@ -75,10 +77,18 @@ const visitors: Readonly<Record<string, (node: TreeNode, add: Add) => void>> = {
   A_Expr: ({ kind, name }, add) => {
     const operators = implied[String(kind)]
     if (operators === undefined) add("operator", name)
-    else for (const sval of operators) add("operator", [{ String: { sval } }])
+    else for (const operator of operators) add("operator", nameOf(operator))
   },
-  SubLink: ({ operName }, add) => {
+  // IN, CASE x WHEN, USING and NATURAL compare with an equality that they do not name.
+  SubLink: ({ operName, subLinkType }, add) => {
     if (operName !== undefined) add("operator", operName)
+    else if (subLinkType === "ANY_SUBLINK") add("operator", nameOf("="))
+  },
+  CaseExpr: ({ arg }, add) => {
+    if (arg !== undefined) add("operator", nameOf("="))
+  },
+  JoinExpr: ({ isNatural, usingClause }, add) => {
+    if (isNatural !== undefined || usingClause !== undefined) add("operator", nameOf("="))
   },
   ColumnRef: ({ fields }, add) => {
     for (const part of listOf(fields).slice(1)) if (textOf(part) !== undefined) add("attribute", [part])

@@ -20,7 +20,7 @@ const word = /[A-Za-z_\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*/y
 const number = /[0-9][0-9A-Za-z_.]*/y
 const dollarTag = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y
 
-const matchAt = (pattern: RegExp, text: string, at: number) => {
+export const matchAt = (pattern: RegExp, text: string, at: number) => {
   pattern.lastIndex = at
   return pattern.exec(text)?.[0] ?? ""
 }
@@ -31,13 +31,13 @@ const findFrom = (pattern: RegExp, text: string, at: number) => {
 }
 
 /** The position after `-- …`, which ends at the end of the line or of the text. */
-const skipLine = (text: string, at: number) => {
+export const skipLine = (text: string, at: number) => {
   const end = findFrom(newline, text, at)
   return end < 0 ? text.length : end
 }
 
 /** The position after a block comment, which may contain others; -1 if it is unterminated. */
-const skipBlock = (text: string, at: number) => {
+export const skipBlock = (text: string, at: number) => {
   commentEdge.lastIndex = at
   let depth = 0
   for (let edge = commentEdge.exec(text); edge !== null; edge = commentEdge.exec(text)) {
@@ -48,7 +48,7 @@ const skipBlock = (text: string, at: number) => {
 }
 
 /** The position after the next `quote`. A doubled quote reads as two adjacent strings. */
-const skipQuoted = (text: string, at: number, quote: string) => {
+export const skipQuoted = (text: string, at: number, quote: string) => {
   const end = text.indexOf(quote, at)
   return end < 0 ? text.length : end + 1
 }
@@ -67,7 +67,7 @@ const skipGap = (text: string, at: number): number => {
  * The position after E'…', in which a backslash escapes the next character. Parts may be separated by white space with a
  * newline, comments included.
  */
-const skipEscaped = (text: string, at: number): number => {
+export const skipEscaped = (text: string, at: number): number => {
   let here = at
   for (;;) {
     const end = findFrom(stringEnd, text, here)
@@ -84,7 +84,7 @@ const skipEscaped = (text: string, at: number): number => {
   }
 }
 
-const skipDollar = (text: string, at: number, tag: string) => {
+export const skipDollar = (text: string, at: number, tag: string) => {
   const end = text.indexOf(tag, at + tag.length)
   return end < 0 ? text.length : end + tag.length
 }

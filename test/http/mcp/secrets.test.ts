@@ -245,6 +245,30 @@ describe("read-only SQL reads no secrets", () => {
     }
   })
 
+  it("by a user's operator that is not named", async () => {
+    const operator = "(leftarg = text, rightarg = int, function = same)"
+    await sql(service, "create function same(t text, n int) returns boolean language sql return leak(t) is null")
+    await sql(service, `create operator public.= ${operator}`)
+    try {
+      for (const text of [
+        "select v in (select 1) from notes",
+        "select v = any (select 1) from notes",
+        "select case v when 1 then 2 end from notes",
+        "select nullif(v, 1) from notes",
+        "select v is distinct from 1 from notes",
+        "select v in (1, 2) from notes",
+        "select 1 from notes join (select 1 as v) x using (v)",
+        "select 1 from notes natural join (select 1 as v) x"
+      ])
+        assert.strictEqual(codeOf((await call("run_sql", text)).answer), "SQL_NOT_READ_ONLY", text)
+      assert.isFalse(
+        (await call("run_sql", "select case when v is null then 1 end from notes cross join app.items")).failed
+      )
+    } finally {
+      await sql(service, "drop operator public.= (text, int)")
+    }
+  })
+
   it("of expressions as deep as a text can be", async () => {
     for (const text of [
       `select ${"(".repeat(9000)}1${")".repeat(9000)}`,

@@ -2,7 +2,7 @@ import { isNode, listOf, type Tree, type TreeNode, words } from "../catalogue/bo
 import { catalogueRelations, shownSettings } from "./ReadLists.ts"
 
 /** What a statement names. Rows of a JSON array for `refusedSql`; `schema` is null if the name has none. */
-export interface ReadName {
+interface ReadName {
   /** `attribute`: `f` in `x.f`, which calls `f(x)` if `x` has no such column. */
   readonly kind: "function" | "operator" | "type" | "attribute"
   readonly schema: string | null

@@ -139,7 +139,7 @@ export interface Transaction extends Session {
 }
 
 /** The login of assistants in a database, which reads only what it has been granted; or the SQL without which there is none. */
-export type Assistant = { readonly role: string; readonly session: Database["session"] } | { readonly remedy: string }
+type Assistant = { readonly role: string; readonly session: Database["session"] } | { readonly remedy: string }
 
 /** One PostgreSQL database: the main one or a branch. */
 export interface Database {

@@ -41,20 +41,20 @@ it("a login that may not create roles runs no read-only SQL until an administrat
   }
   assert.deepStrictEqual(await postgres.sql("select from pg_roles where rolname = 'svc_assistant'"), [])
   await postgres.sql("alter role keeper nocreaterole")
-  let remedy: string | undefined
+  let remedy = ""
   {
     await using service = await start("branches")
     for (const tool of ["run_sql", "explain"]) {
       const { failed, text } = await callTool(service, tool, sql)
       assert.isTrue(failed, tool)
       assert.match(text, /"code":"MCP_ROLE_MISSING"/)
-      remedy = /As an administrator of the database: (.*); then restart/.exec(text)?.[1]?.replaceAll('\\"', '"')
+      remedy = /As an administrator of the database: (.*); then restart/.exec(text)?.[1]?.replaceAll('\\"', '"') ?? ""
     }
     assert.include(remedy, "createrole")
     assert.include(service.output().replaceAll('\\"', '"'), remedy)
     assert.isFalse((await callTool(service, "search_docs", { query: "branches" })).failed)
   }
-  await postgres.sql(String(remedy))
+  await postgres.sql(remedy)
   await using service = await start("branches")
   const { failed, text } = await callTool(service, "run_sql", sql)
   assert.isFalse(failed, text)

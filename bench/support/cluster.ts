@@ -109,7 +109,7 @@ export const startPostgresCluster = async (
     }
   }
 
-  const primary = serverAt(address.port, cluster)
+  const primary = serverAt(address.at.port, cluster)
   // Test data need not survive a crash of the machine.
   const all = { fsync: "off", full_page_writes: "off", max_wal_senders: "10", ...settings }
   for (const [name, value] of Object.entries(all)) await primary.sql(`alter system set ${name} = '${value}'`)
@@ -141,7 +141,7 @@ export const startPostgresCluster = async (
       if (/^[0-9A-F]{24}/.test(file)) await rm(join(directory, "pg_wal", file))
     await writeFile(join(directory, "backup_label"), backup.rows[0]?.labelfile ?? "")
     await writeFile(join(directory, "standby.signal"), "")
-    const source = `host=127.0.0.1 port=${address.port} user=postgres password=${password} application_name=standby${number}`
+    const source = `host=127.0.0.1 port=${address.at.port} user=postgres password=${password} application_name=standby${number}`
     await appendFile(
       join(directory, "postgresql.auto.conf"),
       `primary_conninfo = '${source}'\nwal_retrieve_retry_interval = '100ms'\n`

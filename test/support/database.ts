@@ -1,9 +1,9 @@
-import { ConfigProvider, Context, Effect, Layer, Redacted } from "effect"
+import { ConfigProvider, Context, Effect, Layer } from "effect"
 import { type SqlClient } from "effect/sql"
 import { Client } from "pg"
 import { inject } from "vitest"
 import { install } from "../../src/layers/install/Install.ts"
-import { type Login, parseLogin } from "../../src/layers/postgres/Login.ts"
+import { type Login, parseLogin, pgConfig } from "../../src/layers/postgres/Login.ts"
 import * as postgres from "../../src/layers/postgres/layer.ts"
 import { layerOwnTables } from "../../src/layers/postgres/Db.ts"
 import { PostgresAddress } from "../../src/layers/postgres/Address.ts"
@@ -70,7 +70,7 @@ export interface DatabaseOptions {
 export const connect = (login: Login) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const client = new Client({ ...login, password: Redacted.value(login.password) })
+      const client = new Client(pgConfig(login, {}))
       await client.connect()
       return client
     }),

@@ -36,7 +36,7 @@ const whileCreated = {
 }
 
 /** The server's address for users; an embedded server has a Unix socket, and listens on this machine too. */
-const serverOf = ({ host, port, ssl }: Login) => ({
+const serverOf = ({ at: { host, port, ssl } }: Login) => ({
   host: host.startsWith("/") ? "127.0.0.1" : host,
   port,
   sslmode:

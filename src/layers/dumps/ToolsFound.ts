@@ -29,7 +29,7 @@ export const layerDumpToolsFound = Layer.effect(
     const login = yield* PostgresAddress
     const { programs: preferred, timeout } = yield* BackupSettings
     const spawner = yield* Effect.context<Layer.Success<typeof layerProcesses>>()
-    const needsTls = login.ssl !== false
+    const needsTls = login.at.ssl !== false
 
     const search = yield* Effect.all({
       own: preferred === undefined ? Effect.void : inspectPrograms(preferred),

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises"
 import { type ConnectionOptions, getCACertificates } from "node:tls"
 import { secret } from "../../domain/Settings.ts"
 import { attempt, StartError } from "../process/StartError.ts"
-import { type Login, parseLoginUri, type TlsFiles } from "./Login.ts"
+import { type Address, type Login, loginOf, parseServerUri, type ServerUri, type TlsFiles } from "./Login.ts"
 
 /**
  * Address of the main database and credentials of its owner: of the embedded server, or from DATABASE_URL. The rest of
@@ -16,7 +16,7 @@ const refused = (variable: string, problem: string) => new StartError({ message:
 /** Adds certificates and keys from files to TLS options. */
 const withFiles = Effect.fnUntraced(function* (
   variable: string,
-  ssl: Login["ssl"],
+  ssl: Address["ssl"],
   { sslcert, sslkey, sslrootcert }: TlsFiles
 ) {
   const read = (name: string, path: string | undefined) =>
@@ -35,8 +35,8 @@ const withFiles = Effect.fnUntraced(function* (
 })
 
 /** Reads a libpq URI with the files that it names. `variable`: the setting that errors are about. */
-export const addressOf = Effect.fnUntraced(function* (uri: Redacted.Redacted, variable = "DATABASE_URL") {
-  const parsed = parseLoginUri(Redacted.value(uri))
+const read = Effect.fnUntraced(function* (uri: Redacted.Redacted, variable: string) {
+  const parsed = parseServerUri(Redacted.value(uri))
   // The value contains a password, so no message repeats it.
   if (parsed === undefined) {
     return yield* refused(
@@ -44,7 +44,7 @@ export const addressOf = Effect.fnUntraced(function* (uri: Redacted.Redacted, va
       "must be postgres://user:password@host:port/database with sslmode disable, require, verify-ca or verify-full; with several hosts (host1:port1,host2:port2), target_session_attrs is read-write"
     )
   }
-  const { files, ignored, login } = parsed
+  const { at, files, ignored } = parsed
   const unsafe = ignored.find((name) => /^ssl|^require/.test(name))
   if (unsafe !== undefined) {
     return yield* refused(
@@ -56,7 +56,33 @@ export const addressOf = Effect.fnUntraced(function* (uri: Redacted.Redacted, va
     const names = ignored.slice(0, 10).map((name) => name.slice(0, 50))
     yield* Effect.logWarning(`Parameters of ${variable} were ignored: ${names.join(", ")}`)
   }
-  return { ...login, ssl: yield* withFiles(variable, login.ssl, files) }
+  const server: ServerUri = { ...parsed, at: { ...at, ssl: yield* withFiles(variable, at.ssl, files) } }
+  return server
+})
+
+/** The login of a libpq URI, with the files that it names. */
+export const loginAt = (uri: Redacted.Redacted) => Effect.map(read(uri, "DATABASE_URL"), loginOf)
+
+/**
+ * The address of a libpq URI that is another way to the database of a login, and the URI's name for that database. A URI
+ * whose credentials are not those of the login is refused rather than obeyed: callers would act with the rights of another
+ * login there, which may be a superuser's.
+ */
+export const addressFor = Effect.fnUntraced(function* (
+  { database, password, user }: Login,
+  uri: Redacted.Redacted,
+  variable: string
+) {
+  const given = yield* read(uri, variable)
+  const sameUser = given.user === undefined || given.user === user
+  const samePassword = given.password === undefined || Redacted.value(given.password) === Redacted.value(password)
+  if (!sameUser || !samePassword) {
+    return yield* refused(
+      variable,
+      `has another ${sameUser ? "password" : "user"} than DATABASE_URL, and only says where the server is: leave user and password out, as in postgres://host:port/database`
+    )
+  }
+  return { at: given.at, database: given.database ?? database }
 })
 
 /** Setting for PostgreSQL's own address, where DATABASE_URL is that of a pooler. */
@@ -67,20 +93,16 @@ export const layerExternal = (uri: Redacted.Redacted) =>
   Layer.effect(
     PostgresAddress,
     Effect.gen(function* () {
-      const login = yield* addressOf(uri)
+      const login = yield* loginAt(uri)
       const direct = yield* directUrl
       if (direct === undefined) return login
-      const { database, host, password, port, servers, ssl, user } = login
-      if (servers !== undefined) {
+      if (login.at.servers !== undefined) {
         return yield* refused(
           "DATABASE_URL",
           "must name one host, that of the pooler, when DATABASE_DIRECT_URL is set; list PostgreSQL's servers in DATABASE_DIRECT_URL"
         )
       }
-      const own = yield* addressOf(direct, "DATABASE_DIRECT_URL")
-      if (own.user !== user || Redacted.value(own.password) !== Redacted.value(password)) {
-        return yield* refused("DATABASE_DIRECT_URL", "must have the user and the password of DATABASE_URL")
-      }
-      return { ...own, pooler: { host, port, database, ssl } }
+      const { at, database } = yield* addressFor(login, direct, "DATABASE_DIRECT_URL")
+      return { ...login, at, database, pooler: { at: login.at, database: login.database } }
     })
   )

@@ -12,7 +12,12 @@ interface Wire extends EventEmitter {
 const timeoutMillis = 2_000
 
 /** Asks PostgreSQL to cancel a session's statement. Calls back when the request was received, or after a timeout. */
-export const cancelRequest = ({ host, port, ssl }: Login, processId: number, secretKey: number, done: () => void) => {
+export const cancelRequest = (
+  { at: { host, port, ssl } }: Login,
+  processId: number,
+  secretKey: number,
+  done: () => void
+) => {
   const wire = new Connection({ ssl } as ConnectionConfig) as unknown as Wire
   const timer = setTimeout(() => wire.stream.destroy(), timeoutMillis)
   const send = () => wire.cancel(processId, secretKey)

@@ -119,8 +119,8 @@ export const layerDb = Layer.effect(
       alone(address, install({ serviceRole, schemas, supabase, assistant: assistants })),
       explained(address)
     )
-    const standbys = yield* makeStandbys(address, serviceRole)
-    const callers = { ...address, user: authenticator, password: authenticatorPassword }
+    const callers: Login = { ...address, user: authenticator, password: authenticatorPassword }
+    const standbys = yield* makeStandbys(address, callers, serviceRole)
     yield* checkPooler(callers)
     const patience = timeout + queueMillis
     const rows = makeRowPath({
@@ -217,6 +217,6 @@ const explained =
     if (sql._tag !== "SqlError") return error as E
     const cause = sql.reason.cause
     const why = cause instanceof Error && cause.message !== "" ? cause.message : sql.reason._tag
-    const at = `${address.host}:${address.port}/${address.database}`
+    const at = `${address.at.host}:${address.at.port}/${address.database}`
     return new StartError({ message: `The database at ${at} cannot be used: ${why.split("\n")[0]}` })
   }

@@ -200,7 +200,7 @@ const connected = (given: Login) =>
         // An "error" event without a handler would end the process.
         client.on("error", () => undefined)
         await client.connect()
-        login.servers?.join((client as unknown as ClientInternals).connection.stream, login)
+        login.at.servers?.join((client as unknown as ClientInternals).connection.stream, login.at)
         return client
       },
       catch: lost

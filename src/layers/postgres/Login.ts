@@ -5,17 +5,27 @@ import { type ConnectionOptions } from "node:tls"
 import { type ClientConfig as PgConfig } from "pg"
 import { type Place, Servers } from "./servers/Servers.ts"
 
-/** Address and credentials: how to connect to one database as one role. */
-export interface Login extends Place {
-  readonly user: string
-  readonly password: Redacted.Redacted
-  readonly database: string
+/** Where a server is, and how to reach it. It has no credentials: who logs in there does not depend on it. */
+export interface Address extends Place {
   /** TLS as `node:tls` takes it; false for a plain connection. */
   readonly ssl: false | ConnectionOptions
   /** All servers, if there are several; `host` and `port` are of one of them. */
   readonly servers?: Servers
   /** The server is a standby. Others must not be, because the service writes. */
   readonly standby?: true
+}
+
+/** Who logs in. Another address never changes it. */
+export interface Credentials {
+  readonly user: string
+  readonly password: Redacted.Redacted
+}
+
+/** How to connect to one database as one role. A login has an address rather than being one, so that neither is taken for the other. */
+export interface Login extends Credentials {
+  readonly at: Address
+  /** Servers that replicate each other have the same databases; a pooler may have another name for one. */
+  readonly database: string
   /** Where a pooler leads to the same database, for what needs no session of its own. */
   readonly pooler?: Pooler
   /** The sessions are a pooler's: each transaction may run in another one, behind those of anyone else. */
@@ -23,9 +33,9 @@ export interface Login extends Place {
 }
 
 /** A pooler's address, and its name for the database. */
-interface Pooler extends Place {
+interface Pooler {
+  readonly at: Address
   readonly database: string
-  readonly ssl: Login["ssl"]
 }
 
 interface Shared {
@@ -37,13 +47,18 @@ interface Shared {
 
 /** The login at the pooler, if there is one. `patience`: see `Shared`. */
 export const pooled = (login: Login, patience: number): Login => {
-  const { pooler, servers: _, ...rest } = login
-  return pooler === undefined ? login : { ...rest, ...pooler, shared: { behind: login, patience } }
+  const { pooler, ...rest } = login
+  return pooler === undefined
+    ? login
+    : { ...rest, at: pooler.at, database: pooler.database, shared: { behind: login, patience } }
 }
+
+/** The login at one of its servers. Encryption is that of the whole address. */
+export const atPlace = (login: Login, { host, port }: Place): Login => ({ ...login, at: { ...login.at, host, port } })
 
 /** The login at the server that is the primary now. What connects takes it each time. */
 export const atPrimary = (login: Login): Login =>
-  login.servers === undefined ? login : { ...login, ...login.servers.current }
+  login.at.servers === undefined ? login : atPlace(login, login.at.servers.current)
 
 /**
  * search_path of the service's own connections, whose login may be a superuser: they must not resolve a name to an object
@@ -53,12 +68,15 @@ export const ownSearchPath = "pg_catalog"
 
 /** A login as sql-pg's configuration. */
 export const clientConfig = (login: Login): PgConnection.Config => ({
-  host: login.host,
-  port: login.port,
+  host: login.at.host,
+  port: login.at.port,
   username: login.user,
   password: login.password,
   database: login.database,
-  ssl: login.ssl === false || login.servers === undefined ? login.ssl : namingCurrent(login.ssl, login.servers)
+  ssl:
+    login.at.ssl === false || login.at.servers === undefined
+      ? login.at.ssl
+      : namingCurrent(login.at.ssl, login.at.servers)
 })
 
 /** The server's name for a client that is configured once, and reads this for each connection. */
@@ -73,13 +91,13 @@ const escaped = (value: string) => value.replaceAll(/[\\\s]/g, "\\$&")
 
 /** A login as pg's configuration; `options` are settings of the session, which only a session of its own can have. */
 export const pgConfig = (login: Login, options: Readonly<Record<string, string>>): PgConfig => ({
-  host: login.host,
-  port: login.port,
+  host: login.at.host,
+  port: login.at.port,
   user: login.user,
   password: Redacted.value(login.password),
   database: login.database,
   // A copy, in which the driver hides the key from enumeration.
-  ssl: login.ssl === false ? false : { ...login.ssl },
+  ssl: login.at.ssl === false ? false : { ...login.at.ssl },
   ...(login.shared === undefined && {
     options: Object.entries(options)
       .map(([name, value]) => `-c ${name}=${escaped(value)}`)
@@ -110,9 +128,12 @@ export interface TlsFiles {
   readonly sslkey?: string
 }
 
-/** What a libpq URI says. */
-export interface LoginUri {
-  readonly login: Login
+/** What a libpq URI says. The parts that it may leave out are undefined. */
+export interface ServerUri {
+  readonly at: Address
+  readonly user: string | undefined
+  readonly password: Redacted.Redacted | undefined
+  readonly database: string | undefined
   readonly files: TlsFiles
   /** Names of parameters that have no effect here. */
   readonly ignored: ReadonlyArray<string>
@@ -165,14 +186,13 @@ const maxServers = 16
  * Reads a libpq URI (`postgres://user:password@host:port,host:port/database?sslmode=…`); undefined if it is invalid. Of
  * several hosts, the service uses the primary.
  */
-export const parseLoginUri = (given: string): LoginUri | undefined => {
+export const parseServerUri = (given: string): ServerUri | undefined => {
   const { hosts, uri } = splitHosts(given)
   if (!URL.canParse(uri)) return undefined
   const url = new URL(uri)
   if (!/^postgres(ql)?:$/.test(url.protocol)) return undefined
   const params = url.searchParams
   try {
-    const user = decodeURIComponent(url.username) || "postgres"
     const mode = tlsByMode[params.get("sslmode") ?? "disable"]
     const [first, ...others] = placesOf(url, hosts)
     if (mode === undefined || first === undefined || others.length >= maxServers) return undefined
@@ -185,14 +205,14 @@ export const parseLoginUri = (given: string): LoginUri | undefined => {
     // As in libpq, certificates of authorities make `require` check the server's.
     const checks = files.sslrootcert !== undefined && params.get("sslmode") === "require"
     return {
-      login: {
+      at: {
         ...first,
-        user,
-        password: Redacted.make(decodeURIComponent(url.password)),
-        database: decodeURIComponent(url.pathname.slice(1)) || user,
         ssl: checks ? (tlsByMode["verify-ca"] ?? false) : mode,
         ...(valid.length > 0 && { servers: new Servers(first, valid) })
       },
+      user: decodeURIComponent(url.username) || undefined,
+      password: url.password === "" ? undefined : Redacted.make(decodeURIComponent(url.password)),
+      database: decodeURIComponent(url.pathname.slice(1)) || undefined,
       files,
       ignored: [...new Set(params.keys())].filter((name) => !known.has(name) && !Object.hasOwn(files, name))
     }
@@ -201,14 +221,25 @@ export const parseLoginUri = (given: string): LoginUri | undefined => {
   }
 }
 
+/** The login of a URI, with libpq's defaults for what it leaves out. */
+export const loginOf = ({ at, database, password = Redacted.make(""), user = "postgres" }: ServerUri): Login => ({
+  at,
+  user,
+  password,
+  database: database ?? user
+})
+
 /** The login of a libpq URI without files of certificates; undefined if it is invalid. */
-export const parseLogin = (uri: string): Login | undefined => parseLoginUri(uri)?.login
+export const parseLogin = (uri: string): Login | undefined => {
+  const parsed = parseServerUri(uri)
+  return parsed && loginOf(parsed)
+}
 
 /** A login without TLS as a libpq URI, with its password. */
-export const loginUri = ({ database, host, password, port, user }: Login) => {
+export const loginUri = ({ at: { host, port }, database, password, user }: Login) => {
   const part = encodeURIComponent
-  const at = host.startsWith("/")
+  const place = host.startsWith("/")
     ? `localhost:${port}/${part(database)}?host=${part(host)}`
     : `${host}:${port}/${part(database)}`
-  return `postgres://${part(user)}:${part(Redacted.value(password))}@${at}`
+  return `postgres://${part(user)}:${part(Redacted.value(password))}@${place}`
 }

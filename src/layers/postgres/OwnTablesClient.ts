@@ -95,15 +95,15 @@ interface OwnTablesOptions {
 export const makeOwnTables = Effect.fnUntraced(function* (login: Login, options: OwnTablesOptions) {
   const { applicationName, maxConnections, startupParameters } = options
   const sockets = new Set<Socket>()
-  const configOf = (at: Login): PgPool.Config => ({
-    ...clientConfig(at),
+  const configOf = (one: Login): PgPool.Config => ({
+    ...clientConfig(one),
     applicationName,
     maxConnections,
-    ...(at.shared === undefined && { startupParameters }),
+    ...(one.shared === undefined && { startupParameters }),
     stream: () => {
-      const server = atPrimary(at)
+      const server = atPrimary(one)
       const socket = connectSocket({
-        ...socketAddress(server),
+        ...socketAddress(server.at),
         noDelay: true,
         keepAlive: true,
         keepAliveInitialDelay: 30_000

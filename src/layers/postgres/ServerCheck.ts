@@ -32,7 +32,7 @@ const poolerHint = (variable: string) =>
 const variableOf = ({ pooler }: Login) => (pooler === undefined ? "DATABASE_URL" : "DATABASE_DIRECT_URL")
 
 const explained = (login: Login, failure: Failure) => {
-  const { host, port } = login
+  const { host, port } = login.at
   const variable = variableOf(login)
   if (isCertificate(failure)) {
     return `The certificate of the database server ${host}:${port} cannot be verified: ${firstLine(failure).split(";")[0]}. Name the file of its authority with sslrootcert in ${variable}, or in NODE_EXTRA_CA_CERTS; sslmode=require does not verify`
@@ -66,7 +66,7 @@ const keepsSessions = Effect.fnUntraced(function* (login: Login) {
 
 /** Waits up to a minute for the server, and fails if the service cannot work on it. */
 const checkServer = (login: Login): Effect.Effect<void, StartError> => {
-  const at = `${login.host}:${login.port}/${login.database}`
+  const at = `${login.at.host}:${login.at.port}/${login.database}`
   let warned = false
   return Effect.scoped(keepsSessions(login)).pipe(
     Effect.tapError((failure) => {

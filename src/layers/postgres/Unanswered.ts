@@ -17,11 +17,11 @@ const isAlive = async (login: Login): Promise<boolean> =>
   (await replies(login)) && (login.shared === undefined || (await replies(atPrimary(login.shared.behind))))
 
 const replies = (login: Login): Promise<boolean> => {
-  const address = `${login.host}:${login.port}`
+  const address = `${login.at.host}:${login.at.port}`
   const known = asked.get(address)
   if (known !== undefined) return known
   const reply = new Promise<boolean>((done) => {
-    const socket = connect(socketAddress(login))
+    const socket = connect(socketAddress(login.at))
     const end = (alive: boolean) => {
       clearTimeout(timer)
       socket.destroy()
@@ -57,7 +57,7 @@ const watchResponses = (socket: Socket): (() => boolean) => {
  * `isWaiting`: whether a response is outstanding.
  */
 export const endIfUnanswered = (login: Login, socket: Socket, isWaiting = watchResponses(socket)): void => {
-  login.servers?.join(socket, login)
+  login.at.servers?.join(socket, login.at)
   let [received, silent] = [0, 0]
   socket.setTimeout(silenceMillis).on("timeout", () => {
     if (!isWaiting()) return

@@ -3,14 +3,15 @@ import { Cause, Console, Effect, Layer, Redacted } from "effect"
 import { spawn } from "node:child_process"
 import { secret } from "../../domain/Settings.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
-import { loginUri, type Login } from "../postgres/Login.ts"
+import { atPlace, loginUri, type Login } from "../postgres/Login.ts"
 import { layerRunning } from "../postgres/embedded/Embedded.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { startFailure, StartError } from "../process/StartError.ts"
 import { layerMainDatabase } from "./MainDatabase.ts"
 
 /** The embedded server also listens on this machine, for programs that cannot use its Unix socket. */
-const overTcp = (login: Login): Login => (login.host.startsWith("/") ? { ...login, host: "127.0.0.1" } : login)
+const overTcp = (login: Login): Login =>
+  login.at.host.startsWith("/") ? atPlace(login, { host: "127.0.0.1", port: login.at.port }) : login
 
 /** `npm run --silent db:url`: prints the URL of the main database with its password, for other programs. */
 const printUrl = Effect.gen(function* () {
@@ -29,8 +30,8 @@ const uriVariables: Readonly<Record<string, string>> = {
 }
 
 const variables = (login: Login, uri: string | undefined): Readonly<Record<string, string>> => ({
-  PGHOST: (login.servers?.all ?? [login]).map(({ host }) => host).join(),
-  PGPORT: (login.servers?.all ?? [login]).map(({ port }) => port).join(),
+  PGHOST: (login.at.servers?.all ?? [login.at]).map(({ host }) => host).join(),
+  PGPORT: (login.at.servers?.all ?? [login.at]).map(({ port }) => port).join(),
   PGTARGETSESSIONATTRS: "read-write",
   PGUSER: login.user,
   PGPASSWORD: Redacted.value(login.password),

@@ -4,7 +4,7 @@ import { atPrimary, parseLogin } from "../../../src/layers/postgres/Login.ts"
 
 const places = (uri: string) => {
   const login = parseLogin(uri)
-  return login && (login.servers?.all ?? [login]).map(({ host, port }) => `${host} ${port}`)
+  return login && (login.at.servers?.all ?? [login.at]).map(({ host, port }) => `${host} ${port}`)
 }
 
 describe("libpq URIs", () => {
@@ -36,8 +36,9 @@ describe("libpq URIs", () => {
     const login = parseLogin("postgres://u:p@one:1,two:2/db")
     assert.isDefined(login)
     const changed = { ...login, user: "other", password: Redacted.make("") }
-    assert.deepInclude(atPrimary(changed), { host: "one", port: 1, user: "other" })
-    login.servers?.move({ host: "two", port: 2 })
-    assert.deepInclude(atPrimary(changed), { host: "two", port: 2, user: "other" })
+    assert.deepInclude(atPrimary(changed).at, { host: "one", port: 1 })
+    login.at.servers?.move({ host: "two", port: 2 })
+    assert.deepInclude(atPrimary(changed).at, { host: "two", port: 2 })
+    assert.deepInclude(atPrimary(changed), { user: "other", database: "db" })
   })
 })

@@ -189,7 +189,7 @@ layer(layerDatabase({ name: "ddl" }), live)("DDL", (it) => {
       const { login } = yield* Outside
       const run = yield* session
       yield* Effect.addFinalizer(() => run("drop owned by kinds_role; drop role kinds_role"))
-      const given: Record<string, unknown> = { ...login, password: Redacted.value(login.password) }
+      const given: Record<string, unknown> = { ...login.at, ...login, password: Redacted.value(login.password) }
       const missed: Array<string> = []
       for (const line of lines(recorded)) {
         const before = yield* epoch

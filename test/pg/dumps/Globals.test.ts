@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { atPlace } from "../../../src/layers/postgres/Login.ts"
 import { globalsScript, namesOf } from "../../../src/layers/dumps/Globals.ts"
 import { quoteName } from "../../../src/domain/sql/Names.ts"
 import { asLogin, toDatabase } from "../../support/branches/branches.ts"
@@ -132,7 +133,7 @@ it("any list of names is parsed", () => {
 
 it.live("without the database the script fails", () =>
   Effect.gen(function* () {
-    const error = yield* Effect.flip(globalsScript({ ...serverLogin(), host: "127.0.0.1", port: 1 })("postgres"))
+    const error = yield* Effect.flip(globalsScript(atPlace(serverLogin(), { host: "127.0.0.1", port: 1 }))("postgres"))
     assert.strictEqual(error.code, "DATABASE_UNAVAILABLE")
   })
 )

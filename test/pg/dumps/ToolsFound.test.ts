@@ -12,7 +12,7 @@ import {
   unfit
 } from "../../../src/layers/dumps/native/Programs.ts"
 import { layerDumpToolsFound } from "../../../src/layers/dumps/ToolsFound.ts"
-import { type Login } from "../../../src/layers/postgres/Login.ts"
+import { atPlace, type Login } from "../../../src/layers/postgres/Login.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
 import { BackupSettings } from "../../../src/services/backups/Settings.ts"
 import { DumpTools } from "../../../src/services/ports/DumpTools.ts"
@@ -164,7 +164,7 @@ it.live("programs in PG_BIN_DIR have priority; without the database the search f
     )
     assert.deepInclude(tool, { strategy: "pg_dump", version: "97.1", format: "custom" })
     assert.deepStrictEqual(logged, [`Info Backups use pg_dump 97.1 (${path})`])
-    const away = tools(path, { ...serverLogin(), host: "127.0.0.1", port: 1 })
+    const away = tools(path, atPlace(serverLogin(), { host: "127.0.0.1", port: 1 }))
     const error = yield* Effect.flip(
       Effect.provide(
         Effect.flatMap(DumpTools, ({ current }) => current),

@@ -2,6 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { join } from "node:path"
 import { to as copyTo } from "pg-copy-streams"
+import { atPlace } from "../../../src/layers/postgres/Login.ts"
 import { dumpWasm } from "../../../src/layers/dumps/wasm/Wasm.ts"
 import {
   clientOn,
@@ -85,9 +86,9 @@ it.live("a connection that delivers a few bytes at a time gives the same dump", 
       "insert into crumbs select 0, repeat('long', 20000)"
     )
     const { port } = yield* Effect.acquireDisposable(
-      Effect.promise(() => startNarrowServer(serverLogin().port, { smallChunks: true }))
+      Effect.promise(() => startNarrowServer(serverLogin().at.port, { smallChunks: true }))
     )
-    const script = yield* dumped(database, { ...serverLogin(), host: "127.0.0.1", port })
+    const script = yield* dumped(database, atPlace(serverLogin(), { host: "127.0.0.1", port }))
     yield* assertRows(database, script, "public.crumbs", "n, text")
   }).pipe(Effect.scoped)
 )
@@ -103,11 +104,11 @@ it.live("progress grows with the rows, and ends at 1", () =>
     )
     // A third of the first of two tables that are equally large.
     const narrow = yield* Effect.acquireDisposable(
-      Effect.promise(() => startNarrowServer(serverLogin().port, { holdAfter: 10_000_000 }))
+      Effect.promise(() => startNarrowServer(serverLogin().at.port, { holdAfter: 10_000_000 }))
     )
     const path = yield* directory
     const progress: Array<number> = []
-    const dump = dumpWasm({ ...serverLogin(), host: "127.0.0.1", port: narrow.port }, options)
+    const dump = dumpWasm(atPlace(serverLogin(), { host: "127.0.0.1", port: narrow.port }), options)
     const dumping = yield* Effect.forkChild(
       dump(database, join(path, "it.sql.zst"), (fraction) => Effect.sync(() => progress.push(fraction)))
     )

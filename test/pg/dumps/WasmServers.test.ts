@@ -5,7 +5,7 @@ import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { quoteName } from "../../../src/domain/sql/Names.ts"
 import { dumpWasm, wasmMajor, wasmVersion } from "../../../src/layers/dumps/wasm/Wasm.ts"
-import { type Login, parseLogin } from "../../../src/layers/postgres/Login.ts"
+import { atPlace, type Login, parseLogin } from "../../../src/layers/postgres/Login.ts"
 import { directory, filesIn, makeDatabase, on, scriptIn, serverLogin } from "../../support/dumps/databases.ts"
 import { startNarrowServer } from "../../support/dumps/narrowServer.ts"
 import { startOtherPostgres } from "../../support/postgres/external.ts"
@@ -75,9 +75,9 @@ it.live("rejects a server that is newer than pg_dump", () =>
       return bytes
     }
     const { port } = yield* Effect.acquireDisposable(
-      Effect.promise(() => startNarrowServer(serverLogin().port, { rewrite }))
+      Effect.promise(() => startNarrowServer(serverLogin().at.port, { rewrite }))
     )
-    const { reason } = yield* Effect.flip(dump({ ...serverLogin(), host: "127.0.0.1", port }, "postgres"))
+    const { reason } = yield* Effect.flip(dump(atPlace(serverLogin(), { host: "127.0.0.1", port }), "postgres"))
     assert.strictEqual(
       reason,
       `The server is PostgreSQL 19, and the built-in pg_dump supports at most ${wasmMajor}: install pg_dump 19`

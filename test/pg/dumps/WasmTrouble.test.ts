@@ -3,7 +3,7 @@ import { Effect, Exit, Fiber, Redacted } from "effect"
 import { mkdir, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { dumpWasm, type DumpWasmOptions } from "../../../src/layers/dumps/wasm/Wasm.ts"
-import { type Login } from "../../../src/layers/postgres/Login.ts"
+import { atPlace, type Login } from "../../../src/layers/postgres/Login.ts"
 import {
   directory,
   dumpSession,
@@ -20,7 +20,7 @@ import { startNarrowServer } from "../../support/dumps/narrowServer.ts"
 import { eventually } from "../../support/eventually.ts"
 
 const silently = () => Effect.void
-const local = (port = serverLogin().port): Login => ({ ...serverLogin(), host: "127.0.0.1", port })
+const local = (port = serverLogin().at.port): Login => atPlace(serverLogin(), { host: "127.0.0.1", port })
 
 /** Returns why a dump failed, and asserts that it left no file. */
 const failureOf = (login: Login, database: string, options: Partial<DumpWasmOptions> = {}) =>
@@ -37,7 +37,7 @@ const failureOf = (login: Login, database: string, options: Partial<DumpWasmOpti
 const heldDatabase = Effect.fnUntraced(function* (name: string) {
   const database = yield* makeDatabase(name, "", wideTable)
   const narrow = yield* Effect.acquireDisposable(
-    Effect.promise(() => startNarrowServer(serverLogin().port, { holdAfter: 2_000_000 }))
+    Effect.promise(() => startNarrowServer(serverLogin().at.port, { holdAfter: 2_000_000 }))
   )
   return { database, narrow, login: local(narrow.port) }
 })

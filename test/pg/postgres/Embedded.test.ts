@@ -105,14 +105,14 @@ describe("the embedded PostgreSQL", () => {
                current_setting('cluster_name'), current_setting('listen_addresses'), current_setting('TimeZone')`
           )
           assert.deepStrictEqual(facts, [["ÄŽß", "äž", "UTF8", "200", "svc", "127.0.0.1", "UTC"]])
-          return address.port
+          return address.at.port
         })
       )
       assert.isUndefined(yield* readPidFile(join(path, "postgres")), "ended with its scope")
       const { again, rows } = yield* Effect.scoped(
         Effect.gen(function* () {
           const address = yield* open(path)
-          return { again: address.port, rows: yield* query(address, "table kept") }
+          return { again: address.at.port, rows: yield* query(address, "table kept") }
         })
       )
       assert.deepStrictEqual(rows, [["still here"]])
@@ -124,7 +124,7 @@ describe("the embedded PostgreSQL", () => {
           open(path),
           Effect.sync(() => taken.close())
         )
-        assert.notStrictEqual(address.port, again)
+        assert.notStrictEqual(address.at.port, again)
         return yield* query(address, "select pg_create_logical_replication_slot('s', 'pgoutput') is not null")
       })
       const slots = yield* level.pipe(Effect.scoped, Effect.provide(environment({ SVC_PG_WAL_LEVEL: "logical" })))
@@ -147,7 +147,7 @@ describe("the embedded PostgreSQL", () => {
       assert.strictEqual((yield* Effect.flip(open(path))).message, refusal)
       // A tool attaches to the server of that process.
       const address = yield* open(path, layerAttachOrStart)
-      assert.include(lines, `ready ${address.port}`)
+      assert.include(lines, `ready ${address.at.port}`)
       assert.deepStrictEqual(yield* query(address, "select 1"), [[1]])
     })
   )

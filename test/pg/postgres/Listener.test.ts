@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Stream } from "effect"
 import { connect, createServer, type Server, type Socket } from "node:net"
+import { atPlace } from "../../../src/layers/postgres/Login.ts"
 import { layerListener } from "../../../src/layers/postgres/Listener.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
 import { Listener, type ListenerMessage, type ListenerSubscription } from "../../../src/services/ports/Listener.ts"
@@ -36,7 +37,7 @@ const makeWire = async (port: number, host: string): Promise<Wire> => {
 const behindWire = Effect.gen(function* () {
   const { login } = yield* Outside
   const wire = yield* Effect.acquireRelease(
-    Effect.promise(() => makeWire(login.port, login.host)),
+    Effect.promise(() => makeWire(login.at.port, login.at.host)),
     ({ server, sockets }) =>
       Effect.sync(() => {
         for (const socket of sockets) socket.destroy()
@@ -44,7 +45,7 @@ const behindWire = Effect.gen(function* () {
       })
   )
   const { port } = wire.server.address() as { port: number }
-  const address = Layer.succeed(PostgresAddress, { ...login, port })
+  const address = Layer.succeed(PostgresAddress, atPlace(login, { host: login.at.host, port }))
   const context = yield* Layer.build(Layer.fresh(layerListener).pipe(Layer.provide(address)))
   return { wire, listener: yield* Effect.provide(Listener, context) }
 })

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { type AddressInfo, connect, createServer } from "node:net"
 import { ddlEpochSql } from "../../../src/domain/catalogue/DdlSql.ts"
-import { type Login, socketAddress } from "../../../src/layers/postgres/Login.ts"
+import { atPlace, type Login, socketAddress } from "../../../src/layers/postgres/Login.ts"
 import { makeRowPath } from "../../../src/layers/postgres/rows/RowPath.ts"
 import { serviceActor, type Statement } from "../../../src/services/ports/Db.ts"
 import { AnswerMemory } from "../../../src/services/access/AnswerBudget.ts"
@@ -22,7 +22,7 @@ const cutting = (login: Login) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
       const server = createServer((near) => {
-        const far = connect(socketAddress(login))
+        const far = connect(socketAddress(login.at))
         near.on("data", (bytes: Buffer) => far.write(bytes)).on("error", () => undefined)
         far.on("error", () => near.destroy())
         far.on("data", (bytes: Buffer) => {
@@ -48,7 +48,7 @@ layer(layerDatabase({ name: "lost" }), live)("a write whose connection is lost",
         yield* sql(`create table ${table} (id bigint generated always as identity)`)
         const [{ epoch } = {}] = yield* sql(`select ${ddlEpochSql}::text as epoch`)
         const server = yield* cutting(login)
-        const through = { ...login, host: "127.0.0.1", port: (server.address() as AddressInfo).port }
+        const through = atPlace(login, { host: "127.0.0.1", port: (server.address() as AddressInfo).port })
         const path = makeRowPath({
           authenticator: through,
           owner: through,

@@ -2,7 +2,7 @@ import { eventually } from "../../support/eventually.ts"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
 import { inject } from "vitest"
-import { type Login, parseLogin } from "../../../src/layers/postgres/Login.ts"
+import { atPlace, type Login, parseLogin } from "../../../src/layers/postgres/Login.ts"
 import { makeSqlSessions } from "../../../src/layers/postgres/sql/Sessions.ts"
 import { type Actor, type Database } from "../../../src/services/ports/Db.ts"
 import { SqlRunner, type SqlStatement } from "../../../src/services/sql/SqlRunner.ts"
@@ -498,7 +498,11 @@ suite("sessions", (it) => {
   it.effect("no server: 503 at once", () =>
     Effect.gen(function* () {
       const { login } = yield* Bench
-      const session = yield* makeSqlSessions({ ...login, port: 1 }, { role, poolSize: 1, sqlTimeout: 1000 })
+      const session = yield* makeSqlSessions(atPlace(login, { host: login.at.host, port: 1 }), {
+        role,
+        poolSize: 1,
+        sqlTimeout: 1000
+      })
       for (let i = 0; i < 3; i++) {
         const error = yield* Effect.flip(Effect.scoped(session(service)))
         assert.deepInclude(error, { _tag: "Unavailable", code: "DATABASE_UNAVAILABLE" })

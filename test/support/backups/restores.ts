@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { zstdCompressSync } from "node:zlib"
 import { Client } from "pg"
 import { restorePlain } from "../../../src/layers/dumps/plain/Restore.ts"
-import { type Login } from "../../../src/layers/postgres/Login.ts"
+import { type Login, pgConfig } from "../../../src/layers/postgres/Login.ts"
 import { type RestoreTarget } from "../../../src/services/ports/DumpTools.ts"
 import { Outside } from "../database.ts"
 
@@ -83,7 +83,7 @@ export const restored = Effect.fnUntraced(function* (
 /** One statement in another database. */
 export const ask = (login: Outside["Service"]["login"], text: string) =>
   Effect.promise(async () => {
-    const client = new Client({ ...login, password: Redacted.value(login.password) })
+    const client = new Client(pgConfig(login, {}))
     await client.connect()
     try {
       return (await client.query<Record<string, unknown>>(text)).rows

@@ -1,6 +1,5 @@
-import { Redacted } from "effect"
 import { Client } from "pg"
-import { type Login } from "../../../src/layers/postgres/Login.ts"
+import { type Login, pgConfig } from "../../../src/layers/postgres/Login.ts"
 
 /** Contents of a database as sorted lists: by catalogue, and under `rows` a hash of each table. */
 export type DatabaseContent = Readonly<Record<string, ReadonlyArray<string>>>
@@ -113,7 +112,7 @@ const rowsOf = (
  * @param without excluded schemas
  */
 export const databaseContent = async (login: Login, without: ReadonlyArray<string> = []): Promise<DatabaseContent> => {
-  const client = new Client({ ...login, password: Redacted.value(login.password), options: "-c search_path=" })
+  const client = new Client(pgConfig(login, { search_path: "" }))
   await client.connect()
   try {
     await client.query(

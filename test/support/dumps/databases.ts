@@ -1,4 +1,4 @@
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -6,7 +6,7 @@ import { zstdDecompressSync } from "node:zlib"
 import { Client, type QueryResultRow } from "pg"
 import { inject } from "vitest"
 import { quoteName } from "../../../src/domain/sql/Names.ts"
-import { type Login, parseLogin } from "../../../src/layers/postgres/Login.ts"
+import { type Login, parseLogin, pgConfig } from "../../../src/layers/postgres/Login.ts"
 import { eventually } from "../eventually.ts"
 
 /** Superuser login of the test server. */
@@ -16,8 +16,7 @@ export const serverLogin = () => parseLogin(inject("databaseUrl")) as Login
 export const clientOn = (database: string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const { password, ...login } = serverLogin()
-      const client = new Client({ ...login, password: Redacted.value(password), database })
+      const client = new Client(pgConfig({ ...serverLogin(), database }, {}))
       client.on("error", () => undefined)
       await client.connect()
       return client

@@ -28,7 +28,7 @@ export const startOtherPostgres = async (): Promise<OtherPostgres> => {
   started.defer(() => runtime.dispose())
   const address = await runtime.runPromise(Effect.service(PostgresAddress))
   const password = Redacted.value(address.password)
-  const { port } = address
+  const { port } = address.at
   const client = new Client({ host: "127.0.0.1", port, user: "postgres", password, database: "postgres" })
   await client.connect()
   started.defer(() => client.end())

@@ -3,7 +3,7 @@ import { Client } from "pg"
 import { type TestProject } from "vitest/node"
 import { DataDir } from "../../../src/layers/process/DataDir.ts"
 import { layerEmbedded } from "../../../src/layers/postgres/embedded/Embedded.ts"
-import { type Login } from "../../../src/layers/postgres/Login.ts"
+import { type Login, pgConfig } from "../../../src/layers/postgres/Login.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
 import { makeDataDir, removeDataDir } from "../dataDir.ts"
 
@@ -15,13 +15,13 @@ declare module "vitest" {
 }
 
 /** libpq URI of an address. */
-export const databaseUrl = ({ database, password, port, user }: Login) =>
+export const databaseUrl = ({ at: { port }, database, password, user }: Login) =>
   `postgres://${user}:${encodeURIComponent(Redacted.value(password))}@127.0.0.1:${port}/${database}`
 
 /** Test data need not survive a crash of the machine, and are too few for what autovacuum looks after. */
 const withoutUpkeep = (login: Login) =>
   Effect.promise(async () => {
-    const client = new Client({ ...login, password: Redacted.value(login.password) })
+    const client = new Client(pgConfig(login, {}))
     await client.connect()
     for (const setting of ["fsync", "synchronous_commit", "full_page_writes", "autovacuum"]) {
       await client.query(`alter system set ${setting} = off`)

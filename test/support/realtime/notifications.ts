@@ -1,7 +1,7 @@
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import { Client } from "pg"
 import { assert } from "vitest"
-import { type Login } from "../../../src/layers/postgres/Login.ts"
+import { type Login, pgConfig } from "../../../src/layers/postgres/Login.ts"
 import { RealtimeSubscriptions } from "../../../src/services/realtime/Subscriptions.ts"
 import { Outside } from "../database.ts"
 
@@ -28,7 +28,7 @@ const marker = "test_marker"
  * a marker to itself, and everything earlier arrives before that.
  */
 const listening = async (login: Login) => {
-  const client = new Client({ ...login, password: Redacted.value(login.password) })
+  const client = new Client(pgConfig(login, {}))
   await client.connect()
   const got: Array<{ readonly channel: string; readonly payload: string }> = []
   let marked: () => void = () => undefined

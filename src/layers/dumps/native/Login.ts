@@ -4,21 +4,21 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type ConnectionOptions, getCACertificates } from "node:tls"
 import { DumpFailed } from "../../../services/ports/DumpTools.ts"
-import { atPrimary, type Login } from "../../postgres/Login.ts"
+import { type Address, atPrimary, type Login } from "../../postgres/Login.ts"
 import { asUser } from "../../postgres/embedded/User.ts"
 
 /** Environment variables of a program; secrets are Redacted. */
 export type ProgramEnv = Readonly<Record<string, string | Redacted.Redacted>>
 
 /** libpq's name of how a login verifies the server's certificate. */
-const sslMode = (ssl: Login["ssl"]) => {
+const sslMode = (ssl: Address["ssl"]) => {
   if (ssl === false) return "disable"
   if (ssl.rejectUnauthorized === false) return "require"
   return ssl.checkServerIdentity === undefined ? "verify-full" : "verify-ca"
 }
 
 /** The environment of every PostgreSQL program: nothing from the service's own, no files of its user, English messages. */
-export const bareEnv = (ssl: Login["ssl"]): ProgramEnv => ({
+export const bareEnv = (ssl: Address["ssl"]): ProgramEnv => ({
   ...asUser(undefined).env,
   // libpq searches it for passwords and certificates.
   HOME: "/nonexistent",
@@ -64,11 +64,11 @@ const tlsFiles = (ssl: ConnectionOptions) =>
  * @param name application_name of its sessions
  */
 export const loginEnv = Effect.fnUntraced(function* (login: Login, name: string) {
-  const bare = bareEnv(login.ssl)
-  const { host, port } = atPrimary(login)
+  const bare = bareEnv(login.at.ssl)
+  const { host, port } = atPrimary(login).at
   const env: ProgramEnv = {
     ...bare,
-    ...(login.ssl === false ? {} : yield* tlsFiles(login.ssl)),
+    ...(login.at.ssl === false ? {} : yield* tlsFiles(login.at.ssl)),
     PGHOST: host,
     PGPORT: String(port),
     PGUSER: login.user,

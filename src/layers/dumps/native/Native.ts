@@ -120,7 +120,7 @@ export const restoreNative = (programs: Programs, login: Login, { timeout }: Nat
     function* (file: string, target: RestoreTarget, onProgress: OnProgress) {
       const own: Login = { ...login, database: target.database, user: target.login, password: target.password }
       const env = yield* loginEnv(own, sessionName("restore"))
-      const { directory, entries, lists } = yield* readArchive(programs.restore, bareEnv(login.ssl), file)
+      const { directory, entries, lists } = yield* readArchive(programs.restore, bareEnv(login.at.ssl), file)
       const progress = makeRestoreProgress(file, entries, onProgress)
       const runner = yield* makeRestoreRunner(login, target)
 

@@ -29,10 +29,10 @@ export interface DumpWasmOptions {
 const level = 1
 
 const serverOf = (login: Login): DumpWasmServer => {
-  const address = socketAddress(atPrimary(login))
-  if (login.ssl === false) return { address, tls: false }
+  const address = socketAddress(atPrimary(login).at)
+  if (login.at.ssl === false) return { address, tls: false }
   // Functions can't be sent to another thread; this is the only one of a login.
-  const { checkServerIdentity, ...options } = login.ssl
+  const { checkServerIdentity, ...options } = login.at.ssl
   return { address, tls: { options, anyName: checkServerIdentity !== undefined } }
 }
 
@@ -120,7 +120,7 @@ export const dumpWasm =
       const known = yield* inspectSource(source, wasmMajor)
       const shared = makeDumpWasmShared()
       const { encoding, tables } = known
-      const encrypted = source.ssl !== false
+      const encrypted = source.at.ssl !== false
       const pgDump = {
         shared,
         encrypted,

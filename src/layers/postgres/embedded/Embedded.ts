@@ -40,12 +40,10 @@ const secretName = "postgres_password"
 const newPassword = () => randomBytes(24).toString("base64url")
 
 const login = (cluster: string, port: number, password: Redacted.Redacted): Login => ({
-  host: socketDirectory(cluster) ?? "127.0.0.1",
-  port,
+  at: { host: socketDirectory(cluster) ?? "127.0.0.1", port, ssl: false },
   user: "postgres",
   password,
-  database: "postgres",
-  ssl: false
+  database: "postgres"
 })
 
 /** Prepares everything that a server needs; after a crash, ends the remaining processes of the last one. */

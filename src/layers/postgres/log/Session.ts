@@ -71,7 +71,7 @@ const connect = (given: Login, options: Readonly<Record<string, string>>, more: 
         // An "error" event without a handler would end the process.
         client.on("error", () => undefined)
         await client.connect()
-        login.servers?.join(internals(client).connection.stream, login)
+        login.at.servers?.join(internals(client).connection.stream, login.at)
         return client
       },
       catch: (cause) => lost(cause, given.user)

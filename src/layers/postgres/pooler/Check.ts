@@ -34,7 +34,7 @@ const compare = Effect.fnUntraced(function* (login: Login, at: string) {
   return free === "false"
     ? undefined
     : wrong(
-        `DATABASE_URL (the pooler ${at}) and DATABASE_DIRECT_URL (${login.host}:${login.port}/${login.database}) lead to different databases: set both to the same one, on the primary`
+        `DATABASE_URL (the pooler ${at}) and DATABASE_DIRECT_URL (${login.at.host}:${login.at.port}/${login.database}) lead to different databases: set both to the same one, on the primary`
       )
 })
 
@@ -55,7 +55,7 @@ const explained = (failure: Failure, login: Login, at: string) => {
  */
 export const checkPooler = Effect.fnUntraced(function* (login: Login) {
   if (login.pooler === undefined) return
-  const at = `${login.pooler.host}:${login.pooler.port}/${login.pooler.database}`
+  const at = `${login.pooler.at.host}:${login.pooler.at.port}/${login.pooler.database}`
   let warned = false
   const problem = yield* Effect.scoped(compare(login, at)).pipe(
     Effect.tapError((failure) => {

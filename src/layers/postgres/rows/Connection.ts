@@ -131,7 +131,7 @@ export class RowConnection {
         keepAlive: true,
         keepAliveInitialDelayMillis: 10_000
       })
-      if (login.standby === undefined) requirePrimary(client)
+      if (login.at.standby === undefined) requirePrimary(client)
       const failed = (error: unknown) => resume(Effect.fail(error))
       client.once("error", failed)
       client.connect((error: Error | null) => {

@@ -2,7 +2,7 @@ import { Effect, Semaphore } from "effect"
 import { type EventEmitter } from "node:events"
 import { type Socket } from "node:net"
 import { Client } from "pg"
-import { type Login, ownSearchPath, pgConfig } from "../Login.ts"
+import { atPlace, type Login, ownSearchPath, pgConfig } from "../Login.ts"
 import { MainSessions } from "../MainSessions.ts"
 import { isSame, type Place } from "./Servers.ts"
 
@@ -26,7 +26,7 @@ class Candidate {
 
   constructor(login: Login, place: Place) {
     this.place = place
-    this.login = { ...login, ...place }
+    this.login = atPlace(login, place)
   }
 
   /** Its timeline if it is a primary; undefined if it is a standby, or does not answer. */
@@ -68,7 +68,7 @@ class Candidate {
  * login with one server.
  */
 export const followPrimary = Effect.fnUntraced(function* (login: Login) {
-  const { servers } = login
+  const { servers } = login.at
   if (servers === undefined) return
   const candidates = servers.all.map((place) => new Candidate(login, place))
   yield* Effect.addFinalizer(() => Effect.sync(() => candidates.forEach((candidate) => candidate.close())))

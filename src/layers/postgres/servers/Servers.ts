@@ -17,8 +17,9 @@ export class Servers {
   private readonly sockets = new Map<Socket, Place>()
 
   constructor(first: Place, others: ReadonlyArray<Place>) {
-    this.all = [first, ...others]
-    this.primary = first
+    const primary = placeOf(first)
+    this.all = [primary, ...others.map(placeOf)]
+    this.primary = primary
   }
 
   get current(): Place {
@@ -46,6 +47,9 @@ export class Servers {
     for (const [socket, place] of this.sockets) if (!isSame(place, to)) socket.destroy(moved())
   }
 }
+
+/** A place alone: an address, which is one too, has more. */
+const placeOf = ({ host, port }: Place): Place => ({ host, port })
 
 export const isSame = (one: Place, other: Place) => one.host === other.host && one.port === other.port
 

@@ -1,10 +1,11 @@
 import { Effect } from "effect"
 import { ddlEpochSql } from "../../../domain/catalogue/DdlSql.ts"
 import { parseLsn } from "../../../domain/sql/Lsn.ts"
-import { type Login, ownSearchPath } from "../Login.ts"
+import { type Address, type Login, ownSearchPath } from "../Login.ts"
 import { type Command, RowConnection } from "../rows/Connection.ts"
 import { type Proof } from "../rows/Epoch.ts"
 import { type Outcome } from "../rows/Outcome.ts"
+import { type Failure, firstLine } from "../servers/Opening.ts"
 import { Servers } from "../servers/Servers.ts"
 
 /** ms that a standby may take to say how far it is. */
@@ -19,7 +20,12 @@ const progress: Command = {
 }
 
 /** Why a standby gets no reads. */
-export type Unusable = "does not answer" | "is no standby" | "has another log than the primary" | "lags"
+export type Unusable =
+  | "does not answer"
+  | "refuses the login of callers"
+  | "is no standby"
+  | "has another log than the primary"
+  | "lags"
 
 /** One standby of the primary. */
 export class Standby {
@@ -29,24 +35,30 @@ export class Standby {
    */
   replayed = 0
   unusable: Unusable | undefined = "does not answer"
+  /** What the server or the network said when a connection failed. */
+  reason = ""
   /** Reads that it has not answered. */
   inFlight = 0
   readonly name: string
   private readonly login: Login
+  private readonly callers: Login
+  private readonly at: Address
   private readonly servers: Servers
   private connection: RowConnection | undefined
   private asking: Promise<boolean> | undefined
 
-  /** `login`: the service's own; `at`: where the standby is. */
-  constructor(login: Login, at: Login) {
+  /** `login`: the service's own; `callers`: that of anon and authenticated callers; `at`: where the standby is. */
+  constructor(login: Login, callers: Login, at: Address) {
     this.servers = new Servers(at, [])
+    this.at = { ...at, servers: this.servers, standby: true }
     this.name = `${at.host}:${at.port}`
-    this.login = this.loginOf(login, at)
+    this.login = this.loginOf(login)
+    this.callers = this.loginOf(callers)
   }
 
   /** A login of the primary at this standby, to which roles are replicated too. */
-  loginOf(login: Login, { host, port, ssl } = this.login): Login {
-    return { ...login, host, port, ssl, servers: this.servers, standby: true }
+  loginOf(login: Login): Login {
+    return { ...login, at: this.at }
   }
 
   /** A lost connection may mean a restart, after which PostgreSQL replays some of the log again. */
@@ -86,7 +98,8 @@ export class Standby {
       this.connection = undefined
       this.lost()
       this.servers.breakAll()
-      this.unusable = "does not answer"
+      // Where no connection was opened, that is said already.
+      if (connection !== undefined) this.unusable = "does not answer"
       return false
     }
     if (this.advance(outcome) !== undefined) return true
@@ -95,11 +108,32 @@ export class Standby {
   }
 
   private async open(): Promise<RowConnection | undefined> {
+    const own = await this.tryLogin(this.login, this.lost)
+    if (own === undefined) {
+      this.unusable = "does not answer"
+      return undefined
+    }
+    // Its pg_hba.conf may admit the one and not the other.
+    const ofCallers = await this.tryLogin(this.callers, () => undefined)
+    ofCallers?.close()
+    if (ofCallers === undefined) {
+      this.unusable = "refuses the login of callers"
+      own.close()
+      return undefined
+    }
+    return (this.connection = own)
+  }
+
+  private async tryLogin(login: Login, onClose: () => void): Promise<RowConnection | undefined> {
     const settings = { search_path: ownSearchPath, statement_timeout: String(answerMillis) }
-    const opening = RowConnection.open(this.login, settings, { maxRowSize: 64 * 1024 }, this.lost)
-    const exit = await Effect.runPromiseExit(Effect.timeout(opening, answerMillis))
-    this.connection = exit._tag === "Success" ? exit.value : undefined
-    return this.connection
+    const opening = RowConnection.open(login, settings, { maxRowSize: 64 * 1024 }, onClose).pipe(
+      Effect.timeout(answerMillis),
+      Effect.mapError((cause) => firstLine(cause as Failure))
+    )
+    const result = await Effect.runPromise(Effect.result(opening))
+    if (result._tag === "Success") return result.success
+    this.reason = result.failure
+    return undefined
   }
 
   /** Takes the position from an outcome of `progress`, and returns its epoch; undefined if it is no standby's. */

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { lsnText } from "../../../domain/sql/Lsn.ts"
 import { type Freshness } from "../../../services/ports/Db.ts"
-import { type Login } from "../Login.ts"
+import { type Address, type Login } from "../Login.ts"
 import { MainSessions } from "../MainSessions.ts"
 import { isProven, type Proven } from "../rows/Epoch.ts"
 import { type Outcome } from "../rows/Outcome.ts"
@@ -20,8 +20,12 @@ const ofStandby = /^(08|25|40|53|55|57P|58|XX)/
 export interface StandbysOptions {
   /** The service's own login. */
   readonly login: Login
+  /** The login of anon and authenticated callers. */
+  readonly callers: Login
+  /** Whether PostgreSQL reports changes of definitions; otherwise no read is clean. */
+  readonly watched: boolean
   /** Where the standbys are. */
-  readonly places: ReadonlyArray<Login>
+  readonly places: ReadonlyArray<Address>
   /** Roles that callers act as. */
   readonly roles: ReadonlyArray<string>
   /** A standby that is further behind gets no reads; in ms. */
@@ -46,14 +50,16 @@ export class Standbys {
   private readonly fence: Fence
   private readonly written = new Written()
   private readonly maxLag: number
+  private readonly watched: boolean
   /** Positions of the primary's log by the time at which they were behind everything, oldest first. */
   private samples: Array<{ readonly at: number; readonly lsn: number }> = []
   private turn = 0
 
-  constructor({ login, maxLag, pace, places, roles }: StandbysOptions) {
-    this.all = places.map((place) => new Standby(login, place))
+  constructor({ callers, login, maxLag, pace, places, roles, watched }: StandbysOptions) {
+    this.all = places.map((place) => new Standby(login, callers, place))
     this.fence = new Fence(login, roles, pace)
     this.maxLag = maxLag
+    this.watched = watched
   }
 
   /** A standby that may answer a read of this epoch; undefined: only the primary may. */
@@ -140,8 +146,11 @@ export class Standbys {
         const { name, unusable } = standby
         if (known.has(standby) && known.get(standby) === unusable) continue
         known.set(standby, unusable)
-        if (unusable === undefined) yield* Effect.logInfo(`The standby ${name} serves reads`)
-        else yield* Effect.logWarning(`The standby ${name} ${unusable}: it serves no reads`)
+        const why = /^(does not|refuses)/.test(unusable ?? "") && standby.reason ? ` (${standby.reason})` : ""
+        if (unusable !== undefined)
+          yield* Effect.logWarning(`The standby ${name} ${unusable}${why}: it serves no reads`)
+        else if (this.watched) yield* Effect.logInfo(`The standby ${name} serves reads`)
+        else yield* Effect.logInfo(`The standby ${name} answers, but gets no reads without event triggers`)
       }
     })
     yield* round

@@ -411,7 +411,7 @@ describe("a pooler that cannot be used", () => {
     ],
     [
       { DATABASE_URL: "postgres://a:b@h/x", DATABASE_DIRECT_URL: "postgres://c:b@h/x" },
-      /DATABASE_DIRECT_URL must have the user and the password/
+      /DATABASE_DIRECT_URL has another user than DATABASE_URL/
     ],
     [
       { DATABASE_URL: "postgres://a:b@h/x", DATABASE_DIRECT_URL: "https://h/x" },

@@ -1,6 +1,7 @@
-import { Redacted } from "effect"
+import { Effect, Redacted } from "effect"
 import { assert, describe, it } from "vitest"
-import { atPrimary, parseLogin } from "../../../src/layers/postgres/Login.ts"
+import { addressFor } from "../../../src/layers/postgres/Address.ts"
+import { type Address, atPrimary, clientConfig, type Login, parseLogin } from "../../../src/layers/postgres/Login.ts"
 
 const places = (uri: string) => {
   const login = parseLogin(uri)
@@ -40,5 +41,52 @@ describe("libpq URIs", () => {
     login.at.servers?.move({ host: "two", port: 2 })
     assert.deepInclude(atPrimary(changed).at, { host: "two", port: 2 })
     assert.deepInclude(atPrimary(changed), { user: "other", database: "db" })
+  })
+
+  it("keep user, password and encryption of several hosts at each of them", () => {
+    const login = parseLogin("postgres://u:p@one:1,two:2/db?sslmode=verify-full")
+    assert.isDefined(login)
+    const named = () => {
+      const { host, ssl, username } = clientConfig(atPrimary(login))
+      return [host, username, typeof ssl === "object" ? ssl.servername : ssl]
+    }
+    assert.deepStrictEqual(named(), ["one", "u", "one"])
+    login.at.servers?.move({ host: "two", port: 2 })
+    assert.deepStrictEqual(named(), ["two", "u", "two"])
+  })
+})
+
+describe("another address of a login", () => {
+  const login = parseLogin("postgres://u:p@one/db?sslmode=verify-full") ?? assert.fail()
+  const read = (uri: string) => Effect.runPromise(addressFor(login, Redacted.make(uri), "DATABASE_READ_URLS"))
+
+  it.each(["postgres://two/db", "postgres://u@two/db", "postgres://u:p@two/db"])(
+    "%s has its own encryption, and no credentials",
+    async (uri) => {
+      const { at, database } = await read(`${uri}?sslmode=require`)
+      assert.strictEqual(database, "db")
+      assert.deepStrictEqual(at, { host: "two", port: 5432, ssl: { rejectUnauthorized: false } })
+      assert.deepStrictEqual({ ...login, at }, { ...login, at, user: "u", database: "db" })
+    }
+  )
+
+  it.each([
+    ["user", "postgres://postgres@two/db"],
+    ["user", "postgres://postgres:p@two/db"],
+    ["password", "postgres://u:other@two/db"]
+  ])("is refused with another %s: %s", async (part, uri) => {
+    const error = await read(uri).catch((cause: unknown) => String(cause))
+    assert.include(String(error), `DATABASE_READ_URLS has another ${part} than DATABASE_URL`)
+    assert.notInclude(String(error), "other@")
+  })
+
+  it("cannot have credentials by its type, nor a login be an address", () => {
+    // @ts-expect-error An address has no user.
+    const address: Address = { host: "two", port: 1, ssl: false, user: "postgres" }
+    // @ts-expect-error A login has an address and is none.
+    const wrong: Address = login
+    // @ts-expect-error Nor does an address replace a login's host.
+    const mixed: Login = { ...login, host: "two" }
+    assert.isDefined([address, wrong, mixed])
   })
 })

@@ -48,7 +48,7 @@ export class Servers {
   }
 }
 
-/** A place alone: an address, which is one too, has more. */
+/** Only the place of what may be a whole address. */
 const placeOf = ({ host, port }: Place): Place => ({ host, port })
 
 export const isSame = (one: Place, other: Place) => one.host === other.host && one.port === other.port

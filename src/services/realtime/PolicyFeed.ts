@@ -19,21 +19,31 @@ interface Change {
   readonly operation: "INSERT" | "UPDATE" | "DELETE"
   readonly row: Row | null
   readonly old_row: Row | null
+  readonly timestamp: string
 }
 
+const keyOf = (row: Row | null, { columns }: KeyedTable) =>
+  row && Object.fromEntries(columns.flatMap(({ name }) => (Object.hasOwn(row, name) ? [[name, row[name]]] : [])))
+
 /** Policies are asked about the new row only: of the old one, clients receive the key. */
-const withoutOldRow = (text: string, change: Change, { columns }: KeyedTable) => {
-  const { old_row } = change
-  if (old_row === null) return text
-  const key = columns.flatMap(({ name }) => (Object.hasOwn(old_row, name) ? [[name, old_row[name]] as const] : []))
-  return JSON.stringify({ ...change, old_row: Object.fromEntries(key) })
-}
+const withoutOldRow = (text: string, change: Change, table: KeyedTable) =>
+  change.old_row === null ? text : JSON.stringify({ ...change, old_row: keyOf(change.old_row, table) })
+
+/** The event for those who may know the key alone. */
+const withKeys = ({ operation, row, old_row, timestamp, ...change }: Change, table: KeyedTable) =>
+  JSON.stringify({
+    ...change,
+    operation,
+    row: keyOf(row, table),
+    old_row: keyOf(old_row, table),
+    truncated: true,
+    timestamp
+  })
 
 /** Events of one table, and who receives which. */
 interface Judged {
-  readonly texts: ReadonlyArray<string>
-  /** By `readerKey`; undefined: unknown, because the policies could not be evaluated. */
-  readonly receives: (key: string, n: number) => boolean | undefined
+  /** The event's text by `readerKey`; null: it is not sent. Undefined: unknown, because the policies could not be evaluated. */
+  readonly textFor: (key: string, n: number) => string | null | undefined
 }
 
 const tableOf = ({ schema, table }: EventText) => JSON.stringify([schema, table])
@@ -56,14 +66,22 @@ export const makePolicyFeed = Effect.fnUntraced(function* (clients: RealtimeClie
     { authenticated, known, secured }: Readers
   ): Effect.fn.Return<Judged> {
     if (secured === null)
-      return { texts: some.map(({ text }) => text), receives: () => (known ? authenticated : undefined) }
+      return { textFor: (_, n) => (known ? (authenticated ? (some[n]?.text ?? null) : null) : undefined) }
     const changes = some.map(({ text }) => parseExact(text) as Change)
     const rows = new Map(changes.flatMap(({ row }, n) => (row === null ? [] : [[n, row] as const])))
     const seen = yield* visible(rows, actors, secured)
+    const texts = changes.map((change, n) => ({
+      values: withoutOldRow(some[n]?.text ?? "", change, secured),
+      key: withKeys(change, secured)
+    }))
     return {
-      texts: changes.map((change, n) => withoutOldRow(some[n]?.text ?? "", change, secured)),
-      // A row that is gone can't be asked for.
-      receives: (key: string, n: number) => changes[n]?.operation === "DELETE" || seen.get(key)?.has(n)
+      textFor: (key: string, n: number) => {
+        // A row that is gone can't be asked for, and its text has the key alone.
+        if (changes[n]?.operation === "DELETE") return texts[n]?.values ?? null
+        const sights = seen.get(key)
+        const sight = sights?.get(n)
+        return sights && (sight === undefined ? null : (texts[n]?.[sight] ?? null))
+      }
     }
   })
 
@@ -72,15 +90,15 @@ export const makePolicyFeed = Effect.fnUntraced(function* (clients: RealtimeClie
   /** Events of one table, in their order. */
   const deliver = Effect.fnUntraced(function* (some: ReadonlyArray<EventText>) {
     const actors = new Map([...clients.judged].map(([key, { actor }]) => [key, actor]))
-    const { receives, texts } = yield* judge(some, actors, yield* readersOf(some))
+    const { textFor } = yield* judge(some, actors, yield* readersOf(some))
     let turn = performance.now()
     const last = some.at(-1)?.id ?? 0
     const missing = new Set<string>()
     for (const [n, { id }] of some.entries()) {
       for (const key of actors.keys()) {
-        const may = receives(key, n)
-        if (may === true) clients.sendJudged(key, id, texts[n] ?? "")
-        if (may === undefined) missing.add(key)
+        const text = textFor(key, n)
+        if (typeof text === "string") clients.sendJudged(key, id, text)
+        if (text === undefined) missing.add(key)
       }
       if (performance.now() - turn > turnMillis) {
         yield* aLoopTurn
@@ -135,11 +153,11 @@ export const makePolicyFeed = Effect.fnUntraced(function* (clients: RealtimeClie
       const found: Array<readonly [id: number, text: string]> = []
       let complete = true
       for (const ofTable of Map.groupBy(some, tableOf).values()) {
-        const { receives, texts } = yield* judge(ofTable, new Map([[key, actor]]), yield* readersOf(ofTable))
+        const { textFor } = yield* judge(ofTable, new Map([[key, actor]]), yield* readersOf(ofTable))
         for (const [n, { id }] of ofTable.entries()) {
-          const may = receives(key, n)
-          if (may === true) found.push([id, texts[n] ?? ""])
-          complete &&= may !== undefined
+          const text = textFor(key, n)
+          if (typeof text === "string") found.push([id, text])
+          complete &&= text !== undefined
         }
       }
       return { texts: found.toSorted(([one], [other]) => one - other).map(([, text]) => text), complete }

@@ -18,7 +18,15 @@ export interface KeyedTable {
     readonly sql: string
     readonly key: boolean
   }>
+  /** The columns that a role may read; undefined: all. */
+  readonly readable?: (role: Actor["role"]) => ReadonlyArray<string>
 }
+
+/**
+ * What a reader may know of a change: its values, because the row that the reader may read still has them; or the key
+ * alone, because it has others by now, and nothing says who was allowed to read those of the change.
+ */
+export type Sight = "values" | "key"
 
 /** Callers of one statement. */
 const callersAtOnce = 500
@@ -29,22 +37,59 @@ const maxCancelled = 12
 /** How long a reader is not asked again whose policies took too long alone, in ms. */
 const slowMillis = 30_000
 
+/** Values of changes in one statement, in characters. Readers receive the keys of the others. */
+const maxCompared = 8 * 1024 * 1024
+
 /** Who reads: those with the same role and claims see the same rows. */
 export const readerKey = (actor: Actor) => `${actor.role} ${claimsSetting(actor)}`
 
 const literal = (value: unknown) => quoteLiteral(typeof value === "string" ? value : JSON.stringify(value))
 
 /** `(n, key…)` of rows as SQL; rows without a whole key are left out. */
-export const keysOf = (rows: ReadonlyMap<number, Row>, { columns }: KeyedTable) => {
+export const keysOf = (
+  rows: ReadonlyMap<number, Row>,
+  { columns }: Pick<KeyedTable, "columns">,
+  more?: (row: Row) => string
+) => {
   const keys = columns.filter(({ key }) => key)
   const whole = [...rows].filter(([, row]) => keys.every(({ name }) => row[name] !== undefined && row[name] !== null))
   if (keys.length === 0 || whole.length === 0) return undefined
   const values = whole.map(
-    ([n, row]) => `(${n}, ${keys.map(({ name, sql }) => `${literal(row[name])}::${sql}`).join(", ")})`
+    ([n, row]) =>
+      `(${n}, ${keys.map(({ name, sql }) => `${literal(row[name])}::${sql}`).join(", ")}${more?.(row) ?? ""})`
   )
-  const names = keys.map((_, at) => `k${at}`)
+  const names = ["n", ...keys.map((_, at) => `k${at}`), ...(more === undefined ? [] : ["given"])]
   const same = keys.map(({ name }, at) => `t.${quoteName(name)} = k.k${at}`).join(" and ")
-  return { from: `(values ${values.join(", ")}) k (n, ${names.join(", ")})`, same }
+  return { from: `(values ${values.join(", ")}) k (${names.join(", ")})`, same }
+}
+
+/**
+ * The numbers of the rows that the reader may read now, negative (-1 - n) of those that have other values than in the
+ * change. Policies are evaluated before values are compared, because functions of jsonb are not leakproof.
+ */
+const visibleSql = (rows: ReadonlyMap<number, Row>, table: KeyedTable, role: Actor["role"]) => {
+  const columns = table.readable?.(role)
+  let left = maxCompared
+  const given = (row: Row) => {
+    const shown =
+      columns === undefined
+        ? row
+        : Object.fromEntries(columns.flatMap((name) => (Object.hasOwn(row, name) ? [[name, row[name]]] : [])))
+    const text = JSON.stringify(shown)
+    if (text.length > left) return ", null::jsonb"
+    left -= text.length
+    return `, ${quoteLiteral(text)}::jsonb`
+  }
+  const keys = keysOf(rows, table, given)
+  if (keys === undefined) return undefined
+  const names = columns?.map((name) => `t.${quoteName(name)}`).join(", ")
+  const now =
+    names === undefined ? "pg_catalog.to_jsonb(t)" : `(select pg_catalog.to_jsonb(c) from (select ${names}) c)`
+  return `select string_agg((case when k.given is not null and (v.now operator(pg_catalog.=) k.given or coalesce((
+        select pg_catalog.bool_and(v.now operator(pg_catalog.->) e.key is not distinct from e.value)
+        from pg_catalog.jsonb_each(k.given) e), false))
+      then k.n else -1 - k.n end)::text, ',')
+    from ${keys.from} join ${table.sql} t on ${keys.same} cross join lateral (select ${now} as now) v`
 }
 
 /**
@@ -64,6 +109,7 @@ const evaluateSql = `do $do$ declare
     if exists (select from pg_catalog.pg_prepared_statements where name = 'svc_visible') then deallocate svc_visible; end if;
     perform pg_catalog.set_config('search_path', 'public, extensions', true);
     perform pg_catalog.set_config('role', pg_catalog.current_setting('svc.caller'), true);
+    -- The only plan that is kept for several readers. What must be planned for each of them is decided here.
     execute 'prepare svc_visible as ' || query;
     for reader in select value from pg_catalog.jsonb_array_elements(readers) with ordinality e (value, n) order by n loop
       exit when pg_catalog.clock_timestamp() > pg_catalog.statement_timestamp() + '${budgetMillis} ms'::interval
@@ -109,8 +155,8 @@ export const makeVisible = Effect.gen(function* () {
   })
 
   /**
-   * Which of the rows, by number, each reader may read now, by `readerKey`: one statement for all readers of a role, whose
-   * policies PostgreSQL evaluates for each. Who gets no answer has no entry: its policies take too long, or the database is
+   * What each reader may know of the changed rows, by `readerKey` and number; rows that it may not read now have no
+   * entry. One statement for all readers of a role, whose policies PostgreSQL evaluates for each. Who gets no answer has no entry: its policies take too long, or the database is
    * unreachable.
    */
   const visible = Effect.fnUntraced(function* (
@@ -118,18 +164,17 @@ export const makeVisible = Effect.gen(function* () {
     readers: ReadonlyMap<string, Actor>,
     table: KeyedTable
   ) {
-    const seen = new Map<string, ReadonlySet<number>>()
-    const keys = keysOf(rows, table)
-    if (keys === undefined) {
-      for (const key of readers.keys()) seen.set(key, new Set())
+    const seen = new Map<string, ReadonlyMap<number, Sight>>()
+    if (keysOf(rows, table) === undefined) {
+      for (const key of readers.keys()) seen.set(key, new Map())
       return seen
     }
-    const query = `select string_agg(k.n::text, ',') from ${keys.from} where exists (select from ${table.sql} t where ${keys.same})`
     const now = monotonicMillis(yield* Clock.Clock)
     for (const [key, until] of slow) if (until <= now) slow.delete(key)
     let cancelled = 0
     const asked = [...readers].filter(([key]) => !slow.has(key))
     for (const [role, all] of Map.groupBy(asked, ([, actor]) => actor.role)) {
+      const query = visibleSql(rows, table, role) ?? ""
       const groups: Array<ReadonlyArray<readonly [string, Actor]>> = []
       for (let at = 0; at < all.length; at += callersAtOnce) groups.push(all.slice(at, at + callersAtOnce))
       for (let some = groups.shift(); some !== undefined; some = groups.shift()) {
@@ -138,7 +183,11 @@ export const makeVisible = Effect.gen(function* () {
         if (found._tag === "Success") {
           for (const [n, numbers] of found.success.entries()) {
             const key = some[n]?.[0] ?? ""
-            seen.set(key, new Set(numbers ? numbers.split(",").map(Number) : []))
+            const sights = (numbers ? numbers.split(",") : []).map((text): readonly [number, Sight] => {
+              const n = Number(text)
+              return n < 0 ? [-1 - n, "key"] : [n, "values"]
+            })
+            seen.set(key, new Map(sights))
           }
           if (found.success.length < some.length) groups.unshift(some.slice(found.success.length))
           continue

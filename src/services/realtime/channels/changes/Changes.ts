@@ -4,7 +4,7 @@ import { parseExact } from "../../../../domain/text/JsonText.ts"
 import { logFailure } from "../../../OwnTables.ts"
 import { aLoopTurn } from "../../../LoopTurn.ts"
 import { type Actor } from "../../../ports/Db.ts"
-import { makeVisible, readerKey } from "../../Visible.ts"
+import { makeVisible, readerKey, type Sight } from "../../Visible.ts"
 import { type Member, sendTo, sendSystem } from "../Rooms.ts"
 import { bindingsOf, type ChangeBinding } from "./Bindings.ts"
 import { type Comparison, comparisonKey, type Filter, makeFilters, passes } from "./Filters.ts"
@@ -169,17 +169,25 @@ export const makeChanges = Effect.fnUntraced(function* (interrupt: () => void) {
         }
       }
     }
-    const seen = yield* visible(secured, readers, shape)
+    const names = {
+      anon: [...columns.anon],
+      authenticated: [...columns.authenticated],
+      service_role: [...columns.service_role]
+    }
+    const seen = yield* visible(secured, readers, { ...shape, readable: (role) => names[role] })
     for (const [n, some] of chosen.entries()) {
       const change = changes[n]
       if (change === undefined) continue
       const open = !shape.secured || change.operation === "DELETE"
-      const may = (actor: Actor) => open || actor.role === "service_role" || seen.get(readerKey(actor))?.has(n) === true
-      send(
-        change,
-        shape,
-        some.filter(({ member }) => may(member.actor))
-      )
+      const sightOf = ({ filter, member: { actor } }: Listening): Sight | undefined => {
+        if (open || actor.role === "service_role") return "values"
+        const sight = seen.get(readerKey(actor))?.get(n)
+        // That a filter passes says something about values that the reader may not know.
+        return sight === "key" && filter.length > 0 ? undefined : sight
+      }
+      const bySight = Map.groupBy(some, sightOf)
+      send(change, shape, bySight.get("values") ?? [])
+      send({ ...change, keyOnly: true }, shape, bySight.get("key") ?? [])
     }
   })
 

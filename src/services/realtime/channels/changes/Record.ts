@@ -14,6 +14,8 @@ export interface Change {
   readonly truncated?: boolean
   /** It is incomplete because it is larger than events may be. */
   readonly tooLarge?: boolean
+  /** The row has other values by now, and who was allowed to read those of the change is unknown. */
+  readonly keyOnly?: boolean
 }
 
 /** The row that conditions are about, with only the columns that are published of it. */
@@ -31,6 +33,8 @@ const picked = (row: Row | null, columns: ReadonlyArray<Column>): Row =>
     ? {}
     : Object.fromEntries(columns.flatMap(({ name }) => (Object.hasOwn(row, name) ? [[name, row[name]]] : [])))
 
+const unauthorized = "Error 401: Unauthorized"
+
 /** The event's `data` for a role, as JSON text. `select` names the columns that are wanted beside the key. */
 export const dataText = (
   change: Change,
@@ -38,28 +42,30 @@ export const dataText = (
   role: Actor["role"],
   select: ReadonlyArray<string> | undefined
 ): string => {
-  const { operation, old_row, row, timestamp, tooLarge } = change
+  const { keyOnly, operation, old_row, row, timestamp, tooLarge } = change
   const keys = shape.columns.filter(({ key }) => key)
   const error =
     keys.length === 0
       ? "Error 400: Bad Request, no primary key"
       : keys.every((column) => mayRead(role, column))
         ? undefined
-        : "Error 401: Unauthorized"
+        : unauthorized
   const columns =
     error === undefined
       ? shape.columns.filter(
           (column) => mayRead(role, column) && (column.key || select === undefined || select.includes(column.name))
         )
       : []
-  const errors = error ?? (tooLarge === true ? "Error 413: Payload Too Large" : undefined)
+  const errors =
+    error ?? (keyOnly === true ? unauthorized : tooLarge === true ? "Error 413: Payload Too Large" : undefined)
+  const shown = keyOnly === true ? columns.filter(({ key }) => key) : columns
   return JSON.stringify({
     schema: shape.schema,
     table: shape.table,
     commit_timestamp: timestamp,
     type: operation,
     columns: columns.map(({ name, type }) => ({ name, type })),
-    ...(operation === "DELETE" ? {} : { record: picked(row, columns) }),
+    ...(operation === "DELETE" ? {} : { record: picked(row, shown) }),
     ...(operation === "INSERT" ? {} : { old_record: published(old_row, shape, columns) }),
     errors: errors === undefined ? null : [errors]
   })

@@ -25,9 +25,12 @@ interface Change {
 const keyOf = (row: Row | null, { columns }: KeyedTable) =>
   row && Object.fromEntries(columns.flatMap(({ name }) => (Object.hasOwn(row, name) ? [[name, row[name]]] : [])))
 
-/** Policies are asked about the new row only: of the old one, clients receive the key. */
-const withoutOldRow = (text: string, change: Change, table: KeyedTable) =>
-  change.old_row === null ? text : JSON.stringify({ ...change, old_row: keyOf(change.old_row, table) })
+/**
+ * Policies are asked about the new row only: of the old one, clients receive the key. Serialized rather than passed on, so
+ * that it has what was compared: the text of a json column may have a key twice.
+ */
+const withoutOldRow = (change: Change, table: KeyedTable) =>
+  JSON.stringify({ ...change, old_row: keyOf(change.old_row, table) })
 
 /** The event for those who may know the key alone. */
 const withKeys = ({ operation, row, old_row, timestamp, ...change }: Change, table: KeyedTable) =>
@@ -70,8 +73,8 @@ export const makePolicyFeed = Effect.fnUntraced(function* (clients: RealtimeClie
     const changes = some.map(({ text }) => parseExact(text) as Change)
     const rows = new Map(changes.flatMap(({ row }, n) => (row === null ? [] : [[n, row] as const])))
     const seen = yield* visible(rows, actors, secured)
-    const texts = changes.map((change, n) => ({
-      values: withoutOldRow(some[n]?.text ?? "", change, secured),
+    const texts = changes.map((change) => ({
+      values: withoutOldRow(change, secured),
       key: withKeys(change, secured)
     }))
     return {

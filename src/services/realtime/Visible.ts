@@ -40,6 +40,13 @@ const slowMillis = 30_000
 /** Values of changes in one statement, in characters. Readers receive the keys of the others. */
 const maxCompared = 8 * 1024 * 1024
 
+/** What is run as each reader. */
+interface ReaderQuery {
+  readonly values: string
+  /** The same without a comparison, for values that can't be compared. */
+  readonly keys: string
+}
+
 /** Who reads: those with the same role and claims see the same rows. */
 export const readerKey = (actor: Actor) => `${actor.role} ${claimsSetting(actor)}`
 
@@ -63,68 +70,95 @@ export const keysOf = (
   return { from: `(values ${values.join(", ")}) k (${names.join(", ")})`, same }
 }
 
+/** Columns that the changes have values of, and that the role may read. */
+const comparedColumns = (rows: ReadonlyMap<number, Row>, table: KeyedTable, role: Actor["role"]) => {
+  const readable = table.readable?.(role)
+  const given = new Set([...rows.values()].flatMap((row) => Object.keys(row)))
+  return readable === undefined ? [...given] : readable.filter((name) => given.has(name))
+}
+
+/** The numbers of the rows that the reader may read now, as if each had other values than in its change. */
+const keysSql = ({ from, same }: NonNullable<ReturnType<typeof keysOf>>, table: KeyedTable) =>
+  `select string_agg((-1 - k.n)::text, ',') from ${from} where exists (select from ${table.sql} t where ${same})`
+
 /**
  * The numbers of the rows that the reader may read now, negative (-1 - n) of those that have other values than in the
- * change. Policies are evaluated before values are compared, because functions of jsonb are not leakproof.
+ * change. A row that came incomplete is compared by the columns that it came with. Values are compared where policies
+ * have been evaluated (`offset 0`), and cast when the query runs, because jsonb does not accept all that json does.
  */
-const visibleSql = (rows: ReadonlyMap<number, Row>, table: KeyedTable, role: Actor["role"]) => {
-  const columns = table.readable?.(role)
+const visibleSql = (
+  rows: ReadonlyMap<number, Row>,
+  table: KeyedTable,
+  role: Actor["role"]
+): ReaderQuery | undefined => {
+  const names = comparedColumns(rows, table, role)
   let left = maxCompared
   const given = (row: Row) => {
-    const shown =
-      columns === undefined
-        ? row
-        : Object.fromEntries(columns.flatMap((name) => (Object.hasOwn(row, name) ? [[name, row[name]]] : [])))
-    const text = JSON.stringify(shown)
-    if (text.length > left) return ", null::jsonb"
+    const text = JSON.stringify(
+      Object.fromEntries(names.flatMap((name) => (Object.hasOwn(row, name) ? [[name, row[name]]] : [])))
+    )
+    // Jsonb has no such characters, and a value that it does not accept would make all others unknown.
+    if (text.length > left || /\\u(?:0000|d[89a-f])/i.test(text)) return ", null::text"
     left -= text.length
-    return `, ${quoteLiteral(text)}::jsonb`
+    return `, ${quoteLiteral(text)}::text`
   }
   const keys = keysOf(rows, table, given)
   if (keys === undefined) return undefined
-  const names = columns?.map((name) => `t.${quoteName(name)}`).join(", ")
-  const now =
-    names === undefined ? "pg_catalog.to_jsonb(t)" : `(select pg_catalog.to_jsonb(c) from (select ${names}) c)`
-  return `select string_agg((case when k.given is not null and (v.now operator(pg_catalog.=) k.given or coalesce((
+  const alone = keysSql(keys, table)
+  if (names.length === 0) return { values: alone, keys: alone }
+  const values = `select string_agg((case when v.now operator(pg_catalog.=) v.given or coalesce((
         select pg_catalog.bool_and(v.now operator(pg_catalog.->) e.key is not distinct from e.value)
-        from pg_catalog.jsonb_each(k.given) e), false))
+        from pg_catalog.jsonb_each(v.given) e), false)
       then k.n else -1 - k.n end)::text, ',')
-    from ${keys.from} join ${table.sql} t on ${keys.same} cross join lateral (select ${now} as now) v`
+    from ${keys.from} join ${table.sql} t on ${keys.same} cross join lateral (
+      select k.given::pg_catalog.jsonb as given, pg_catalog.to_jsonb(c) as now
+      from (select ${names.map((name) => `t.${quoteName(name)}`).join(", ")}) c offset 0) v`
+  return { values, keys: alone }
 }
 
 /**
  * Runs a query as each reader, and leaves one text for each in `svc.found`: the result; null for those whose policies fail,
  * and nothing for those whose turn has not come. A prepared statement is planned once for all readers of a role, and each
  * execution evaluates the policies again. What a policy's functions leave, in the database or in the session, is rolled
- * back before the next reader's turn.
+ * back before the next reader's turn. Where values can't be compared, `svc.keys` finds the rows instead.
  */
 const evaluateSql = `do $do$ declare
     query text := pg_catalog.current_setting('svc.query');
+    keys text := pg_catalog.current_setting('svc.keys');
     readers jsonb := pg_catalog.current_setting('svc.readers');
     reader jsonb;
+    attempt text;
     result text;
     answers jsonb := '[]';
   begin
-    perform pg_catalog.set_config('svc.query', '', true), pg_catalog.set_config('svc.readers', '', true);
+    perform pg_catalog.set_config('svc.query', '', true), pg_catalog.set_config('svc.keys', '', true),
+      pg_catalog.set_config('svc.readers', '', true);
     if exists (select from pg_catalog.pg_prepared_statements where name = 'svc_visible') then deallocate svc_visible; end if;
     perform pg_catalog.set_config('search_path', 'public, extensions', true);
     perform pg_catalog.set_config('role', pg_catalog.current_setting('svc.caller'), true);
-    -- The only plan that is kept for several readers. What must be planned for each of them is decided here.
-    execute 'prepare svc_visible as ' || query;
+    begin
+      execute 'prepare svc_visible as ' || query;
+    exception when syntax_error_or_access_rule_violation then
+      -- A column has another name by now.
+      execute 'prepare svc_visible as ' || keys;
+    end;
     for reader in select value from pg_catalog.jsonb_array_elements(readers) with ordinality e (value, n) order by n loop
       exit when pg_catalog.clock_timestamp() > pg_catalog.statement_timestamp() + '${budgetMillis} ms'::interval
         and answers <> '[]';
-      result := null;
-      begin
-        perform pg_catalog.set_config('request.jwt.claims', reader ->> 'claims', true),
-          pg_catalog.set_config('request.jwt.sub', reader ->> 'sub', true);
-        execute 'execute svc_visible' into result;
-        raise exception using errcode = 'SVC01';
-      exception
-        when sqlstate 'SVC01' then result := coalesce(result, '');
-        when lock_not_available then raise;
-        when others or assert_failure then result := null;
-      end;
+      foreach attempt in array array['execute svc_visible', keys] loop
+        begin
+          perform pg_catalog.set_config('request.jwt.claims', reader ->> 'claims', true),
+            pg_catalog.set_config('request.jwt.sub', reader ->> 'sub', true);
+          result := null;
+          execute attempt into result;
+          raise exception using errcode = 'SVC01';
+        exception
+          when sqlstate 'SVC01' then result := coalesce(result, '');
+          when lock_not_available then raise;
+          when others or assert_failure then result := null;
+        end;
+        exit when result is not null;
+      end loop;
       answers := answers || pg_catalog.jsonb_build_array(result);
     end loop;
     deallocate svc_visible;
@@ -137,13 +171,13 @@ export const makeVisible = Effect.gen(function* () {
   /** Readers whose policies took too long, and until when they are not asked. */
   const slow = new Map<string, number>()
 
-  const evaluate = Effect.fnUntraced(function* (role: string, some: ReadonlyArray<Actor>, query: string) {
+  const evaluate = Effect.fnUntraced(function* (role: string, some: ReadonlyArray<Actor>, query: ReaderQuery) {
     const readers = JSON.stringify(some.map((actor) => ({ claims: claimsSetting(actor), sub: actor.sub })))
     const found = yield* callers.withTransaction(
       Effect.gen(function* () {
-        yield* callers`select set_config('svc.caller', ${role}, true), set_config('svc.query', ${query}, true),
-          set_config('svc.readers', ${readers}, true), set_config('statement_timeout', ${String(timeoutMillis)}, true),
-          set_config('lock_timeout', ${String(lockMillis)}, true)`
+        yield* callers`select set_config('svc.caller', ${role}, true), set_config('svc.query', ${query.values}, true),
+          set_config('svc.keys', ${query.keys}, true), set_config('svc.readers', ${readers}, true),
+          set_config('statement_timeout', ${String(timeoutMillis)}, true), set_config('lock_timeout', ${String(lockMillis)}, true)`
         yield* callers.unsafe(evaluateSql)
         const [row] = yield* callers<{ found: string }>`select current_setting('svc.found') as found`
         return row?.found ?? "[]"
@@ -156,8 +190,8 @@ export const makeVisible = Effect.gen(function* () {
 
   /**
    * What each reader may know of the changed rows, by `readerKey` and number; rows that it may not read now have no
-   * entry. One statement for all readers of a role, whose policies PostgreSQL evaluates for each. Who gets no answer has no entry: its policies take too long, or the database is
-   * unreachable.
+   * entry. One statement for all readers of a role, whose policies PostgreSQL evaluates for each. Readers without an
+   * answer have no entry: their policies take too long, or the database is unreachable.
    */
   const visible = Effect.fnUntraced(function* (
     rows: ReadonlyMap<number, Row>,
@@ -174,7 +208,8 @@ export const makeVisible = Effect.gen(function* () {
     let cancelled = 0
     const asked = [...readers].filter(([key]) => !slow.has(key))
     for (const [role, all] of Map.groupBy(asked, ([, actor]) => actor.role)) {
-      const query = visibleSql(rows, table, role) ?? ""
+      const query = visibleSql(rows, table, role)
+      if (query === undefined) continue
       const groups: Array<ReadonlyArray<readonly [string, Actor]>> = []
       for (let at = 0; at < all.length; at += callersAtOnce) groups.push(all.slice(at, at + callersAtOnce))
       for (let some = groups.shift(); some !== undefined; some = groups.shift()) {

@@ -67,8 +67,48 @@ describe.each(["trigger", "wal"])("values of changes from SVC_CHANGES=%s", (sour
 
   it("are sent whole when the row still has them, whatever the types", async () => {
     const ann = await feedOf("ann")
+    await owner.query("set timezone = 'Asia/Tokyo'")
     await owner.query("insert into notes (id, owner, body) values (10, 'ann', 'mine')")
+    await owner.query("reset timezone")
     assert.deepStrictEqual((await heard(ann, "ann", 11)).map(shown), [["INSERT", "mine", false]])
+  })
+
+  it("of a wide row are those that fit, if the row still has them", async () => {
+    const [u1, u2] = [await feedOf("u1"), await feedOf("u2")]
+    const wide = "repeat(md5(random()::text), 1000)"
+    await owner.query(`insert into notes (id, owner, body) values (30, 'u1', ${wide})`)
+    const [first] = await heard(u1, "u1", 31)
+    assert.deepInclude(first?.row, { id: 30, owner: "u1" })
+    assert.notProperty(first?.row, "body")
+    assert.isTrue(first?.truncated)
+    await owner.query(
+      `begin; insert into notes (id, owner, body) values (32, 'u1', ${wide}); update notes set owner = 'u2' where id = 32; commit`
+    )
+    assert.deepStrictEqual(
+      (await heard(u2, "u2", 33)).map(({ operation, row }) => [operation, row?.["id"], row?.["owner"]]),
+      [
+        ["INSERT", 32, undefined],
+        ["UPDATE", 32, "u2"]
+      ]
+    )
+  })
+
+  it("that cannot be compared are replaced by the key, and keep no event back", async () => {
+    const ann = await feedOf("ann")
+    await owner.query(
+      String.raw`insert into notes (id, owner, body, j) values (40, 'ann', 'odd', '"\u0000"'), (41, 'ann', 'half', '"\ud800"'), (42, 'ann', 'large', '1e400000'), (43, 'ann', 'plain', '{}')`
+    )
+    const events = await heard(ann, "ann", 44)
+    assert.deepStrictEqual(
+      events.map(({ row }) => row?.["id"]),
+      [40, 41, 42, 43]
+    )
+    assert.deepStrictEqual(
+      events.slice(0, 3).map(({ row }) => row),
+      [{ id: 40 }, { id: 41 }, { id: 42 }]
+    )
+    await owner.query("insert into notes (id, owner, body) values (45, 'ann', 'whole')")
+    assert.deepStrictEqual((await heard(ann, "ann", 46)).map(shown), [["INSERT", "whole", false]])
   })
 
   it("follow policies that read another table", async () => {

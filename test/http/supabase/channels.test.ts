@@ -421,6 +421,34 @@ describe("postgres_changes", () => {
     )
   })
 
+  it("have values only for those who may read the row with them", async () => {
+    const asBob = await client(service.anon, token(bob))
+    const all = await follow(asBob, "versions", { table: "todos" })
+    const filtered = await follow(asBob, "versions by title", { table: "todos", filter: "title=eq.S3CRET" })
+    await sql(
+      service,
+      `do $$ begin
+         insert into todos values (50, '${ann}', 'S3CRET', 1, 'x', null);
+         update todos set owner = '${bob}', title = 'given' where id = 50;
+       end $$`
+    )
+    await until(() => all.heard.length === 2, "both changes")
+    await sql(service, `insert into todos values (51, '${bob}', 'S3CRET', 1, 'x', null)`)
+    await until(() => filtered.heard.length > 0 && all.heard.length === 3, "the row that passes the filter")
+    assert.deepStrictEqual(
+      all.heard.slice(0, 2).map(({ errors, eventType, new: row }) => [eventType, row.id, row.title, errors]),
+      [
+        ["INSERT", 50, undefined, ["Error 401: Unauthorized"]],
+        ["UPDATE", 50, "given", null]
+      ]
+    )
+    assert.deepStrictEqual(all.heard[0].new, { id: 50 })
+    assert.deepStrictEqual(
+      filtered.heard.map(({ new: row }) => row.id),
+      [51]
+    )
+  })
+
   it("pass filters of every type, and only readable columns", async () => {
     const anon = await client(service.anon)
     const filters = [

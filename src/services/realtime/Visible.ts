@@ -1,9 +1,9 @@
 import { Cause, Clock, Effect } from "effect"
 import { quoteLiteral, quoteName } from "../../domain/sql/Names.ts"
 import { logFailure, sqlStateOf } from "../OwnTables.ts"
-import { CallerSql } from "../ports/realtime/CallerSql.ts"
 import { type Actor, claimsSetting } from "../ports/Db.ts"
 import { monotonicMillis } from "../access/RateLimits.ts"
+import { makeCallerTransactions } from "./CallerTransactions.ts"
 
 /** A row as JSON, whose numbers have all their digits. */
 export type Row = Readonly<Record<string, unknown>>
@@ -118,14 +118,16 @@ const visibleSql = (
 
 /**
  * Runs a query as each reader, and leaves one text for each in `svc.found`: the result; null for those whose policies fail,
- * and nothing for those whose turn has not come. A prepared statement is planned once for all readers of a role, and each
- * execution evaluates the policies again. What a policy's functions leave, in the database or in the session, is rolled
- * back before the next reader's turn. Where values can't be compared, `svc.keys` finds the rows instead.
+ * and nothing for those whose turn has not come. A prepared statement is planned once for all readers of a role, unless
+ * `svc.replan` is true, and each execution evaluates the policies again. What a policy's functions leave, in the database or
+ * in the session, is rolled back before the next reader's turn. Where values can't be compared, `svc.keys` finds the rows
+ * instead.
  */
 const evaluateSql = `do $do$ declare
     query text := pg_catalog.current_setting('svc.query');
     keys text := pg_catalog.current_setting('svc.keys');
     readers jsonb := pg_catalog.current_setting('svc.readers');
+    replan boolean := pg_catalog.current_setting('svc.replan');
     reader jsonb;
     attempt text;
     result text;
@@ -145,6 +147,7 @@ const evaluateSql = `do $do$ declare
     for reader in select value from pg_catalog.jsonb_array_elements(readers) with ordinality e (value, n) order by n loop
       exit when pg_catalog.clock_timestamp() > pg_catalog.statement_timestamp() + '${budgetMillis} ms'::interval
         and answers <> '[]';
+      if replan then execute 'discard plans'; end if;
       foreach attempt in array array['execute svc_visible', keys] loop
         begin
           perform pg_catalog.set_config('request.jwt.claims', reader ->> 'claims', true),
@@ -167,16 +170,18 @@ const evaluateSql = `do $do$ declare
 
 /** Evaluates policies as callers: the rights of clients to the changes that they are sent. */
 export const makeVisible = Effect.gen(function* () {
-  const callers = yield* CallerSql
+  const { replans, sql: callers, withTransaction } = yield* makeCallerTransactions
   /** Readers whose policies took too long, and until when they are not asked. */
   const slow = new Map<string, number>()
 
   const evaluate = Effect.fnUntraced(function* (role: string, some: ReadonlyArray<Actor>, query: ReaderQuery) {
     const readers = JSON.stringify(some.map((actor) => ({ claims: claimsSetting(actor), sub: actor.sub })))
-    const found = yield* callers.withTransaction(
+    const replan = yield* replans
+    const found = yield* withTransaction(
       Effect.gen(function* () {
         yield* callers`select set_config('svc.caller', ${role}, true), set_config('svc.query', ${query.values}, true),
           set_config('svc.keys', ${query.keys}, true), set_config('svc.readers', ${readers}, true),
+          set_config('svc.replan', ${String(replan)}, true),
           set_config('statement_timeout', ${String(timeoutMillis)}, true), set_config('lock_timeout', ${String(lockMillis)}, true)`
         yield* callers.unsafe(evaluateSql)
         const [row] = yield* callers<{ found: string }>`select current_setting('svc.found') as found`

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { CallerSql } from "../../ports/realtime/CallerSql.ts"
 import { type Actor, claimsSetting } from "../../ports/Db.ts"
+import { makeCallerTransactions } from "../CallerTransactions.ts"
 import { type Right, type Rights } from "./Rooms.ts"
 
 const both: Right = { read: true, write: true }
@@ -19,22 +19,22 @@ const rightsOf = (letters: string): Rights => ({
 
 /** What the policies on realtime.messages let a caller do in a private channel. Without an answer, nothing. */
 export const makeAuthority = Effect.gen(function* () {
-  const sql = yield* CallerSql
+  const { sql, withTransaction } = yield* makeCallerTransactions
   return {
     rights: (actor: Actor, name: string): Effect.Effect<Rights, string> => {
       if (actor.role === "service_role") return Effect.succeed(everything)
-      return sql
-        .unsafe<{ rights: string }>("select realtime.svc_channel_rights($1, $2, $3, $4) as rights", [
+      return withTransaction(
+        sql.unsafe<{ rights: string }>("select realtime.svc_channel_rights($1, $2, $3, $4) as rights", [
           actor.role,
           claimsSetting(actor),
           actor.sub,
           name
         ])
-        .pipe(
-          Effect.map(([row]) => (row === undefined ? nothing : rightsOf(row.rights))),
-          Effect.tapError((error) => Effect.logWarning("Failed to read the policies of a channel", error)),
-          Effect.mapError(() => "DatabaseError: The policies of this channel can't be read, retry later")
-        )
+      ).pipe(
+        Effect.map(([row]) => (row === undefined ? nothing : rightsOf(row.rights))),
+        Effect.tapError((error) => Effect.logWarning("Failed to read the policies of a channel", error)),
+        Effect.mapError(() => "DatabaseError: The policies of this channel can't be read, retry later")
+      )
     }
   }
 })

@@ -449,6 +449,11 @@ describe("postgres_changes", () => {
     )
   })
 
+  it("need no plan for each reader on account of the installed functions", () => {
+    // Logged when the definitions were read, for the tests above.
+    assert.notInclude(service.output(), "is declared IMMUTABLE")
+  })
+
   it("pass filters of every type, and only readable columns", async () => {
     const anon = await client(service.anon)
     const filters = [

@@ -61,7 +61,7 @@ const read = Effect.fnUntraced(function* (uri: Redacted.Redacted, variable: stri
 })
 
 /** The login of a libpq URI, with the files that it names. */
-export const loginAt = (uri: Redacted.Redacted) => Effect.map(read(uri, "DATABASE_URL"), loginOf)
+const loginAt = (uri: Redacted.Redacted) => Effect.map(read(uri, "DATABASE_URL"), loginOf)
 
 /**
  * The address of a libpq URI that is another way to the database of a login, and the URI's name for that database. A URI

@@ -16,7 +16,7 @@ export interface Address extends Place {
 }
 
 /** Who logs in. Another address never changes it. */
-export interface Credentials {
+interface Credentials {
   readonly user: string
   readonly password: Redacted.Redacted
 }

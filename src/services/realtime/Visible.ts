@@ -37,8 +37,11 @@ const maxCancelled = 12
 /** How long a reader is not asked again whose policies took too long alone, in ms. */
 const slowMillis = 30_000
 
-/** Values of changes in one statement, in characters. Readers receive the keys of the others. */
-const maxCompared = 8 * 1024 * 1024
+/**
+ * Values of changes in one statement, and of one change times its readers, because they are compared for each, in
+ * characters. Beyond, readers receive the key.
+ */
+const [maxCompared, maxComparisons] = [8 * 1024 * 1024, 128 * 1024 * 1024]
 
 /** What is run as each reader. */
 interface ReaderQuery {
@@ -89,7 +92,8 @@ const keysSql = ({ from, same }: NonNullable<ReturnType<typeof keysOf>>, table: 
 const visibleSql = (
   rows: ReadonlyMap<number, Row>,
   table: KeyedTable,
-  role: Actor["role"]
+  role: Actor["role"],
+  readers: number
 ): ReaderQuery | undefined => {
   const names = comparedColumns(rows, table, role)
   let left = maxCompared
@@ -97,8 +101,9 @@ const visibleSql = (
     const text = JSON.stringify(
       Object.fromEntries(names.flatMap((name) => (Object.hasOwn(row, name) ? [[name, row[name]]] : [])))
     )
+    if (text.length > Math.min(left, maxComparisons / readers)) return ", null::text"
     // Jsonb has no such characters, and a value that it does not accept would make all others unknown.
-    if (text.length > left || /\\u(?:0000|d[89a-f])/i.test(text)) return ", null::text"
+    if (/\\u(?:0000|d[89a-f])/i.test(text)) return ", null::text"
     left -= text.length
     return `, ${quoteLiteral(text)}::text`
   }
@@ -111,7 +116,7 @@ const visibleSql = (
         from pg_catalog.jsonb_each(v.given) e), false)
       then k.n else -1 - k.n end)::text, ',')
     from ${keys.from} join ${table.sql} t on ${keys.same} cross join lateral (
-      select k.given::pg_catalog.jsonb as given, pg_catalog.to_jsonb(c) as now
+      select k.given::pg_catalog.jsonb as given, case when k.given is not null then pg_catalog.to_jsonb(c) end as now
       from (select ${names.map((name) => `t.${quoteName(name)}`).join(", ")}) c offset 0) v`
   return { values, keys: alone }
 }
@@ -213,7 +218,7 @@ export const makeVisible = Effect.gen(function* () {
     let cancelled = 0
     const asked = [...readers].filter(([key]) => !slow.has(key))
     for (const [role, all] of Map.groupBy(asked, ([, actor]) => actor.role)) {
-      const query = visibleSql(rows, table, role)
+      const query = visibleSql(rows, table, role, all.length)
       if (query === undefined) continue
       const groups: Array<ReadonlyArray<readonly [string, Actor]>> = []
       for (let at = 0; at < all.length; at += callersAtOnce) groups.push(all.slice(at, at + callersAtOnce))

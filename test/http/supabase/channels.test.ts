@@ -428,24 +428,24 @@ describe("postgres_changes", () => {
     await sql(
       service,
       `do $$ begin
-         insert into todos values (50, '${ann}', 'S3CRET', 1, 'x', null);
-         update todos set owner = '${bob}', title = 'given' where id = 50;
+         insert into todos values (60, '${ann}', 'S3CRET', 1, 'x', null);
+         update todos set owner = '${bob}', title = 'given' where id = 60;
        end $$`
     )
     await until(() => all.heard.length === 2, "both changes")
-    await sql(service, `insert into todos values (51, '${bob}', 'S3CRET', 1, 'x', null)`)
+    await sql(service, `insert into todos values (61, '${bob}', 'S3CRET', 1, 'x', null)`)
     await until(() => filtered.heard.length > 0 && all.heard.length === 3, "the row that passes the filter")
     assert.deepStrictEqual(
       all.heard.slice(0, 2).map(({ errors, eventType, new: row }) => [eventType, row.id, row.title, errors]),
       [
-        ["INSERT", 50, undefined, ["Error 401: Unauthorized"]],
-        ["UPDATE", 50, "given", null]
+        ["INSERT", 60, undefined, ["Error 401: Unauthorized"]],
+        ["UPDATE", 60, "given", null]
       ]
     )
-    assert.deepStrictEqual(all.heard[0].new, { id: 50 })
+    assert.deepStrictEqual(all.heard[0].new, { id: 60 })
     assert.deepStrictEqual(
       filtered.heard.map(({ new: row }) => row.id),
-      [51]
+      [61]
     )
   })
 

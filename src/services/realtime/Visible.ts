@@ -87,7 +87,7 @@ const keysSql = ({ from, same }: NonNullable<ReturnType<typeof keysOf>>, table: 
 /**
  * The numbers of the rows that the reader may read now, negative (-1 - n) of those that have other values than in the
  * change. A row that came incomplete is compared by the columns that it came with. Values are compared where policies
- * have been evaluated (`offset 0`), and cast when the query runs, because jsonb does not accept all that json does.
+ * have been evaluated (`offset 0`).
  */
 const visibleSql = (
   rows: ReadonlyMap<number, Row>,
@@ -101,22 +101,22 @@ const visibleSql = (
     const text = JSON.stringify(
       Object.fromEntries(names.flatMap((name) => (Object.hasOwn(row, name) ? [[name, row[name]]] : [])))
     )
-    if (text.length > Math.min(left, maxComparisons / readers)) return ", null::text"
+    if (text.length > Math.min(left, maxComparisons / readers)) return ", null::pg_catalog.jsonb"
     // Jsonb has no such characters, and a value that it does not accept would make all others unknown.
-    if (/\\u(?:0000|d[89a-f])/i.test(text)) return ", null::text"
+    if (/\\u(?:0000|d[89a-f])/i.test(text)) return ", null::pg_catalog.jsonb"
     left -= text.length
-    return `, ${quoteLiteral(text)}::text`
+    return `, ${quoteLiteral(text)}::pg_catalog.jsonb`
   }
-  const keys = keysOf(rows, table, given)
-  if (keys === undefined) return undefined
-  const alone = keysSql(keys, table)
+  const [compared, found] = [keysOf(rows, table, given), keysOf(rows, table)]
+  if (compared === undefined || found === undefined) return undefined
+  const alone = keysSql(found, table)
   if (names.length === 0) return { values: alone, keys: alone }
   const values = `select string_agg((case when v.now operator(pg_catalog.=) v.given or coalesce((
         select pg_catalog.bool_and(v.now operator(pg_catalog.->) e.key is not distinct from e.value)
         from pg_catalog.jsonb_each(v.given) e), false)
       then k.n else -1 - k.n end)::text, ',')
-    from ${keys.from} join ${table.sql} t on ${keys.same} cross join lateral (
-      select k.given::pg_catalog.jsonb as given, case when k.given is not null then pg_catalog.to_jsonb(c) end as now
+    from ${compared.from} join ${table.sql} t on ${compared.same} cross join lateral (
+      select k.given, case when k.given is not null then pg_catalog.to_jsonb(c) end as now
       from (select ${names.map((name) => `t.${quoteName(name)}`).join(", ")}) c offset 0) v`
   return { values, keys: alone }
 }
@@ -145,8 +145,8 @@ const evaluateSql = `do $do$ declare
     perform pg_catalog.set_config('role', pg_catalog.current_setting('svc.caller'), true);
     begin
       execute 'prepare svc_visible as ' || query;
-    exception when syntax_error_or_access_rule_violation then
-      -- A column has another name by now.
+    exception when syntax_error_or_access_rule_violation or data_exception or program_limit_exceeded then
+      -- A column has another name by now, or jsonb does not accept a value of json.
       execute 'prepare svc_visible as ' || keys;
     end;
     for reader in select value from pg_catalog.jsonb_array_elements(readers) with ordinality e (value, n) order by n loop

@@ -56,7 +56,7 @@ const other = (path: string, layer: "layerEmbedded" | "layerAttachOrStart" = "la
       import { PostgresAddress } from "./src/layers/postgres/Address.ts"
       const runtime = ManagedRuntime.make(Layer.provide(${layer}, DataDir.at(${JSON.stringify(path)})))
       await runtime.runPromise(Effect.service(PostgresAddress)).then(
-        ({ port }) => console.log("ready " + port),
+        ({ at: { port } }) => console.log("ready " + port),
         (error) => console.log(error.message)
       )
       setInterval(() => undefined, 1000)`

@@ -163,7 +163,10 @@ const evaluateSql = `do $do$ declare
         exception
           when sqlstate 'SVC01' then result := coalesce(result, '');
           when lock_not_available then raise;
-          when others or assert_failure then result := null;
+          -- A value of json that jsonb does not accept.
+          when data_exception or program_limit_exceeded then result := null;
+          -- The policies fail, and are not evaluated twice.
+          when others or assert_failure then result := null; exit;
         end;
         exit when result is not null;
       end loop;

@@ -1,13 +1,13 @@
+import { csvLine } from "../text/CsvCell.ts"
 import { auditColumns, type AuditEntry } from "./Entry.ts"
 
 /** A spreadsheet would run what begins so as a formula; labels and names are chosen by callers. */
 const formula = /^[=+\-@\t\r]/
 
-const cell = (value: unknown): string => {
-  if (value === null) return ""
+const shown = (value: unknown): string | null => {
+  if (value === null || value === undefined) return null
   const text = typeof value === "string" ? value : typeof value === "object" ? JSON.stringify(value) : String(value)
-  const safe = typeof value === "string" && formula.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  return typeof value === "string" && formula.test(text) ? `'${text}` : text
 }
 
 /** Entries as CSV (RFC 4180), with a line of column names. */
@@ -20,7 +20,7 @@ export const auditCsv = (entries: ReadonlyArray<AuditEntry>): string => {
       actor_id: actor.id,
       actor_label: actor.label
     }
-    return auditColumns.map((name) => cell(row[name])).join(",")
+    return csvLine(auditColumns.map((name) => shown(row[name])))
   })
   return [auditColumns.join(","), ...lines, ""].join("\r\n")
 }

@@ -111,7 +111,7 @@ export class RowReads {
       relation,
       ...this.options,
       filtered: true,
-      expanded: form.maxCell !== undefined
+      expanded: form.maxCell !== undefined || form.media === "csv"
     })
     if (Result.isFailure(planned)) return Result.fail(planned.failure)
     const { rows, clean } = planned.success

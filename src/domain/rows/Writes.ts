@@ -30,6 +30,8 @@ export interface RowWrite {
 export interface PreparedWrite {
   /** Undefined if there is nothing to do. */
   readonly sql: RowSql | undefined
+  /** The first line of the CSV that has no rows then. */
+  readonly head?: string | undefined
   /** The statement runs no user-defined code, judging by the names in it. */
   readonly clean: boolean
   /** The statement fails for a number of rows that the request excludes. */
@@ -83,8 +85,8 @@ export class RowWrites {
     const relation = catalogue.relation(schema, table)
     if (relation === undefined) return Result.fail(noTable(catalogue.names(schema), schema, table))
     const request = { query: query.success, preferences, form, answer, limits: this.limits }
-    return Result.map(plannedChange(write.operation, catalogue, relation, request), ({ clean, plan }) => {
-      if (plan === undefined) return { sql: undefined, clean, checked: false, resolves: false }
+    return Result.map(plannedChange(write.operation, catalogue, relation, request), ({ clean, head, plan }) => {
+      if (plan === undefined) return { sql: undefined, head, clean, checked: false, resolves: false }
       const { change, exactlyOne, limit, maxAffected } = plan
       return {
         sql: writeSql(plan),
@@ -113,7 +115,7 @@ const keyOf = ({ answer, form, operation, preferences, schema, table }: RowWrite
   const { handling, maxAffected, missing, resolution } = preferences
   let key = `${operation._tag},${schema.length}:${schema}${table.length}:${table}${form.media},${form.stripNulls},${answer},${preferences.return},${handling},${maxAffected},${missing},${resolution};`
   if (operation._tag !== "remove") {
-    key += operation.body.form
+    key += `${operation.body.form}${operation.body.texts}`
     for (const name of operation.body.keys) key += `,${name.length}:${name}`
   }
   return `${key};${shape.key}`

@@ -24,6 +24,7 @@ const none: ReadonlyArray<string> = []
  */
 export class JsonOutline {
   readonly bytes: Buffer
+  readonly texts: boolean
   /** The number of rows. */
   rows = 0
   /** All rows are objects. */
@@ -53,9 +54,11 @@ export class JsonOutline {
   /** The names of this row, once they are not those of the last one. */
   private own: Array<string> | undefined
 
-  constructor(bytes: Buffer, only?: ReadonlySet<string>) {
+  /** `texts`: made of a format that has only texts, CSV or a form. */
+  constructor(bytes: Buffer, only?: ReadonlySet<string>, texts = false) {
     this.bytes = bytes
     this.only = only
+    this.texts = texts
     this.scanner = new JsonScanner(bytes, this)
   }
 

@@ -9,7 +9,7 @@ import { Rows, type RowsAnswer } from "../../services/rows/Rows.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 import { PageAudit } from "../front/PageAudit.ts"
 import { type DecodedRequest, requestDecoder } from "../rows/Request.ts"
-import { csvStream, rowBody, withCsvHint, withoutTimeLimit } from "../rows/Body.ts"
+import { csvStream, hasTexts, rowBody, withCsvHint, withoutTimeLimit } from "../rows/Body.ts"
 import { importedTable } from "../wire/Paths.ts"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { RowCursor } from "../../domain/rows/parse/Cursor.ts"
@@ -84,7 +84,7 @@ export const RowsRoutes = HttpRouter.use(
         Effect.flatMap(decode(request), (decoded) =>
           Effect.flatMap(rowBody(request), (body) =>
             Effect.map(
-              audit.rows(withCsvHint(request, change(decoded, body)), operation, nameOf(decoded), rowsIn),
+              audit.rows(withCsvHint(request, change(decoded, body, hasTexts(request))), operation, nameOf(decoded), rowsIn),
               (answer) => writeResponse(decoded, answer, operation, settings)
             )
           )
@@ -98,7 +98,7 @@ export const RowsRoutes = HttpRouter.use(
       const table = importedTable(request.url)
       const other = query.find(([name]) => !importParameters.has(name))
       if (table === undefined || other !== undefined) return yield* unknownParameter(other?.[0] ?? "")
-      const nullText = query.find(([name]) => name === "null")?.[1] ?? "NULL"
+      const nullText = query.find(([name]) => name === "null")?.[1]
       const conflict = yield* conflictOf(query)
       const bytes = yield* csvStream(request)
       yield* withoutTimeLimit(request)

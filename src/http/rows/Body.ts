@@ -66,6 +66,12 @@ const csvRows = Effect.fnUntraced(function* (request: Request) {
 const mediaOf = (request: Request) =>
   (headersOf(request)["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? ""
 
+/** Whether the rows of a request are of a format that has only texts. */
+export const hasTexts = (request: Request) => {
+  const media = mediaOf(request)
+  return media === "text/csv" || media === "application/x-www-form-urlencoded"
+}
+
 const isJson = /^application\/(?:[\w.+-]+\+)?json$/
 const notAcceptable = (request: Request) =>
   Effect.fail(invalid(`Content-Type not acceptable: ${(headersOf(request)["content-type"] ?? "").slice(0, 200)}`))
@@ -150,5 +156,8 @@ export const withCsvHint = <A, E>(
 
 const hinted = <E>(error: E): E | DatabaseError =>
   error instanceof DatabaseError && error.hint === null && error.code.startsWith("22")
-    ? new DatabaseError({ ...error, hint: `An empty field is the empty text; write NULL for null. ${importHint}` })
+    ? new DatabaseError({
+        ...error,
+        hint: `An empty field is NULL, and one in quotes ("") is the empty text. ${importHint}`
+      })
     : error

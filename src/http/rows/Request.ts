@@ -23,6 +23,8 @@ export interface DecodedRequest extends RowRequest {
   /** The client's own preferences that apply. Settings may add others to `preferences`. */
   readonly stated: Preferences
   readonly contentType: string
+  /** The path of the API that was asked, before the table's name. */
+  readonly root: "/v1/db" | "/rest/v1"
   /** The schema for `Content-Profile`, if there is more than one or the client chose one. */
   readonly profile: string | undefined
 }
@@ -95,6 +97,7 @@ export const requestDecoder = ({ branches, db, settings }: RequestDependencies) 
         freshness: freshness.success,
         stated,
         contentType: form.success.contentType,
+        root: caller.supabase === undefined ? "/v1/db" : "/rest/v1",
         profile: several || choosesProfile(asked) ? schema.success : undefined
       })
       const branch = headers[branchHeader]

@@ -98,6 +98,9 @@ const unsatisfiable = (offset: number, total: number) =>
 const plain = /^[\w.~-]*$/
 const escaped = (text: string) => (plain.test(text) ? text : uriEncode(text))
 
+/** The path at which the client asks for the rows. */
+const tableUrl = ({ root, table }: DecodedRequest) => `${root}/${escaped(table)}`
+
 /** The pairs ordered by name, so that equivalent requests have the same URL. */
 const canonicalQuery = ({ query }: DecodedRequest) => {
   const [first] = query
@@ -119,8 +122,7 @@ const ranged = (request: DecodedRequest, answer: RowsAnswer, operation: "read" |
   const { count, offset, total } = answer
   const status = rangeStatus(offset, count, total)
   const headers: Record<string, string> = { "content-range": contentRange(offset, count, total) }
-  if (operation === "read")
-    setShort(headers, "content-location", `/${escaped(request.table)}${canonicalQuery(request)}`)
+  if (operation === "read") setShort(headers, "content-location", `${tableUrl(request)}${canonicalQuery(request)}`)
   if (answer.cut !== undefined) headers["x-max-rows"] = String(answer.cut)
   withApplied(request, operation, withProfile(request, headers))
   const body = request.context.method === "HEAD" ? undefined : answer.body
@@ -176,7 +178,7 @@ export const writeResponse = (
   const headers: Record<string, string> = {}
   if (operation === "update") headers["content-range"] = contentRange(0, answer.count, total)
   else if (operation !== "upsert") headers["content-range"] = contentRange(0, 0, total)
-  if (answer.location !== undefined) setShort(headers, "location", `/${escaped(request.table)}${answer.location}`)
+  if (answer.location !== undefined) setShort(headers, "location", `${tableUrl(request)}${answer.location}`)
   withApplied({ ...request, stated }, operation, headers)
   const status = writtenStatus(operation, answer, request)
   if (wanted) {

@@ -5,6 +5,7 @@ import { noTable, unknownColumn } from "../../domain/rows/Refusals.ts"
 import { relationSql } from "../../domain/rows/sql/From.ts"
 import { quoteLiteral, quoteName } from "../../domain/sql/Names.ts"
 import { shorten } from "../../domain/text/Shorten.ts"
+import { CsvNulls } from "../../domain/text/CsvNulls.ts"
 import { CsvHead } from "../../domain/text/CsvHead.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { type RowRequest } from "./Rows.ts"
@@ -12,8 +13,8 @@ import { lookUp } from "./Lookup.ts"
 
 /** Rows in CSV for one table. */
 export interface Import extends Pick<RowRequest, "database" | "actor" | "schema" | "searchPath" | "table"> {
-  /** The cells that are NULL, unless they are in quotes. */
-  readonly nullText: string
+  /** The cells that are NULL, unless they are in quotes; undefined: `NULL` and empty cells, as in any other CSV. */
+  readonly nullText: string | undefined
   /** Undefined: a row whose key exists is an error. */
   readonly conflict: Conflict | undefined
 }
@@ -51,7 +52,7 @@ export class Imports extends Context.Service<
         Effect.scoped(
           Effect.gen(function* () {
             const { database, actor, schema, searchPath, table, nullText, conflict } = request
-            const { names, all } = yield* headed(bytes)
+            const { names, all } = yield* headed(nullText === undefined ? withoutNulls(bytes) : bytes)
             const place = { database, schema, table, query: [] }
             const { value } = yield* lookUp(catalogues, place, (catalogue): Result.Result<Relation, ClientError> => {
               const relation = catalogue.relation(schema, table)
@@ -64,8 +65,8 @@ export class Imports extends Context.Service<
             const session = yield* database.session(actor)
             yield* session.query("select pg_catalog.set_config('search_path', $1, false)", [searchPath], 1)
             const copy = (target: string) =>
-              Effect.mapError(session.load(copySql(target, names, nullText), all), (error) =>
-                error instanceof DatabaseError ? withHint(error, nullText) : error
+              Effect.mapError(session.load(copySql(target, names, nullText ?? ""), all), (error) =>
+                error instanceof DatabaseError ? withHint(error, nullText ?? "") : error
               )
             if (conflict === undefined) return { rows: yield* copy(relationSql(value)) }
             yield* session.script(`begin; ${holdSql(value, names)}`)
@@ -116,6 +117,16 @@ const mergeSql = (relation: Relation, names: ReadonlyArray<string>, { columns, r
 const copySql = (target: string, names: ReadonlyArray<string>, nullText: string) =>
   `copy ${target} (${listOf(names)}) from stdin with (format csv, header true, encoding 'UTF8', null ${quoteLiteral(nullText)})`
 
+/** Cells that are NULL without quotes are empty, the one form that COPY is given. */
+const withoutNulls = <E>(bytes: Bytes<E>): Bytes<E> =>
+  Stream.suspend(() => {
+    const nulls = new CsvNulls()
+    return Stream.concat(
+      Stream.map(bytes, (piece) => nulls.add(piece)),
+      Stream.sync(() => nulls.end())
+    )
+  })
+
 /** Reads the bytes up to the end of the column names. `all` are all bytes, those read included. */
 const headed = <E>(bytes: Bytes<E>) =>
   Effect.gen(function* () {
@@ -137,9 +148,12 @@ const headed = <E>(bytes: Bytes<E>) =>
 /** An empty cell is the empty text, which is no number and no date. */
 const withHint = (error: DatabaseError, nullText: string) => {
   const { code, error: text, hint } = error
-  if (hint !== null || nullText === "" || !/^22(P02|007|008)$/.test(code) || !text.endsWith(': ""')) return error
+  if (hint !== null || !/^22(P02|007|008)$/.test(code) || !text.endsWith(': ""')) return error
   return new DatabaseError({
     ...error,
-    hint: "An empty cell is the empty text. To read empty cells as NULL, add ?null= to the URL"
+    hint:
+      nullText === ""
+        ? 'An empty cell in quotes ("") is the empty text. Leave out the quotes for NULL'
+        : "An empty cell is the empty text. To read empty cells as NULL, leave out null= in the URL"
   })
 }

@@ -5,8 +5,12 @@ import { maxJsonDepth } from "../../domain/text/JsonScanner.ts"
 import { inSteps } from "../YieldEvery.ts"
 
 /** Outlines a body of JSON, considering only these keys. 400 for invalid JSON, and for JSON that PostgreSQL cannot read. */
-export const outlineOf = (json: Buffer, only?: ReadonlyArray<string>): Effect.Effect<JsonOutline, InvalidRequest> =>
-  Effect.flatMap(inSteps(new JsonOutline(json, only && new Set(only))), (outline) => {
+export const outlineOf = (
+  json: Buffer,
+  only?: ReadonlyArray<string>,
+  texts = false
+): Effect.Effect<JsonOutline, InvalidRequest> =>
+  Effect.flatMap(inSteps(new JsonOutline(json, only && new Set(only), texts)), (outline) => {
     switch (outline.problem) {
       case undefined:
         return Effect.succeed(outline)

@@ -74,11 +74,11 @@ export class Rows extends Context.Service<
   Rows,
   {
     readonly read: (request: RowRequest) => Response
-    /** `json`: an object or an array of objects, as UTF-8. */
-    readonly insert: (request: RowRequest, json: Buffer) => Response
+    /** `json`: an object or an array of objects, as UTF-8. `texts`: it is made of CSV or a form, which have only texts. */
+    readonly insert: (request: RowRequest, json: Buffer, texts?: boolean) => Response
     /** Inserts or replaces the row that the filters identify by primary key. */
-    readonly upsertOne: (request: RowRequest, json: Buffer) => Response
-    readonly update: (request: RowRequest, json: Buffer) => Response
+    readonly upsertOne: (request: RowRequest, json: Buffer, texts?: boolean) => Response
+    readonly update: (request: RowRequest, json: Buffer, texts?: boolean) => Response
     readonly remove: (request: RowRequest) => Response
   }
 >()("svc/services/Rows") {
@@ -176,9 +176,9 @@ export class Rows extends Context.Service<
         const plan = (catalogue: Catalogue) => writes.prepare(catalogue, rowWrite)
         return Effect.flatMap(lookUp(catalogues, request, plan), (planned): Response => {
           const { epoch, freshPlans, value } = planned
-          const { checked, clean, resolves, sql } = value
+          const { checked, clean, head, resolves, sql } = value
           if (sql === undefined) {
-            return form.media === "object" ? Effect.fail(notSingle(0)) : Effect.succeed(nothing(request, answer))
+            return form.media === "object" ? Effect.fail(notSingle(0)) : Effect.succeed(nothing(request, answer, head))
           }
           if (isExplain(form)) return explain(request, sql, "write")
           const replan = replanOf(catalogues, request.database, planned, plan)
@@ -202,17 +202,22 @@ export class Rows extends Context.Service<
       }
 
       /** A write with a body. Only the keys that the query names in `columns` are considered. */
-      const writeBody = (request: RowRequest, _tag: "insert" | "upsert" | "update", json: Buffer): Response => {
+      const writeBody = (
+        request: RowRequest,
+        _tag: "insert" | "upsert" | "update",
+        json: Buffer,
+        texts: boolean | undefined
+      ): Response => {
         const columns = columnsOf(request.query)
         if (Result.isFailure(columns)) return Effect.fail(columns.failure)
-        return Effect.flatMapEager(outlineOf(json, columns.success), (body) => write(request, { _tag, body }))
+        return Effect.flatMapEager(outlineOf(json, columns.success, texts), (body) => write(request, { _tag, body }))
       }
 
       return Rows.of({
         read,
-        insert: (request, json) => writeBody(request, "insert", json),
-        upsertOne: (request, json) => writeBody(request, "upsert", json),
-        update: (request, json) => writeBody(request, "update", json),
+        insert: (request, json, texts) => writeBody(request, "insert", json, texts),
+        upsertOne: (request, json, texts) => writeBody(request, "upsert", json, texts),
+        update: (request, json, texts) => writeBody(request, "update", json, texts),
         remove: (request) => write(request, { _tag: "remove" })
       })
     })
@@ -280,8 +285,8 @@ export const chosen = ({
 }
 
 /** The response to a write without rows. */
-const nothing = ({ form, preferences }: RowRequest, answer: boolean): RowsAnswer => ({
-  body: answer ? (form.media === "csv" ? "\n" : "[]") : "",
+const nothing = ({ form, preferences }: RowRequest, answer: boolean, head = ""): RowsAnswer => ({
+  body: answer ? (form.media === "csv" ? `${head}\n` : "[]") : "",
   count: 0,
   offset: 0,
   total: preferences.count === undefined ? undefined : 0,
@@ -290,11 +295,19 @@ const nothing = ({ form, preferences }: RowRequest, answer: boolean): RowsAnswer
   ...nothingChosen
 })
 
+const plainName = /^[\p{L}_][\p{L}\p{N}_]*$/u
+/** Names of columns that are parameters of their own in a query. */
+const otherParameters: ReadonlySet<string> = new Set("select order limit offset and or columns on_conflict".split(" "))
+const quoted = (text: string) => `"${text.replaceAll(/["\\]/g, "\\$&")}"`
+
 /** The query string that identifies a row. `pairs`: JSON pairs of key column and value as text. */
 const locationOf = (pairs: string) => {
-  const filters = (JSON.parse(pairs) as ReadonlyArray<readonly [string, string | null]>).map(
-    ([column, value]) =>
-      `${encodeURIComponent(column)}=${value === null ? "is.null" : encodeURIComponent(`eq.${value}`)}`
-  )
+  const filters = (JSON.parse(pairs) as ReadonlyArray<readonly [string, string | null]>).map(([column, value]) => {
+    if (!plainName.test(column) || otherParameters.has(column)) {
+      const condition = value === null ? "is.null" : `eq.${quoted(value)}`
+      return `and=${encodeURIComponent(`(${quoted(column)}.${condition})`)}`
+    }
+    return `${encodeURIComponent(column)}=${value === null ? "is.null" : encodeURIComponent(`eq.${value}`)}`
+  })
   return `?${filters.join("&")}`
 }

@@ -155,10 +155,10 @@ describe("preferences", () => {
 
 describe("URLs", () => {
   it.each([
-    ["", "/e2e_read"],
-    ["?id=eq.1", "/e2e_read?id=eq.1"],
-    ["?select=id&id=eq.1", "/e2e_read?id=eq.1&select=id"],
-    ["?select=*&name=eq.two,%20%222%22", "/e2e_read?name=eq.two%2C%20%222%22&select=%2A"]
+    ["", "/v1/db/e2e_read"],
+    ["?id=eq.1", "/v1/db/e2e_read?id=eq.1"],
+    ["?select=id&id=eq.1", "/v1/db/e2e_read?id=eq.1&select=id"],
+    ["?select=*&name=eq.two,%20%222%22", "/v1/db/e2e_read?name=eq.two%2C%20%222%22&select=%2A"]
   ])("Content-Location of %s is %s", async (query, location) => {
     assert.strictEqual((await get(query)).headers.get("content-location"), location)
   })

@@ -37,7 +37,7 @@ describe("POST", () => {
     ])
     const located = await on("POST ", { id: 6 }, prefer("return=headers-only", "count=exact"))
     assert.deepStrictEqual(summaryOf(located), [201, "*/1", "return=headers-only, count=exact", ""])
-    assert.strictEqual(located.headers.get("location"), "/e2e_write?id=eq.6")
+    assert.strictEqual(located.headers.get("location"), "/v1/db/e2e_write?id=eq.6")
     assert.isNull(located.headers.get("content-type"))
   })
 
@@ -170,15 +170,16 @@ describe("bodies", () => {
   const csv = { "content-type": "text/csv" }
   const form = { "content-type": "application/x-www-form-urlencoded" }
 
-  it("in CSV are rows; an unquoted NULL is null", async () => {
-    const made = await on("POST ?select=id,name,note", 'id,name,note\r\n11,"a, ""b""",NULL\r\n12,,x\r\n', csv)
+  it("in CSV are rows; NULL and nothing without quotes are null", async () => {
+    const made = await on("POST ?select=id,name,note", 'id,name,note\r\n11,"a, ""b""",NULL\r\n12,,x\r\n14,"","NULL"\r\n', csv)
     assert.deepStrictEqual(
       [made.status, made.json],
       [
         201,
         [
           { id: 11, name: 'a, "b"', note: null },
-          { id: 12, name: "", note: "x" }
+          { id: 12, name: null, note: "x" },
+          { id: 14, name: "", note: "NULL" }
         ]
       ]
     )

@@ -51,14 +51,15 @@ const running = (text: string) =>
 describe("an import", () => {
   it("writes the rows of a CSV", async () => {
     const text =
-      '\uFEFFid,name,"amount",sold\r\n1,"a ""b"",\nc",12.50,2026-01-02\r\n2,NULL,NULL,NULL\r\n3,"NULL",0,NULL\r\n4,,1,NULL'
+      '\uFEFFid,name,"amount",sold\r\n1,"a ""b"",\nc",12.50,2026-01-02\r\n2,NULL,NULL,NULL\r\n3,"NULL",0,\r\n4,"",1,NULL\r\n5,,,'
     const reply = await load(text)
-    assert.deepStrictEqual([reply.status, reply.json], [201, { rows: 4 }], reply.text)
+    assert.deepStrictEqual([reply.status, reply.json], [201, { rows: 5 }], reply.text)
     assert.deepStrictEqual(await stock(), [
       { id: 1, amount: "12.50", name: 'a "b",\nc', sold: "2026-01-02" },
       { id: 2, amount: null, name: null, sold: null },
       { id: 3, amount: "0", name: "NULL", sold: null },
-      { id: 4, amount: "1", name: "", sold: null }
+      { id: 4, amount: "1", name: "", sold: null },
+      { id: 5, amount: null, name: null, sold: null }
     ])
   })
 
@@ -157,7 +158,8 @@ describe("an import", () => {
     ]
   >([
     ["a value", "id,amount\n1,1\n2,x;y\n", "", 400, "22P02", "line 3, column amount", null],
-    ["an empty value", 'id,amount,name\n1,1,"a\nb"\n2,,c\n', "", 400, "22P02", "line 4, column amount", /\?null=/],
+    ["an empty text", 'id,amount,name\n1,1,"a\nb"\n2,"",c\n', "", 400, "22P02", "line 4, column amount", /quotes/],
+    ["an empty value", "id,amount\n1,1\n2,\n", "?null=NULL", 400, "22P02", "line 3, column amount", /null=/],
     ["a missing field", "id,amount\n1\n", "", 400, "22P04", "line 2", null],
     ["a quote", 'id,name\n1,"a\n', "", 400, "22P04", "line 3", null],
     ["a duplicate", "id\n1\n1\n", "", 409, "23505", "line 3: Key (id)=(1) already exists.", null],
@@ -321,7 +323,7 @@ describe("a body", () => {
   })
 
   it("in CSV with a wrong value is refused with the way to find it", async () => {
-    const { code, hint } = await send("id,amount\n1,\n", "text/csv")
+    const { code, hint } = await send('id,amount\n1,""\n', "text/csv")
     assert.strictEqual(code, "22P02")
     assert.include(hint ?? "", "/import")
     assert.include(hint ?? "", "NULL")

@@ -81,7 +81,8 @@ suite("answers of functions", (it) => {
       ["one_book?wanted=2&select=id,title,tags", { media: "csv" }, "id,title,tags\n2,B,{}"],
       ["scalar_text", { media: "csv" }, 'pgrst_scalar\n"a,""b"""'],
       ["numbers?n=2", { media: "csv" }, "pgrst_scalar\n1\n2"],
-      ["numbers?n=0", { media: "csv" }, "\n"]
+      ["numbers?n=0", { media: "csv" }, "pgrst_scalar\n"],
+        ["all_authors?select=*&id=lt.0", { media: "csv" }, "id,name,born\n"]
     ] as const)("%s %j", ([line, form, expected]) =>
       Effect.map(get(line, { form }), (body) => assert.strictEqual(body?.replaceAll(/ \n|, (?=\{)/g, ","), expected))
     )

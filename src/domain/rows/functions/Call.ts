@@ -27,7 +27,7 @@ type CallValues =
   /** JSON text of an object: PostgreSQL converts each value to its argument's type. */
   | { readonly _tag: "Json"; readonly json: Uint8Array; readonly given: ReadonlyArray<Argument> }
   /** Each in PostgreSQL's input syntax for its type. */
-  | { readonly _tag: "Texts"; readonly given: ReadonlyArray<Argument>; readonly texts: ReadonlyArray<string> }
+  | { readonly _tag: "Texts"; readonly given: ReadonlyArray<Argument>; readonly texts: ReadonlyArray<string | null> }
   /** The only argument, in PostgreSQL's input syntax for `type`. */
   | { readonly _tag: "Whole"; readonly value: string | Uint8Array; readonly type: NonNullable<StoredFunction["body"]> }
 
@@ -93,7 +93,18 @@ const planJson = (
   if (form === "array" && !json.uniform) return invalid("All object keys must match")
   const given = givenOf(fn, new Set(names))
   if (!isObject && given.length > 0) return notAnObject()
-  return Result.succeed({ fn, values: { _tag: "Json", json: json.first, given } })
+  if (media === undefined || given.length === 0) {
+    return Result.succeed({ fn, values: { _tag: "Json", json: json.first, given } })
+  }
+  const row = JSON.parse(json.first.toString("utf8")) as Readonly<Record<string, string | null>>
+  return Result.succeed({
+    fn,
+    values: {
+      _tag: "Texts",
+      given,
+      texts: given.map(({ name }) => (Object.hasOwn(row, name) ? (row[name] ?? null) : null))
+    }
+  })
 }
 
 const openBrace = 0x7b

@@ -75,14 +75,19 @@ const withRows = (
   const page = rowPage(query, range)
   if (Result.isFailure(page)) return Result.fail(page.failure)
   const relation = relationOf(catalogue, fn)
-  const plain = range === undefined && isPlain(query) && relation?.formatted !== true
+  // The first line of a CSV has the names of columns also if there are no rows.
+  const named = relation !== undefined && (relation.formatted || form.media === "csv")
+  const plain = range === undefined && isPlain(query) && !named
   const asJson = (form.media === "json" || form.media === "object") && !form.stripNulls
   if (isValue(fn) && plain && count === undefined && asJson) {
     return Result.succeed({ sql: valueSql(call), fn, clean, checked: false, offset: 0, capped: false })
   }
   const planned = plain
     ? Result.succeed(everyRow(fn, options))
-    : planResult(catalogue, range === undefined ? query : withPage(query, page.success), fn, relation, options)
+    : planResult(catalogue, range === undefined ? query : withPage(query, page.success), fn, relation, {
+        ...options,
+        expanded: form.media === "csv"
+      })
   if (Result.isFailure(planned)) return Result.fail(planned.failure)
   const exactlyOne = fn.set && alone ? "PGRST116" : undefined
   return Result.succeed({
@@ -122,7 +127,7 @@ const planResult = (
   query: RowQuery,
   fn: StoredFunction,
   relation: Relation | undefined,
-  options: RowReadOptions
+  options: RowReadOptions & { readonly expanded: boolean }
 ) => {
   const source = callSource(fn)
   return planRows(query, {

@@ -3,6 +3,7 @@ import { type PlannedCall } from "./Call.ts"
 import { type ReadPlan, type RowSource, type WritePlan } from "../plan/Plan.ts"
 import { RowScope } from "../sql/Scope.ts"
 import { limitedJson } from "../sql/Size.ts"
+import { csvNames } from "../sql/Csv.ts"
 import { answerSql, bodySql, countedSql, limitedAnswerSql, type RowSql, rowsSql, totalSql } from "../sql/Statement.ts"
 import { quoteName } from "../../sql/Names.ts"
 
@@ -19,7 +20,8 @@ export interface CallPlan extends ReadPlan, Pick<WritePlan, "maxAffected" | "exa
 /** The WITH query that holds the function's result. */
 const part = "_svc_call"
 /** Its only column if the function returns values and not rows. The name is PostgREST's. */
-const valueColumn = quoteName("pgrst_scalar")
+const valueName = "pgrst_scalar"
+const valueColumn = quoteName(valueName)
 
 /** Returns one value in each row. A record counts as a value, because its columns are known only at run time. */
 const givesValues = ({ result }: StoredFunction) => result === "scalar" || result === "record" || result === "void"
@@ -109,11 +111,22 @@ export const valueSql = (call: PlannedCall): RowSql => {
   return { text, params: scope.params, prepare: true, bounded: true }
 }
 
+/** The columns of a CSV; undefined if only the rows have their names. */
+const namesOf = ({ call: { fn }, rows }: CallPlan) => {
+  const named = csvNames(rows)
+  if (named !== undefined || rows.items.length !== 1) return named
+  if (givesValues(fn)) return [valueName]
+  if (fn.outputs.length === 1) return [fn.outputs[0] || fn.name]
+  return fn.outputs.length === 0 || fn.outputs.includes("") ? undefined : fn.outputs
+}
+
 /** Values and single rows are returned without an array. `row`: what a row adds to the array. */
-const callBodySql = ({ form, call: { fn } }: CallPlan, row: string) => {
+const callBodySql = (plan: CallPlan, row: string) => {
+  const { call, form } = plan
+  const { fn } = call
   const { media, stripNulls } = form
   const bare = media === "json" || media === "object"
-  if (!bare || (fn.set && (media === "object" || !givesValues(fn)))) return bodySql(form, row)
+  if (!bare || (fn.set && (media === "object" || !givesValues(fn)))) return bodySql(form, () => namesOf(plan), row)
   const rows = `pg_catalog.json_agg(${givesValues(fn) ? `_svc_row.${valueColumn}` : row})`
   const array = stripNulls ? `pg_catalog.json_strip_nulls(${rows})` : rows
   return fn.set ? `coalesce(${array}, '[]')::text` : `coalesce(${array} -> 0, 'null')::text`

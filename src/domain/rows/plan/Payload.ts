@@ -5,21 +5,26 @@ import { type JsonOutline, maxPlaces } from "../../text/JsonOutline.ts"
 import { unknownColumn } from "../Refusals.ts"
 
 /** Rows to write, by the shapes that need different SQL. */
-export type Payload =
+export type Payload = {
+  /** Each value is a text in the input syntax of its column's type, as in CSV and forms. */
+  readonly texts: boolean
+} &
   /** All rows have the same keys. `json` is an object, or if `array` an array of objects. */
-  | {
-      readonly _tag: "Uniform"
-      readonly keys: ReadonlyArray<string>
-      readonly json: Uint8Array
-      readonly array: boolean
-      readonly rows: number
-    }
-  /** Rows have different keys; a column that a row omits gets its default. `json`: an object for each row. */
-  | {
-      readonly _tag: "Mixed"
-      readonly keys: ReadonlyArray<string>
-      readonly rows: ReadonlyArray<{ readonly json: Uint8Array; readonly has: ReadonlySet<string> }>
-    }
+  (
+    | {
+        readonly _tag: "Uniform"
+        readonly keys: ReadonlyArray<string>
+        readonly json: Uint8Array
+        readonly array: boolean
+        readonly rows: number
+      }
+    /** Rows have different keys; a column that a row omits gets its default. `json`: an object for each row. */
+    | {
+        readonly _tag: "Mixed"
+        readonly keys: ReadonlyArray<string>
+        readonly rows: ReadonlyArray<{ readonly json: Uint8Array; readonly has: ReadonlySet<string> }>
+      }
+  )
 
 const wrong = (error: string, hint?: string) =>
   Result.fail(new InvalidRequest({ error, code: "PGRST102", hint: hint ?? null }))
@@ -48,7 +53,7 @@ export const planPayload = (
   only: ReadonlyArray<string> | undefined,
   missing: "default" | "null" = "default"
 ): Result.Result<Payload, InvalidRequest> => {
-  const { bytes, places, rows } = body
+  const { bytes, places, rows, texts } = body
   if (!body.objects) {
     return wrong(
       "The body must be an object or an array of objects",
@@ -64,6 +69,7 @@ export const planPayload = (
   if ((uniform && keys.length > 0) || rows === 0) {
     return Result.succeed({
       _tag: "Uniform",
+      texts,
       keys: rows === 0 ? [] : keys,
       json: bytes,
       array: body.form === "array",
@@ -85,6 +91,7 @@ export const planPayload = (
   }
   return Result.succeed({
     _tag: "Mixed",
+    texts,
     keys,
     rows: places.map(({ from, keys, to }) => ({ json: bytes.subarray(from, to), has: setOf(keys) }))
   })

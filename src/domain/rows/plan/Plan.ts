@@ -192,6 +192,7 @@ export type Change =
       readonly _tag: "Update"
       /** One JSON object. */
       readonly json: Uint8Array
+      readonly texts: Payload["texts"]
       /** Columns that get the object's value, or NULL if it has none. */
       readonly keys: ReadonlyArray<string>
       /** Columns that get their default. */

@@ -10,6 +10,7 @@ import { type JsonOutline } from "../../text/JsonOutline.ts"
 import { type Condition, type RowQuery } from "../parse/Query.ts"
 import { type SelectLimits } from "./Related.ts"
 import { notMatching } from "../Refusals.ts"
+import { csvHead } from "../sql/Csv.ts"
 import { wholeColumn } from "../sql/Write.ts"
 
 /** A write, without its body. */
@@ -26,6 +27,8 @@ export interface WriteRequest {
 interface PlannedWrite {
   readonly plan: WritePlan | undefined
   readonly clean: boolean
+  /** The first line of a CSV without rows. */
+  readonly head?: string | undefined
 }
 
 type Planned = Result.Result<PlannedWrite, InvalidRequest | DatabaseError>
@@ -60,7 +63,8 @@ class WritePlanner {
       relation,
       maxRows: 0,
       ...limits,
-      filtered: false
+      filtered: false,
+      expanded: bodyForm(form, answer).media === "csv"
     })
     if (Result.isFailure(rows)) return Result.fail(rows.failure)
     const limit = own(query.limit)
@@ -77,6 +81,12 @@ class WritePlanner {
     return Result.succeed({ plan, clean: clean && this.findings.clean && rows.success.clean })
   }
 }
+
+const withoutRows = ({ plan }: PlannedWrite): PlannedWrite => ({
+  plan: undefined,
+  clean: true,
+  head: plan?.form.media === "csv" ? csvHead(plan.rows) : undefined
+})
 
 export const planInsert = (
   catalogue: Catalogue,
@@ -96,7 +106,7 @@ export const planInsert = (
   const clean = conflict?.resolution === "merge" ? relation.clean_change : relation.clean_insert
   const planned = planner.finish({ _tag: "Insert", payload: payload.success, conflict, where: [] }, clean)
   const nothing = payload.success._tag === "Uniform" && payload.success.rows === 0
-  return nothing ? Result.map(planned, () => ({ plan: undefined, clean: true })) : planned
+  return nothing ? Result.map(planned, withoutRows) : planned
 }
 
 /** The column of a filter `column=eq.value`. */
@@ -199,11 +209,11 @@ export const planUpdate = (
   const keys = preferences.missing === "null" ? [...has, ...absent] : has
   const defaults = preferences.missing === "default" ? absent : []
   const planned = planner.finish(
-    { _tag: "Update", json: body.first, keys, defaults, where: planner.where() },
+    { _tag: "Update", json: body.first, texts: body.texts, keys, defaults, where: planner.where() },
     relation.clean_change
   )
   const nothing = keys.length + defaults.length === 0
-  return nothing ? Result.map(planned, () => ({ plan: undefined, clean: true })) : planned
+  return nothing ? Result.map(planned, withoutRows) : planned
 }
 
 export const planDelete = (catalogue: Catalogue, relation: Relation, request: WriteRequest): Planned => {

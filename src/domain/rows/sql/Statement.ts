@@ -2,6 +2,7 @@ import { type AnswerForm, type BodyForm } from "../Preferences.ts"
 import { isPattern } from "../parse/Operators.ts"
 import { type PlannedCondition, type ReadPlan, type RowPlan, type WritePlan } from "../plan/Plan.ts"
 import { checkText } from "../Refusals.ts"
+import { csvLinesSql, csvNames, csvSql } from "./Csv.ts"
 import { cutSql } from "./Cut.ts"
 import { RowScope } from "./Scope.ts"
 import { countSql, everyRowSql, multiplies, selectSql } from "./Select.ts"
@@ -30,11 +31,15 @@ export interface RowSql {
 /** Alias of the result's rows. `_svc_row.*` is the row, whatever its columns are named. */
 const row = "_svc_row"
 
-/** PostgreSQL's text of a row without its parentheses. */
-const csvLine = `pg_catalog.substring((${row}.*)::text, 2, pg_catalog.length((${row}.*)::text) - 2)`
-
-/** The response body, built from all rows of `_svc_row`; for JSON, `value` is what each adds. */
-export const bodySql = ({ media, stripNulls }: BodyForm, value = `${row}.*`) => {
+/**
+ * The response body, built from all rows of `_svc_row`; for JSON, `value` is what each adds, and for CSV, `names` are those
+ * of the columns, undefined if only the rows have them.
+ */
+export const bodySql = (
+  { media, stripNulls }: BodyForm,
+  names: () => ReadonlyArray<string> | undefined,
+  value = `${row}.*`
+) => {
   const rows = `pg_catalog.json_agg(${value})`
   const array = stripNulls ? `pg_catalog.json_strip_nulls(${rows})` : rows
   switch (media) {
@@ -43,8 +48,7 @@ export const bodySql = ({ media, stripNulls }: BodyForm, value = `${row}.*`) => 
     case "object":
       return `case when pg_catalog.count(*) = 1 then (${array} -> 0)::text end`
     case "csv":
-      // The header has the names in the first row.
-      return `coalesce((select pg_catalog.string_agg(k, ',') from pg_catalog.json_object_keys(pg_catalog.json_agg(${row}.*) -> 0) k), '') || E'\\n' || coalesce(pg_catalog.string_agg(${csvLine}, E'\\n'), '')`
+      return csvSql(row, names())
     case "none":
       return "''::text"
   }
@@ -97,7 +101,7 @@ export const readSql = (plan: ReadPlan, common?: (scope: RowScope) => string): R
   const scope = new RowScope()
   const before = common === undefined ? "" : `${common(scope)} `
   const { from, value } = rowsSql(plan.rows, plan.form, scope)
-  const body = bodySql(plan.form, value)
+  const body = bodySql(plan.form, () => csvNames(plan.rows), value)
   const text = `${before}${answerSql([body, "pg_catalog.count(*)::text", ...totalSql(plan, scope)], from)}`
   return {
     text: scope.finish(text),
@@ -111,18 +115,8 @@ export const readSql = (plan: ReadPlan, common?: (scope: RowScope) => string): R
 /** The rows as lines of CSV, one in each row of the result. */
 export const linesSql = (rows: RowPlan): RowSql => {
   const scope = new RowScope()
-  const text = `select ${csvLine} from (${selectSql(rows, scope)}) ${row}`
+  const text = csvLinesSql(`(${selectSql(rows, scope)})`, row)
   return { text: scope.finish(text), params: scope.params, prepare: false, lines: true }
-}
-
-const special = /[",\n\r]/
-
-/** The line of the column names; undefined if they are known only at run time. */
-export const csvHead = ({ items, relation }: RowPlan) => {
-  const names = items.flatMap((item) =>
-    item._tag === "All" ? (relation?.columns ?? []).map(({ name }) => name) : [item.as]
-  )
-  return names.map((name) => (special.test(name) ? `"${name.replaceAll('"', '""')}"` : name)).join(",")
 }
 
 const isBounded = ({ rows, total }: ReadPlan) =>
@@ -190,7 +184,7 @@ export const writeSql = (plan: WritePlan): RowSql => {
     merging || location.length > 0 ? [merging ? insertedSql : "null::text", locationSql(location, scope)] : []
   // An inner embed drops rows from the response, but they are written.
   const counted = countedSql(plan, "(select pg_catalog.count(*) from _svc_w)")
-  const text = `with _svc_w as (${written}${returning}) ${(bare ? answerSql : limitedAnswerSql)([bodySql(form, value), counted, ...more], from)}`
+  const text = `with _svc_w as (${written}${returning}) ${(bare ? answerSql : limitedAnswerSql)([bodySql(form, () => csvNames(plan.rows), value), counted, ...more], from)}`
   const mixed = change._tag === "Insert" && change.payload._tag === "Mixed" && change.payload.keys.length > 0
   return {
     text: scope.finish(text),

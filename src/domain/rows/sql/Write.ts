@@ -25,25 +25,39 @@ export const insertedSql = `((select pg_catalog.count(*) from _svc_w) - ${merged
 /**
  * The row of a JSON object, or (`set`) the rows of an array. json_populate_record fills every column of the table, but a
  * domain may reject the NULL of an absent one; then only the given columns are read, by their types. So are those that
- * their domain's cast reads.
+ * their domain's cast reads, and those of JSON where each value is a text (`texts`): the text of JSON, not a JSON string.
+ * PostgreSQL reads other types, arrays and composites too, from a string as from a text.
  */
-const rowsOf = (relation: Relation, keys: ReadonlyArray<string>, param: string, set: "" | "set") => {
-  if (!byColumn(relation, new Set(keys)))
+const rowsOf = (
+  relation: Relation,
+  { keys, texts }: { readonly keys: ReadonlyArray<string>; readonly texts: boolean },
+  param: string,
+  set: "" | "set"
+) => {
+  if (!byColumn(relation, new Set(keys), texts))
     return `pg_catalog.json_populate_record${set}(null::${relationSql(relation)}, ${param}) _svc_new`
   const given = keys.map((key) => ({ name: quoteName(key), column: relation.byName.get(key) }))
   const parser = ({ column }: (typeof given)[number]) => column?.casts?.from_json ?? undefined
-  const columns = given.map((one) => `${one.name} ${parser(one) === undefined ? (one.column?.type ?? "text") : "json"}`)
+  const way = (one: (typeof given)[number]) => {
+    const own = one.column?.type ?? "text"
+    const value = `_svc_json.${one.name}`
+    const parse = parser(one)
+    if (parse !== undefined) return { type: "json", value: `${parse}(${value}) as ${one.name}` }
+    return texts && one.column?.kind === "json"
+      ? { type: "text", value: `${value}::${own} as ${one.name}` }
+      : { type: own, value: one.name }
+  }
+  const ways = given.map(way)
+  const columns = given.map(({ name }, at) => `${name} ${ways[at]?.type}`)
   const record = `pg_catalog.json_to_record${set}(${param})`
-  if (!given.some((one) => parser(one) !== undefined)) return `${record} _svc_new(${columns.join(", ")})`
-  const values = given.map((one) =>
-    parser(one) === undefined ? one.name : `${parser(one)}(_svc_json.${one.name}) as ${one.name}`
-  )
+  const values = ways.map(({ value }) => value)
+  if (values.every((value, at) => value === given[at]?.name)) return `${record} _svc_new(${columns.join(", ")})`
   return `(select ${values.join(", ")} from ${record} _svc_json(${columns.join(", ")})) _svc_new`
 }
 
-const byColumn = (relation: Relation, given: ReadonlySet<string>) =>
-  relation.columns.some(({ casts, domain, name }) =>
-    given.has(name) ? casts !== null && casts.from_json !== null : domain
+const byColumn = (relation: Relation, given: ReadonlySet<string>, texts: boolean) =>
+  relation.columns.some(({ casts, domain, kind, name }) =>
+    given.has(name) ? (casts !== null && casts.from_json !== null) || (texts && kind === "json") : domain
   )
 
 const names = (keys: ReadonlyArray<string>) => keys.map(quoteName).join(", ")
@@ -74,9 +88,9 @@ const valuesSql = (relation: Relation, payload: Extract<Payload, { readonly _tag
   const columns = keys.map((key) => [key, quoteName(key)] as const)
   const values = payload.rows.map(({ json, has }) => {
     const param = has.size > 0 ? scope.param(json) : ""
-    const single = byColumn(relation, has)
+    const single = byColumn(relation, has, payload.texts)
     const before = single ? "(select " : `(pg_catalog.json_populate_record(null::${table}, ${param})).`
-    const after = single ? ` from ${rowsOf(relation, [...has], param, "")})` : ""
+    const after = single ? ` from ${rowsOf(relation, { keys: [...has], texts: payload.texts }, param, "")})` : ""
     const cells = columns.map(([key, column]) => (has.has(key) ? before + column + after : "default"))
     return `(${cells.join(", ")})`
   })
@@ -92,19 +106,19 @@ export const changeSql = (relation: Relation, change: Change, scope: RowScope) =
       if (payload._tag === "Mixed")
         return `${valuesSql(relation, payload, scope)}${conflictSql(conflict, payload.keys)}`
       const list = names(payload.keys)
-      const rows = rowsOf(relation, payload.keys, scope.param(payload.json), payload.array ? "set" : "")
+      const rows = rowsOf(relation, payload, scope.param(payload.json), payload.array ? "set" : "")
       const matching = whereSql(where, "_svc_new", scope)
       // Without WHERE, `ON` would be parsed as part of a join.
       const always = conflict !== undefined && matching === "" ? " where true" : matching
       return `insert into ${table} (${list}) select ${list} from ${rows}${always}${conflictSql(conflict, payload.keys)}`
     }
     case "Update": {
-      const { json, keys, defaults, where } = change
+      const { json, keys, defaults, texts, where } = change
       const set = [
         ...keys.map((key) => `${quoteName(key)} = _svc_new.${quoteName(key)}`),
         ...defaults.map((key) => `${quoteName(key)} = default`)
       ]
-      const from = keys.length === 0 ? "" : ` from ${rowsOf(relation, keys, scope.param(json), "")}`
+      const from = keys.length === 0 ? "" : ` from ${rowsOf(relation, { keys, texts }, scope.param(json), "")}`
       return `update ${table} set ${set.join(", ")}${from}${whereSql(where, table, scope)}`
     }
     case "Delete":

@@ -27,6 +27,7 @@ describe("payloads", () => {
   it("with different keys list the keys of each row", () => {
     assert.deepStrictEqual(payload('[{"a":1.0},{"b" : 2}, {}]'), {
       _tag: "Mixed",
+      texts: false,
       keys: ["a", "b"],
       rows: [
         { json: Buffer.from('{"a":1.0}'), has: new Set(["a"]) },

@@ -52,6 +52,44 @@ describe("the result of a statement", () => {
     assert.strictEqual(await textOf(csv, result), "n\r\n218.90")
   })
 
+  it("as CSV has NULL, texts, JSON and arrays as PostgreSQL reads them", async () => {
+    const types = { t: "text", j: "jsonb", a: "text[]", n: "numeric[]", js: "jsonb[]", c: "pair" }
+    const columns = Object.entries(types).map(([name, type]) => ({ name, type, oid: 0 }))
+    const rows =
+      '[{"t":"","j":"x","a":["","NULL",null,"q\\"\\\\"],"n":[1.10,2],"js":[{"a":[1]},null],"c":{"n":1,"t":"a,b"}},{"t":null,"j":{"b":9007199254740993},"a":[["x"],["y"]],"n":[],"js":[],"c":null}]'
+    const { rows: _, ...rest } = responseOf([], [])
+    const text = await textOf(csv, parseResult(`${JSON.stringify({ ...rest, columns }).slice(0, -1)},"rows":${rows}}`))
+    const [, first, second] = parseCsv(text)
+    const composite = first?.[5]
+    assert.deepStrictEqual(first?.slice(0, 5), [
+      "",
+      '"x"',
+      '{"","NULL",NULL,"q\\"\\\\"}',
+      '{"1.10","2"}',
+      '{"{\\"a\\":[1]}",NULL}'
+    ])
+    assert.strictEqual(composite, '("1","a,b")')
+    assert.deepStrictEqual(second, ["", '{"b":9007199254740993}', '{{"x"},{"y"}}', "{}", "{}", ""])
+    assert.include(text, '\r\n"",')
+    assert.include(text, "\r\n,")
+    const one = (...values: ReadonlyArray<string | null>) =>
+      textOf(
+        csv,
+        parseResult(
+          JSON.stringify(
+            responseOf(
+              ["a,b"],
+              values.map((value) => ({ "a,b": value }))
+            )
+          )
+        )
+      )
+    assert.deepStrictEqual(
+      [await one(), await one(null), await one("x", null), await one("NULL")],
+      ['"a,b"\r\n', '"a,b"\r\n\r\n', '"a,b"\r\nx\r\n\r\n', '"a,b"\r\n"NULL"']
+    )
+  })
+
   it("as CSV is read back as it was", () => {
     const cell = fc.oneof(fc.string({ unit: "grapheme" }), fc.integer(), fc.constant(null), tricky)
     return fc.assert(

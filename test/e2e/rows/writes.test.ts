@@ -171,7 +171,11 @@ describe("bodies", () => {
   const form = { "content-type": "application/x-www-form-urlencoded" }
 
   it("in CSV are rows; NULL and nothing without quotes are null", async () => {
-    const made = await on("POST ?select=id,name,note", 'id,name,note\r\n11,"a, ""b""",NULL\r\n12,,x\r\n14,"","NULL"\r\n', csv)
+    const made = await on(
+      "POST ?select=id,name,note",
+      'id,name,note\r\n11,"a, ""b""",NULL\r\n12,,x\r\n14,"","NULL"\r\n',
+      csv
+    )
     assert.deepStrictEqual(
       [made.status, made.json],
       [

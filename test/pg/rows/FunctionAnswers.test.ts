@@ -82,7 +82,7 @@ suite("answers of functions", (it) => {
       ["scalar_text", { media: "csv" }, 'pgrst_scalar\n"a,""b"""'],
       ["numbers?n=2", { media: "csv" }, "pgrst_scalar\n1\n2"],
       ["numbers?n=0", { media: "csv" }, "pgrst_scalar\n"],
-        ["all_authors?select=*&id=lt.0", { media: "csv" }, "id,name,born\n"]
+      ["all_authors?select=*&id=lt.0", { media: "csv" }, "id,name,born\n"]
     ] as const)("%s %j", ([line, form, expected]) =>
       Effect.map(get(line, { form }), (body) => assert.strictEqual(body?.replaceAll(/ \n|, (?=\{)/g, ","), expected))
     )

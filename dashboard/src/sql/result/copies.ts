@@ -1,3 +1,5 @@
+import { csvLine } from "../../../../src/domain/text/CsvCell.ts"
+import { exactText } from "../../wire/exact.ts"
 import { inSlices, type Result } from "./rows.ts"
 
 /** A value as text; of NULL the empty text. */
@@ -8,7 +10,7 @@ interface Format {
   readonly begin: (names: ReadonlyArray<string>) => string
   readonly line: (result: Result, index: number) => string
   readonly between: string
-  readonly end: string
+  readonly end: (last: string | undefined) => string
 }
 
 const cells = ({ columns, rows }: Result, index: number) => {
@@ -16,25 +18,52 @@ const cells = ({ columns, rows }: Result, index: number) => {
   return columns.map(({ name }) => valueText(row[name]))
 }
 
-const csvCell = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
-const csvLine = (texts: ReadonlyArray<string>) => texts.map(csvCell).join(",")
+const quoted = (text: string) => `"${text.replaceAll(/["\\]/g, "\\$&")}"`
+
+/** An array or a value in one, as PostgreSQL reads it. */
+const elementText = (value: unknown, type: string): string => {
+  if (value === null) return "NULL"
+  if (Array.isArray(value) && !isJson(type)) return `{${value.map((one) => elementText(one, type)).join(",")}}`
+  return quoted(inputText(value, type) ?? "")
+}
+
+const isJson = (type: string) => type === "json" || type === "jsonb"
+
+/** A value in the input syntax of its type, by which an import reads the same value; null for NULL. */
+const inputText = (value: unknown, type: string): string | null => {
+  const exact = exactText(value)
+  if (exact === null || exact === undefined) return null
+  if (isJson(type)) return JSON.stringify(value)
+  if (Array.isArray(exact)) return elementText(exact, type.replace(/(?:\[\])+$/, ""))
+  if (typeof exact !== "object") return String(exact)
+  // A composite. JSON does not tell the types of its fields.
+  const fields = Object.values(exact).map((field: unknown) => {
+    const text = inputText(field, Array.isArray(field) || typeof exactText(field) !== "object" ? "" : "json")
+    return text === null ? "" : quoted(text)
+  })
+  return `(${fields.join(",")})`
+}
 
 const markdownCell = (text: string) => text.replaceAll("|", "\\|").replaceAll(/\r?\n/g, " ")
 const markdownLine = (texts: ReadonlyArray<string>) => `| ${texts.map(markdownCell).join(" | ")} |`
 
-/** RFC 4180; NULL is an empty cell. */
+/** RFC 4180, as COPY writes it: NULL is an empty cell, and the empty text is in quotes. */
 export const csv: Format = {
   begin: (names) => `${csvLine(names)}\r\n`,
-  line: (result, index) => csvLine(cells(result, index)),
+  line: ({ columns, rows }, index) => {
+    const row = rows.at(index)
+    return csvLine(columns.map(({ name, type }) => inputText(row[name], type)))
+  },
   between: "\r\n",
-  end: ""
+  // An empty last line is a row with NULL, which needs an end to be one.
+  end: (last) => (last === "" ? "\r\n" : "")
 }
 
 export const markdown: Format = {
   begin: (names) => `${markdownLine(names)}\n|${names.map(() => " --- |").join("")}\n`,
   line: (result, index) => markdownLine(cells(result, index)),
   between: "\n",
-  end: ""
+  end: () => ""
 }
 
 /** A row a line, each as PostgreSQL wrote it, with all digits of its numbers. */
@@ -42,12 +71,12 @@ export const json: Format = {
   begin: () => "[\n",
   line: ({ rows }, index) => `  ${rows.json(index)}`,
   between: ",\n",
-  end: "\n]"
+  end: () => "\n]"
 }
 
 /** A result as text. A large one takes seconds, in which the page goes on. */
 export const textOf = async ({ begin, between, end, line }: Format, result: Result): Promise<string> => {
   const lines: Array<string> = []
   await inSlices(result.rows.length, (at) => lines.push(line(result, at)))
-  return begin(result.columns.map(({ name }) => name)) + lines.join(between) + end
+  return begin(result.columns.map(({ name }) => name)) + lines.join(between) + end(lines.at(-1))
 }

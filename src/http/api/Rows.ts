@@ -110,7 +110,7 @@ export class RowsApi extends HttpApiGroup.make("rows")
     }).annotateMerge(
       described(
         "Import a CSV of any size",
-        "For service_role keys. The first line has the column names. The body is streamed into PostgreSQL's COPY: all rows are written, or none. `null` is the text of cells that are NULL, by default `NULL`; with `?null=` empty cells are. With `on_conflict`, the columns of a key, rows whose key exists replace the values there, or are skipped with `resolution=ignore-duplicates`; the response then counts `inserted`, `updated` and `skipped`. `details` of an error names the line and the column."
+        "For service_role keys. The first line has the column names. The body is streamed into PostgreSQL's COPY: all rows are written, or none. Cells that are empty or `NULL` are null, unless they are in quotes; with `null`, only cells with that text are. With `on_conflict`, the columns of a key, rows whose key exists replace the values there, or are skipped with `resolution=ignore-duplicates`; the response then counts `inserted`, `updated` and `skipped`. `details` of an error names the line and the column."
       )
     ),
     HttpApiEndpoint.delete("remove", "/v1/db/:table", {

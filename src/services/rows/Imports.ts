@@ -52,7 +52,8 @@ export class Imports extends Context.Service<
         Effect.scoped(
           Effect.gen(function* () {
             const { database, actor, schema, searchPath, table, nullText, conflict } = request
-            const { names, all } = yield* headed(nullText === undefined ? withoutNulls(bytes) : bytes)
+            const { names, whole } = yield* headed(bytes)
+            const all = nullText === undefined ? withoutNulls(whole) : whole
             const place = { database, schema, table, query: [] }
             const { value } = yield* lookUp(catalogues, place, (catalogue): Result.Result<Relation, ClientError> => {
               const relation = catalogue.relation(schema, table)
@@ -127,7 +128,7 @@ const withoutNulls = <E>(bytes: Bytes<E>): Bytes<E> =>
     )
   })
 
-/** Reads the bytes up to the end of the column names. `all` are all bytes, those read included. */
+/** Reads the bytes up to the end of the column names. `whole`: all bytes, those read included. */
 const headed = <E>(bytes: Bytes<E>) =>
   Effect.gen(function* () {
     const pull = yield* Stream.toPull(bytes)
@@ -142,7 +143,7 @@ const headed = <E>(bytes: Bytes<E>) =>
       return yield* new InvalidRequest({ error: `The body is not valid CSV: ${why}`, code: "PGRST102" })
     }
     const rest = Stream.fromPull(Effect.succeed(pull))
-    return { names: head.names, all: Stream.concat(Stream.succeed<Uint8Array>(head.bytes), rest) }
+    return { names: head.names, whole: Stream.concat(Stream.succeed<Uint8Array>(head.bytes), rest) }
   })
 
 /** An empty cell is the empty text, which is no number and no date. */

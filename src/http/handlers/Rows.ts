@@ -84,7 +84,12 @@ export const RowsRoutes = HttpRouter.use(
         Effect.flatMap(decode(request), (decoded) =>
           Effect.flatMap(rowBody(request), (body) =>
             Effect.map(
-              audit.rows(withCsvHint(request, change(decoded, body, hasTexts(request))), operation, nameOf(decoded), rowsIn),
+              audit.rows(
+                withCsvHint(request, change(decoded, body, hasTexts(request))),
+                operation,
+                nameOf(decoded),
+                rowsIn
+              ),
               (answer) => writeResponse(decoded, answer, operation, settings)
             )
           )

@@ -33,13 +33,13 @@ export const overHttp = ({ anon, jwtSecret, service_role, url }: Address): Targe
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) })
     })
-    return { status: String(answer?.status), clean: undefined }
+    return { done: (answer?.status ?? 500) < 300, clean: undefined }
   }
   return {
     ask,
     caughtUp: async (_, marker) => {
       const until = Date.now() + 20_000
-      while ((await ask({ role: "anon", method: "GET", path: marker, schema: "public" })).status !== "200") {
+      while (!(await ask({ role: "anon", method: "GET", path: marker, schema: "public" })).done) {
         if (Date.now() > until) throw new Error("The service has not read the new definitions within 20 s")
         await sleep(5)
       }

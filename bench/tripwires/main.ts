@@ -3,9 +3,16 @@
  * which functions that leave a trace in their session are called in every way that PostgreSQL offers. On a new embedded
  * PostgreSQL in the temporary directory. Exit code 1 if a connection has a trace.
  */
+import { Effect, Layer } from "effect"
+import { Client } from "pg"
 import { parseArgs } from "node:util"
+import { install } from "../../src/layers/install/Install.ts"
+import { PostgresAddress } from "../../src/layers/postgres/Address.ts"
+import { layerOwnTables } from "../../src/layers/postgres/Db.ts"
+import { parseLogin } from "../../src/layers/postgres/Login.ts"
 import { defaultEntry, withService } from "../support/service.ts"
 import { randomBytes } from "node:crypto"
+import { makeSchemas } from "./database.ts"
 import { overHttp } from "./http.ts"
 import { type Options, type Report, runTripwires, type Violation } from "./run.ts"
 import { inProcess, settings } from "./target.ts"
@@ -32,9 +39,9 @@ const { values } = parseArgs({
   }
 })
 
-const found = ({ after, request, sql, ways }: Violation) =>
+const found = ({ after, requests, sql, ways }: Violation) =>
   console.log(
-    `\nUser code ran on a shared connection, after ${after} requests (${ways.join(" < ")}):\n${sql}\n-- ${request}\n`
+    `\nUser code ran on a shared connection, after ${after} requests (${ways.join(" < ")}):\n${sql}\n-- ${requests.join("\n-- ")}\n`
   )
 
 const progress = ({
@@ -50,7 +57,7 @@ const progress = ({
   violations
 }: Report) =>
   console.log(
-    `${seconds.toFixed(0)} s: ${statements} requests, ${clean} clean, ${harmlessClean} of ${harmless} without a tripwire; ${reached} of ${hidden} reached one; ${refused} of ${cases} cases refused; ${violations.length} violations`
+    `${seconds.toFixed(0)} s: ${statements} requests, ${clean} clean, of those of cases without a tripwire ${harmlessClean} of ${harmless}; ${reached} of ${hidden} tripwires reached; ${refused} of ${cases} cases refused; ${violations.length} violations`
   )
 
 const print = ({ refusals, violations, ways, ...counts }: Report) => {
@@ -64,6 +71,24 @@ const print = ({ refusals, violations, ways, ...counts }: Report) => {
   return violations.length
 }
 
+/** A second database with the service installed, whose catalogue the service's own process does not read. Returns its URL. */
+const newDatabase = async (databaseUrl: string) => {
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query("create database tripwires")
+  await client.end()
+  const url = new URL(databaseUrl)
+  url.pathname = "tripwires"
+  const login = parseLogin(url.href)
+  if (login === undefined) throw new Error("The address of the database is invalid")
+  await install({ serviceRole: login.user, schemas: ["public"] }).pipe(
+    Effect.provide(Layer.provide(layerOwnTables, Layer.succeed(PostgresAddress, login))),
+    Effect.runPromise
+  )
+  await makeSchemas(url.href)
+  return url.href
+}
+
 const jwtSecret = randomBytes(32).toString("base64url")
 
 const main = () =>
@@ -71,7 +96,7 @@ const main = () =>
     {
       entry: values.entry,
       profile: false,
-      setup: (password) => [`create role bench_driver superuser login password '${password}'`],
+      setup: (password) => [`create role bench_driver superuser login password '${password}'`, "create schema other"],
       env: { SVC_JWT_SECRET: jwtSecret, ...settings }
     },
     async ({ credentials: { anon, service }, databaseUrl, url }) => {
@@ -89,8 +114,9 @@ const main = () =>
         seed: options.seed + 1,
         statements: Math.ceil(options.statements / 20)
       })
-      await using layers = await inProcess(databaseUrl)
-      const inside = await runTripwires(databaseUrl, layers, {
+      const own = await newDatabase(databaseUrl)
+      await using layers = await inProcess(own)
+      const inside = await runTripwires(own, layers, {
         ...options,
         statements: options.statements - overWire.statements
       })

@@ -40,6 +40,13 @@ const values: Readonly<Record<string, unknown>> = {
 
 const roles = ["anon", "anon", "anon", "authenticated", "service_role"] as const
 
+/** So many of them, in their order. */
+const someOf = <A>(random: Random, count: number, all: ReadonlyArray<A>): ReadonlyArray<A> => {
+  const chosen = new Set<number>()
+  while (chosen.size < count) chosen.add(random.below(all.length))
+  return all.filter((_, at) => chosen.has(at))
+}
+
 /** What is asked of a case; some fail, for example writes to a view. */
 export const requestsOn = ({ isFunction, kind, name, schema }: Case, random: Random): ReadonlyArray<Asked> => {
   const value = values[kind]
@@ -66,7 +73,7 @@ export const requestsOn = ({ isFunction, kind, name, schema }: Case, random: Ran
       asked("POST", call, { body: { a: value } }),
       asked("GET", `${call}?a=${literal}`),
       asked("GET", call),
-      random.of([
+      ...someOf(random, 2, [
         asked("POST", `${call}?limit=1`, { body: {}, prefer: "count=exact" }),
         asked("POST", call, { body: { a: value }, accept: "text/csv" }),
         asked("HEAD", call),
@@ -83,7 +90,7 @@ export const requestsOn = ({ isFunction, kind, name, schema }: Case, random: Ran
       body: { t: "b" },
       prefer: random.of(["return=minimal", "return=representation"])
     }),
-    random.of([
+    ...someOf(random, 2, [
       asked("GET", `${name}?select=id,v&v=eq.${literal}&order=v`),
       asked("GET", `${name}?select=v::text,t&v=neq.${literal}&order=id.desc&limit=2`),
       asked("GET", `${name}?select=id,${name}_computed&order=${name}_computed`),
@@ -98,7 +105,7 @@ export const requestsOn = ({ isFunction, kind, name, schema }: Case, random: Ran
       asked("GET", `${name}?t=isdistinct.b`, { accept: "text/csv" }),
       asked("HEAD", name, { prefer: "count=planned" })
     ]),
-    random.of([
+    ...someOf(random, 2, [
       asked("POST", name, {
         body: [
           { id: id(), v: value, t: "x" },

@@ -25,7 +25,8 @@ export interface Violation {
   readonly after: number
   readonly ways: ReadonlyArray<string>
   readonly sql: string
-  readonly request: string
+  /** Those that show it together. */
+  readonly requests: ReadonlyArray<string>
 }
 
 interface WayCount {
@@ -45,14 +46,12 @@ export interface Report {
   answered: number
   /** Requests that ran on clean connections. */
   clean: number
-  /** Requests of cases with a tripwire, and those of them during which it ran where user code may run. */
+  /** Cases with a tripwire, and those of them whose tripwire a request ran. */
   hidden: number
   reached: number
   /** Requests of cases without a tripwire, and those of them that ran on clean connections. */
   harmless: number
   harmlessClean: number
-  /** Requests that counted as clean, and ran again where user code may run. */
-  again: number
   seconds: number
   readonly ways: Record<string, WayCount>
   readonly violations: Array<Violation>
@@ -60,10 +59,20 @@ export interface Report {
   readonly refusals: Array<string>
 }
 
+/** Cases after which the sessions are looked at, and how many of them are asked at once. */
+const group = 32
+const atOnce = 6
+
+/** A case with what is asked of it, one after the other. */
+interface Questions {
+  readonly one: Case
+  readonly requests: ReadonlyArray<Asked>
+}
+
 export const runTripwires = async (databaseUrl: string, target: Target, options: Options): Promise<Report> => {
   const outside = new Client({ connectionString: databaseUrl })
   await outside.connect()
-  const { caught, look, make, unmake } = makeDatabase(outside, target)
+  const { caught, make, reached, unmake } = makeDatabase(outside, target)
   const random = new Random(options.seed)
   const report: Report = {
     seed: options.seed,
@@ -76,7 +85,6 @@ export const runTripwires = async (databaseUrl: string, target: Target, options:
     reached: 0,
     harmless: 0,
     harmlessClean: 0,
-    again: 0,
     seconds: 0,
     ways: {},
     violations: [],
@@ -90,40 +98,65 @@ export const runTripwires = async (databaseUrl: string, target: Target, options:
       (report.ways[way] ??= { cases: 0, refused: 0, reached: 0, clean: 0 })[field] += 1
   }
 
-  const askAll = async (one: Case, refusedWhy: string | undefined) => {
-    report.cases += 1
-    count(one, "cases")
-    if (refusedWhy !== undefined) {
-      report.refused += 1
-      count(one, "refused")
-      if (report.refusals.length < 4000) report.refusals.push(`${one.ways.join(" < ")} (${one.kind}): ${refusedWhy}`)
-      return undefined
+  const refuse = (one: Case, why: string) => {
+    report.refused += 1
+    count(one, "refused")
+    if (report.refusals.length < 4000) report.refusals.push(`${one.ways.join(" < ")} (${one.kind}): ${why}`)
+  }
+
+  const askAll = async ({ one, requests }: Questions) => {
+    let cleanRequests = 0
+    for (const asked of requests) {
+      const { clean, done } = await target.ask(asked)
+      if (done) report.answered += 1
+      if (clean === true) cleanRequests += 1
     }
-    let calls = 0
-    const reachedBefore = report.reached
-    const cleanBefore = report.clean
-    for (const asked of requestsOn(one, random)) {
-      const told = await target.ask(asked)
-      report.statements += 1
-      if (told.status === "200") report.answered += 1
-      if (told.clean === true) report.clean += 1
-      const { calls: total, held } = await look(one)
-      const ran = total > calls
-      calls = total
-      if (one.trips) {
-        report.hidden += 1
-        if (ran) report.reached += 1
-      } else {
-        report.harmless += 1
-        if (told.clean === true) report.harmlessClean += 1
+    report.statements += requests.length
+    report.clean += cleanRequests
+    if (cleanRequests > 0) count(one, "clean")
+    if (one.trips) return
+    report.harmless += requests.length
+    report.harmlessClean += cleanRequests
+  }
+
+  /** Asks a group; returns those whose tripwires ran where they must not. */
+  const askGroup = async (questions: ReadonlyArray<Questions>) => {
+    const queue = questions.values()
+    const lane = async () => {
+      for (const next of queue) await askAll(next)
+    }
+    await Promise.all(Array.from({ length: atOnce }, lane))
+    const ids = await caught()
+    return questions.filter(({ one }) => ids.includes(one.id))
+  }
+
+  /** Whether the requests show the violation of the case when nothing but its objects exists. */
+  const fails = async (candidate: Case, requests: ReadonlyArray<Asked>) => {
+    const refused = await make([candidate])
+    if (refused.size === 0) for (const asked of requests) await target.ask(asked)
+    const ids = await caught()
+    await unmake([candidate])
+    return ids.includes(candidate.id)
+  }
+
+  const record = async ({ one, requests }: Questions, after: number) => {
+    let needed = requests
+    for (const asked of requests) {
+      if (await fails(one, [asked])) {
+        needed = [asked]
+        break
       }
-      if (held && (await caught()).includes(one.id)) return asked
-      // As where a name is found by the search path of user code only.
-      if (told.clean === true && ran) report.again += 1
     }
-    if (report.reached > reachedBefore) count(one, "reached")
-    if (report.clean > cleanBefore) count(one, "clean")
-    return undefined
+    const sql = await shrink(one, (candidate) => fails(candidate, needed))
+    const violation = {
+      seed: options.seed,
+      after,
+      ways: one.ways,
+      sql: `${sql.join(";\n")};`,
+      requests: needed.map(textOf)
+    }
+    report.violations.push(violation)
+    options.found?.(violation)
   }
 
   try {
@@ -134,31 +167,30 @@ export const runTripwires = async (databaseUrl: string, target: Target, options:
           ? [makeWildCase(random, ++lastCase)]
           : Array.from({ length: options.batch }, () => makeCase(random, ++lastCase))
       const refused = await make(cases)
-      const found: Array<readonly [Case, Asked, number]> = []
-      for (const one of cases) {
-        if (report.statements >= options.statements) break
-        const asked = await askAll(one, refused.get(one.id))
-        if (asked !== undefined) found.push([one, asked, report.statements])
+      const asked: Array<Case> = []
+      const found: Array<readonly [Questions, number]> = []
+      for (let at = 0; at < cases.length && report.statements < options.statements; at += group) {
+        const questions: Array<Questions> = []
+        for (const one of cases.slice(at, at + group)) {
+          report.cases += 1
+          count(one, "cases")
+          const why = refused.get(one.id)
+          if (why === undefined) questions.push({ one, requests: requestsOn(one, random) })
+          else refuse(one, why)
+        }
+        for (const failed of await askGroup(questions)) found.push([failed, report.statements])
+        asked.push(...questions.map(({ one }) => one))
+      }
+      const ran = await reached()
+      for (const one of asked.filter(({ trips }) => trips)) {
+        report.hidden += 1
+        if (!ran.has(one.id)) continue
+        report.reached += 1
+        count(one, "reached")
       }
       await unmake(cases)
-      for (const [one, asked, after] of found) {
-        if (report.violations.length >= options.stopAfter) break
-        const sql = await shrink(one, async (candidate) => {
-          const refused = await make([candidate])
-          if (refused.size === 0) await target.ask(asked)
-          const fails = (await caught()).includes(one.id)
-          await unmake([candidate])
-          return fails
-        })
-        const violation = {
-          seed: options.seed,
-          after,
-          ways: one.ways,
-          sql: `${sql.join(";\n")};`,
-          request: textOf(asked)
-        }
-        report.violations.push(violation)
-        options.found?.(violation)
+      for (const [failed, after] of found) {
+        if (report.violations.length < options.stopAfter) await record(failed, after)
       }
       report.seconds = (performance.now() - started) / 1000
       options.progress?.(report)

@@ -1,4 +1,4 @@
-import { ConfigProvider, Effect, Layer, ManagedRuntime, Result } from "effect"
+import { ConfigProvider, Effect, Layer, ManagedRuntime, References, Result } from "effect"
 import { type ClientError } from "../../src/domain/errors.ts"
 import { queryPairs } from "../../src/domain/rows/parse/Parser.ts"
 import { accepted, asJson } from "../../src/http/rows/Accept.ts"
@@ -18,8 +18,8 @@ import { type Asked } from "./requests.ts"
 
 /** How a request was answered. */
 interface Told {
-  /** Status and code of the error. */
-  readonly status: string
+  /** The request succeeded. */
+  readonly done: boolean
   /** Whether all its statements were to run on clean connections; undefined where that cannot be seen. */
   readonly clean: boolean | undefined
 }
@@ -52,6 +52,8 @@ export const inProcess = async (databaseUrl: string): Promise<Target> => {
     Layer.provideMerge(RowSettings.layer),
     Layer.provide(Layer.succeed(PostgresAddress, login)),
     Layer.provide(config),
+    // It warns of every function that is IMMUTABLE without proof, as tripwires are.
+    Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Error")),
     Layer.orDie
   )
   const runtime = ManagedRuntime.make(layer)
@@ -66,18 +68,18 @@ export const inProcess = async (databaseUrl: string): Promise<Target> => {
       }
     })
   )
-  let statements: Array<Statement> = []
-  const database: typeof db.main = {
+  /** The database, which adds to the list what it runs. */
+  const recording = (statements: Array<Statement>): typeof db.main => ({
     ...db.main,
     run: (actor, statement) => {
       statements.push(statement)
       return db.main.run(actor, statement)
     }
-  }
-  const requestOf = ({ accept, method, path, prefer, role, schema }: Asked) => {
+  })
+  const requestOf = ({ accept, method, path, prefer, role, schema }: Asked, statements: Array<Statement>) => {
     const [name = "", query = ""] = path.replace(/^rpc\//, "").split("?", 2)
     return {
-      database,
+      database: recording(statements),
       actor: actors[role],
       schema,
       searchPath: searchPath(schema),
@@ -89,9 +91,9 @@ export const inProcess = async (databaseUrl: string): Promise<Target> => {
       context: { method, path: `/v1/db/${path}`, headers: "{}", cookies: "{}" }
     }
   }
-  const effectOf = (asked: Asked): Effect.Effect<unknown, ClientError> => {
+  const effectOf = (asked: Asked, statements: Array<Statement>): Effect.Effect<unknown, ClientError> => {
     const { body, method, path } = asked
-    const request = requestOf(asked)
+    const request = requestOf(asked, statements)
     const json = Buffer.from(JSON.stringify(body ?? {}))
     if (path.startsWith("rpc/")) {
       const { table: name, ...rest } = request
@@ -118,13 +120,13 @@ export const inProcess = async (databaseUrl: string): Promise<Target> => {
   }
   return {
     ask: async (asked) => {
-      statements = []
-      const status = await runtime.runPromise(
-        Effect.match(effectOf(asked), { onSuccess: () => "200", onFailure: ({ code, status }) => `${status} ${code}` })
+      const statements: Array<Statement> = []
+      const done = await runtime.runPromise(
+        Effect.match(effectOf(asked, statements), { onSuccess: () => true, onFailure: () => false })
       )
       // Those that read the catalogue are the service's own.
       const own = statements.filter(({ searchPath }) => searchPath !== "pg_catalog")
-      return { status, clean: own.length > 0 && own.every(({ clean, epoch }) => clean === true && epoch !== undefined) }
+      return { done, clean: own.length > 0 && own.every(({ clean, epoch }) => clean === true && epoch !== undefined) }
     },
     caughtUp: async (epoch) => {
       const until = Date.now() + 20_000

@@ -15,6 +15,8 @@ export interface InProcessService extends Address, AsyncDisposable {
   readonly output: () => string
 }
 
+type Reached = string | Readonly<Record<string, string>>
+
 /**
  * The whole service as `main.ts` composes it, in this process and on a new database of the run's server, over sockets. For
  * tests of the wire, which need settings of their own but no process.
@@ -22,7 +24,7 @@ export interface InProcessService extends Address, AsyncDisposable {
 export const serveInProcess = async (
   env: Readonly<Record<string, string>> = {},
   /** The settings by which the service finds the database, or its DATABASE_URL, given the database's own URL. */
-  reachedAt: (databaseUrl: string) => string | Readonly<Record<string, string>> = (databaseUrl) => databaseUrl
+  reachedAt: (databaseUrl: string) => Reached | Promise<Reached> = (databaseUrl) => databaseUrl
 ): Promise<InProcessService> => {
   const database = `in_process_${process.pid}_${++made}`
   const address = new URL(inject("databaseUrl"))
@@ -32,7 +34,7 @@ export const serveInProcess = async (
   await Effect.runPromise(Scope.provide(newDatabase(database), scope))
 
   const jwtSecret = randomBytes(32).toString("base64url")
-  const reached = reachedAt(address.href)
+  const reached = await reachedAt(address.href)
   const settings = {
     ...testSettings,
     SVC_DATA_DIR: dataDir,

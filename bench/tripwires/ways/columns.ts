@@ -86,6 +86,14 @@ export const columns: Readonly<Record<string, Place>> = {
     m.add(`create table public.${m.name("part")} partition of ${name} ${random.chance(0.5) ? "default" : how[1]}`)
     m.add(`insert into ${name} (id) values (1); grant all on ${name} to public`)
   },
+  "key of a partition's table": (m, e, name) => {
+    const table = `public.${m.name("whole")}`
+    m.add(
+      `create table ${table} (id int, v ${m.kind} default ${m.literal}, t text default 'a') partition by range ((${e("v", flat)}))`
+    )
+    m.add(`create table ${name} partition of ${table} for values from (minvalue) to (maxvalue)`)
+    m.add(`insert into ${name} (id) values (1); grant all on ${name} to public`)
+  },
   "CHECK of a partition": (m, e, name) => {
     const part = `public.${m.name("part")}`
     m.add(`create table ${name} (id int, v ${m.kind} default ${m.literal}, t text default 'a') partition by list (t)`)

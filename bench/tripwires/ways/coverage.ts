@@ -61,7 +61,7 @@ export const coverage: Readonly<Record<string, ReadonlyArray<string> | string>> 
   "pg_index.indexprs": ["index expression", "unique index expression", "exclusion constraint"],
   "pg_index.indpred": ["index predicate", "constant index predicate"],
   "pg_statistic_ext.stxexprs": ["statistics"],
-  "pg_partitioned_table.partexprs": ["partition key"],
+  "pg_partitioned_table.partexprs": ["partition key", "key of a partition's table"],
   "pg_publication_rel.prqual": "is evaluated by walsenders, which no request is",
   "pg_class.relpartbound": "holds constants"
 }

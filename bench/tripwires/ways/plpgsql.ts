@@ -10,6 +10,20 @@ export const blocks: Readonly<Record<string, Block>> = {
   "assignment by =": ({ m, value }) => [`x ${m.kind};`, `x = ${value}; return x;`],
   "default of a variable": ({ m, value }) => [`x ${m.kind} := ${value};`, "return x;"],
   "default of a constant": ({ m, value }) => [`x constant ${m.kind} not null default ${value};`, "return x;"],
+  "default of a record variable": ({ m, value }) => [
+    `r record := ${m.random.of([`row(${value})`, `(select q from (values (${value})) q (v))`])};`,
+    "return a;"
+  ],
+  "default of a row variable": ({ m, value }) => {
+    const type = `public.${m.name("rec")}`
+    m.add(`create type ${type} as (v ${m.kind}, i int)`)
+    return [`r ${type} := row(${value}, 1);`, "return r.v;"]
+  },
+  "default of an enum's variable": ({ m, value }) => {
+    const type = `public.${m.name("enum")}`
+    m.add(`create type ${type} as enum ('a', 'b')`)
+    return [`x ${type} := case when (${value}) is null then 'a' else 'b' end;`, "return a;"]
+  },
   "assignment to an element": ({ m, value }) => [
     `x ${m.kind === "int[]" ? "text" : m.kind}[];`,
     `x[1] := ${value}; return a;`

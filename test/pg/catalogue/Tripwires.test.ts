@@ -33,14 +33,14 @@ const assertMeaningful = (report: Report) => {
 
 // So many take less than a minute of two cores; `npm run check:tripwires` makes more of them.
 describe("user code that is counted", () => {
-  it("runs on no connection that callers share, whatever leads to it", { timeout: 400_000 }, async () => {
+  it("runs on no connection that callers share, whatever leads to it", { timeout: 600_000 }, async () => {
     const scope = Scope.makeUnsafe()
     const { database } = await Effect.runPromise(Scope.provide(newDatabase(`tripwires_${process.pid}`), scope))
     const url = new URL(inject("databaseUrl"))
     url.pathname = database
     await makeSchemas(url.href)
     const target = await inProcess(url.href)
-    const report = await run(url.href, target, 12_000).finally(async () => {
+    const report = await run(url.href, target, 10_000).finally(async () => {
       await target[Symbol.asyncDispose]()
       await Effect.runPromise(Scope.close(scope, Exit.void))
     })
@@ -53,7 +53,7 @@ describe("user code that is counted", () => {
     assert.isBelow(unused.length, allWays.length * 0.1, unused.join(", "))
   })
 
-  it("runs on none of the whole service's", { timeout: 400_000 }, async () => {
+  it("runs on none of the whole service's", { timeout: 600_000 }, async () => {
     await using service = await serveInProcess(settings, async (databaseUrl) => {
       await makeSchemas(databaseUrl)
       return databaseUrl

@@ -14,7 +14,7 @@ const locks = `pg_locks l join pg_stat_activity a using (pid)
  * was rolled back. A connection that callers share is never reset and keeps them, so its session is idle for longer.
  */
 const heldSql = `select coalesce(array_agg(distinct l.objid::int), '{}') as ids,
-  coalesce(bool_and(a.state = 'idle' and a.state_change < clock_timestamp() - interval '1 s'), true) as settled from ${locks}`
+  coalesce(bool_and(a.state <> 'active' and a.state_change < clock_timestamp() - interval '1 s'), true) as settled from ${locks}`
 
 const makes = ({ ddl, id }: Case) => `do $each$ begin ${ddl.map((sql) => `execute $part$${sql}$part$;`).join("\n")}
   exception when others then insert into public.refused values (${id}, sqlerrm); end $each$;`

@@ -1,4 +1,4 @@
-import { csvLine } from "../text/CsvCell.ts"
+import { csvLine } from "../text/csv/Cell.ts"
 import { auditColumns, type AuditEntry } from "./Entry.ts"
 
 /** A spreadsheet would run what begins so as a formula; labels and names are chosen by callers. */

@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import { type HttpServerError, type HttpServerRequest } from "effect/http"
 import { IncomingMessage } from "node:http"
-import { CsvRows } from "../../domain/text/Csv.ts"
+import { CsvRows } from "../../domain/text/csv/Csv.ts"
 import { FormFields, FormObject, maxFields } from "../../domain/text/Form.ts"
 import {
   DatabaseError,

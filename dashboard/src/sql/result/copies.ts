@@ -1,4 +1,4 @@
-import { csvLine } from "../../../../src/domain/text/CsvCell.ts"
+import { csvLine } from "../../../../src/domain/text/csv/Cell.ts"
 import { exactText } from "../../wire/exact.ts"
 import { inSlices, type Result } from "./rows.ts"
 

@@ -1,5 +1,5 @@
 import { quoteLiteral } from "../../sql/Names.ts"
-import { csvLine } from "../../text/CsvCell.ts"
+import { csvLine } from "../../text/csv/Cell.ts"
 import { type RowPlan } from "../plan/Plan.ts"
 
 /**

@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { CsvRows } from "../../../src/domain/text/Csv.ts"
+import { CsvRows } from "../../../../src/domain/text/csv/Csv.ts"
 
 type Record = ReadonlyArray<string | null>
 

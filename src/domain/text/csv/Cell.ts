@@ -2,7 +2,7 @@
 const special = /[",\r\n\\]|^NULL$|^$/
 
 /** A cell of CSV (RFC 4180) as COPY writes it: NULL is empty, and the empty text is in quotes. */
-export const csvCell = (text: string | null): string => {
+const csvCell = (text: string | null): string => {
   if (text === null) return ""
   return special.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

@@ -1,4 +1,4 @@
-import { JsonWriter } from "./JsonWriter.ts"
+import { JsonWriter } from "../JsonWriter.ts"
 
 /** Tables of PostgreSQL have no more columns. */
 const maxColumns = 1600

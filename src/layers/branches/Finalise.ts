@@ -72,6 +72,8 @@ export const finaliseBranch = Effect.fnUntraced(
     yield* all(branch, superuser === true ? [...ddlSql, ...ddlTriggersSql, ...signalsSql([names.role])] : ddlSql)
     yield* branch.query(resetSessionSql)
     yield* branch.query(ddlRightsSql)
+    // A pg_dump by the branch's own login reads every table.
+    yield* branch.query(`grant select on all tables in schema svc_ddl to ${names.role}`)
     yield* branch.query(openRoleSql(names, given))
     return undefined
   },

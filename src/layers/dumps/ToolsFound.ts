@@ -3,7 +3,8 @@ import { Unavailable } from "../../domain/errors.ts"
 import { BackupSettings } from "../../services/backups/Settings.ts"
 import { type DumpFormat, type DumpTool, DumpTools } from "../../services/ports/DumpTools.ts"
 import { globalsScript } from "./Globals.ts"
-import { dumpNative, restoreNative } from "./native/Native.ts"
+import { dumpContents } from "./contents/Contents.ts"
+import { contentsNative, dumpNative, restoreNative } from "./native/Native.ts"
 import { findPrograms, bestFit, inspectPrograms, type Programs, unfit } from "./native/Programs.ts"
 import { layerProcesses } from "./native/Process.ts"
 import { dumpWasm, wasmMajor, wasmVersion } from "./wasm/Wasm.ts"
@@ -69,6 +70,7 @@ export const layerDumpToolsFound = Layer.effect(
         strategy: "pg_dump",
         version: programs.version,
         format: "custom",
+        contents: contentsNative(programs),
         dump: (...given) => Effect.provideContext(dump(...given), spawner),
         restore: (...given) => Effect.provideContext(restore(...given), spawner)
       }
@@ -78,6 +80,7 @@ export const layerDumpToolsFound = Layer.effect(
       strategy: "pg_dump-wasm",
       version: wasmVersion,
       format: "plain",
+      contents: (file) => dumpContents({ file }),
       dump: dumpWasm(login, { timeout }),
       restore: restorePlain(login, { timeout })
     }

@@ -1,4 +1,5 @@
 import { Context, Data, type Effect, type Redacted } from "effect"
+import { type DumpContents } from "../../domain/dumps/Contents.ts"
 import { type Unavailable } from "../../domain/errors.ts"
 
 /** `custom`: pg_dump's own archive. `plain`: an SQL script with COPY, compressed with zstd (RFC 8878). */
@@ -31,6 +32,8 @@ export interface DumpTool {
   readonly format: DumpFormat
   /** Creates `file` in an existing directory, synced and readable by the service alone; a failure leaves nothing. */
   readonly dump: (database: string, file: string, onProgress: OnProgress) => Effect.Effect<void, DumpFailed>
+  /** Reads a file's statements and rows. */
+  readonly contents: (file: string) => Effect.Effect<DumpContents, DumpFailed>
   /** Fills an empty database, with the rights of its role. A failure leaves objects in the database. */
   readonly restore: (file: string, target: RestoreTarget, onProgress: OnProgress) => Effect.Effect<void, DumpFailed>
 }

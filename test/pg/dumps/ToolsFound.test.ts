@@ -44,6 +44,7 @@ const tools = (programs: string | undefined, login: Login = serverLogin()) => {
     bucket: undefined,
     schedule: undefined,
     keep: 7,
+    verify: "auto",
     timeout: 60_000
   })
   const layer = layerDumpToolsFound.pipe(

@@ -17,11 +17,16 @@ export const dumping =
 
 /** A fake tool whose dumps and restores hang, fail or take time as a test requires. */
 export const makeDumpTools = () => {
-  const now: { dump: Dump; restore: Dump } = { dump: dumping("a dump"), restore: () => Effect.void }
+  const now: { dump: Dump; restore: Dump; contents: DumpTool["contents"] } = {
+    dump: dumping("a dump"),
+    restore: () => Effect.void,
+    contents: () => Effect.succeed({ tables: new Map(), statements: new Map() })
+  }
   const tool: DumpTool = {
     strategy: "pg_dump",
     version: "18.0",
     format: "custom",
+    contents: (file) => Effect.suspend(() => now.contents(file)),
     dump: (_, file, onProgress) => Effect.suspend(() => now.dump(file, onProgress)),
     restore: (file, _, onProgress) => Effect.suspend(() => now.restore(file, onProgress))
   }

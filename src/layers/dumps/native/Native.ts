@@ -6,6 +6,7 @@ import { dirname, join } from "node:path"
 import { withinBackupTimeout } from "../../../services/backups/Settings.ts"
 import { DumpScript } from "../../../domain/dumps/Script.ts"
 import { DumpFailed, type OnProgress, type RestoreTarget } from "../../../services/ports/DumpTools.ts"
+import { dumpContents } from "../contents/Contents.ts"
 import { readArchive } from "./Archive.ts"
 import { bareEnv, databaseArgument, loginEnv } from "./Login.ts"
 import { startProgram } from "./Process.ts"
@@ -61,6 +62,14 @@ const synced = async (path: string, flags: "r" | "r+") => {
     await handle.close()
   }
 }
+
+/** Reads the content of an archive, as pg_restore writes it. */
+export const contentsNative = (programs: Programs) => (file: string) =>
+  dumpContents({
+    program: programs.restore,
+    args: ["--file=-", "--no-owner", "--no-privileges", "--no-tablespaces", "--no-subscriptions", file],
+    env: bareEnv(false) as Readonly<Record<string, string>>
+  })
 
 /** Dumps a database as an archive of pg_dump's own format. */
 export const dumpNative = (programs: Programs, login: Login, { timeout }: NativeOptions) =>
@@ -145,7 +154,9 @@ export const restoreNative = (programs: Programs, login: Login, { timeout }: Nat
 
       yield* asScript(lists.first)
       yield* runner.beginObjects
-      if (lists.middle !== undefined) {
+      yield* asScript(lists.definitions)
+      if (lists.filling !== undefined) {
+        yield* runner.lendPath
         const running = yield* program(
           [
             // With a single job other lines are printed, and the server waits while the archive is read.
@@ -153,7 +164,7 @@ export const restoreNative = (programs: Programs, login: Login, { timeout }: Nat
             `--role=${target.role}`,
             `--dbname=${databaseArgument(target.database)}`
           ],
-          lists.middle
+          lists.filling
         )
         const warnings = yield* Effect.raceFirst(
           running.ended,
@@ -161,6 +172,7 @@ export const restoreNative = (programs: Programs, login: Login, { timeout }: Nat
         )
         if (warnings.length > 0) yield* Effect.logWarning(`pg_restore: ${warnings.join("; ")}`)
       }
+      yield* asScript(lists.rest)
       yield* asScript(lists.last)
       yield* runner.finish
       yield* onProgress(1)

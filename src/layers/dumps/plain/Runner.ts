@@ -1,12 +1,13 @@
-import { Data, Effect, Scope } from "effect"
+import { Data, Effect, Exit, Scope } from "effect"
 import { type DumpScript } from "../../../domain/dumps/Script.ts"
 import { maxPrivileged, precedesExtensions, type Privileged, privileged } from "../../../domain/dumps/Privileged.ts"
 import { type DumpStatement } from "../../../domain/dumps/Statement.ts"
 import { lendSql, returnSql } from "../../../domain/dumps/Lending.ts"
-import { quoteLiteral } from "../../../domain/sql/Names.ts"
+import { quoteLiteral, quoteName } from "../../../domain/sql/Names.ts"
 import { type DumpFailed, type RestoreTarget } from "../../../services/ports/DumpTools.ts"
 import { type Login } from "../../postgres/Login.ts"
 import { PlainRestoreQuery } from "./Query.ts"
+import { allSchemas, lendSearchPath, pathText, searchPathOf } from "../SearchPath.ts"
 import { codeOf, connectRestore, failed, refusal, type RestoreSession } from "./Session.ts"
 
 /** Client-only encodings in which a byte of a character may be a quote or a backslash. */
@@ -14,6 +15,9 @@ const unsafeEncoding = /^(BIG5|GB18030|GBK|JOHAB|SJIS|SHIFT_JIS_2004|UHC)$/i
 
 /** SQLSTATE of a missing privilege. */
 const missingRight = "42501"
+
+/** Hides all names but those of pg_catalog from the rest of a script. */
+const hidesNames = /^SELECT pg_catalog\.set_config\('search_path', '', false\)$/
 
 class Refused extends Data.TaggedError("Refused")<{ readonly cause: unknown }> {}
 
@@ -27,6 +31,17 @@ const isSkipped = ({ head, owner }: DumpStatement, superuser: boolean) => {
   return (first === "COMMENT" || first === "SECURITY") && head[head.indexOf("ON") + 1] === "SUBSCRIPTION"
 }
 
+/**
+ * Whether a statement may call functions of the dump, all of which come before its rows. PostgreSQL builds indexes and fills
+ * materialized views without the session's path since version 17.
+ */
+const evaluates = ({ head }: DumpStatement) => {
+  const [first, second, third] = head
+  if (first === "COPY" || first === "INSERT" || first === "REFRESH") return true
+  if (first === "CREATE") return second === "INDEX" || third === "INDEX"
+  return first === "ALTER" && second === "TABLE" && head.includes("ADD")
+}
+
 /** Runs scripts of one dump. */
 export interface RestoreRunner {
   /** Runs the next piece of a script. */
@@ -35,6 +50,8 @@ export interface RestoreRunner {
   readonly end: (script: DumpScript) => Effect.Effect<void, DumpFailed>
   /** From now on, extensions are created with the role's own rights. */
   readonly beginObjects: Effect.Effect<void>
+  /** Gives the functions that there are the search path, for sessions that have none, until the restore is finished. */
+  readonly lendPath: Effect.Effect<void, DumpFailed>
   /** Creates the event triggers, and takes back what the role was lent. */
   readonly finish: Effect.Effect<void, DumpFailed>
 }
@@ -52,10 +69,11 @@ export const makeRestoreRunner = (
 ): Effect.Effect<RestoreRunner, DumpFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
-    const { client, reported } = yield* connectRestore(
+    const session = yield* connectRestore(
       { ...admin, database: target.database, user: target.login, password: target.password },
       { role: target.role }
     )
+    const { client, reported } = session
     const superuser = reported.get("is_superuser") === "on"
     const asAdmin = yield* Effect.cached(Scope.provide(connectRestore({ ...admin, database: target.database }), scope))
     const allowed = yield* Effect.cached(extensionsOf(admin))
@@ -71,6 +89,45 @@ export const makeRestoreRunner = (
 
     const simple = (session: RestoreSession, text: string) =>
       Effect.tryPromise({ try: () => session.client.query(text), catch: (cause) => refusal(cause) })
+
+    // With more rights than those of the dump's owner, names without a schema must not lead to what others have created.
+    const path = superuser ? pathText([]) : pathText(yield* searchPathOf(admin))
+    const setPath = (names: string) => simple(session, `set search_path to ${names}`)
+    yield* setPath(path)
+
+    let returnPath: Effect.Effect<void, DumpFailed> | undefined
+    const lendPath = Effect.gen(function* () {
+      if (superuser || returnPath !== undefined) return
+      returnPath = (yield* lendSearchPath(yield* asAdmin, target.role, path)).back
+    })
+
+    const begun = (statement: DumpStatement) =>
+      Effect.suspend(() => {
+        const query = client.query(new PlainRestoreQuery(statement.parts, statement.size))
+        return Effect.map(
+          Effect.tryPromise({ try: () => query.wantsRows, catch: (cause) => new Refused({ cause }) }),
+          (wantsRows) => ({ query, wantsRows })
+        )
+      })
+
+    /** Another try, for a statement that refers to what the path hides: sessions may have set one of their own. */
+    const again = (statement: DumpStatement, first: Refused) =>
+      Effect.gen(function* () {
+        const resumable = client.getTransactionStatus() === "I" && codeOf(first.cause)?.startsWith("42") === true
+        if (superuser || !resumable || codeOf(first.cause) === missingRight) return yield* first
+        const own = path.split(", ")
+        const everything = [
+          ...own,
+          ...(yield* allSchemas(session)).map(quoteName).filter((name) => !own.includes(name))
+        ]
+        for (const other of [everything.join(", "), pathText([])]) {
+          yield* setPath(other)
+          const result = yield* Effect.exit(begun(statement))
+          yield* Effect.ignore(setPath(path))
+          if (Exit.isSuccess(result) && !result.value.wantsRows) return result.value
+        }
+        return yield* first
+      })
 
     const elevated = Effect.fnUntraced(function* (statement: DumpStatement) {
       const session = yield* asAdmin
@@ -106,21 +163,20 @@ export const makeRestoreRunner = (
       const text = textOf(statement)
       const what = privileged(text)
       if (what !== undefined && (yield* elevates(what))) return yield* runPrivileged(statement, what)
+      if (hidesNames.test(text)) return undefined
       if (untouched && !precedesExtensions(text)) untouched = false
-      const query = client.query(new PlainRestoreQuery(statement.parts, statement.size))
-      const wantsRows = yield* Effect.tryPromise({
-        try: () => query.wantsRows,
-        catch: (cause) => new Refused({ cause })
-      }).pipe(
-        Effect.catch(({ cause }) => {
+      if (evaluates(statement)) yield* lendPath
+      const result = yield* begun(statement).pipe(
+        Effect.catchTag("Refused", (first) => again(statement, first)),
+        Effect.catchTag("Refused", ({ cause }) => {
           const grants = statement.head[0] === "GRANT" || statement.head[0] === "REVOKE"
           if (!grants || codeOf(cause) !== missingRight) return Effect.fail(refusal(cause, statement))
           skippedGrants++
-          return Effect.succeed(false)
+          return Effect.void
         })
       )
-      if (wantsRows) {
-        copying = { query, statement }
+      if (result !== undefined && result.wantsRows) {
+        copying = { query: result.query, statement }
         script.startRows()
       }
       // psql, too, follows the values that PostgreSQL reports.
@@ -175,7 +231,9 @@ export const makeRestoreRunner = (
       beginObjects: Effect.sync(() => {
         untouched = false
       }),
+      lendPath,
       finish: Effect.gen(function* () {
+        if (returnPath !== undefined) yield* returnPath
         yield* createEventTriggers
         if (lent) yield* simple(yield* asAdmin, returnSql(target.role))
         if (skippedGrants > 0) {

@@ -15,6 +15,7 @@ import { call } from "../wire/call.ts"
 import { goToPlace, place } from "../wire/place.ts"
 import { BackupActions } from "./BackupActions.tsx"
 import { Progress } from "./Progress.tsx"
+import { Verification } from "./Verification.tsx"
 import { type Backup, type Restore, useBackup } from "./queries.ts"
 
 const factsOf = (backup: Backup): ReadonlyArray<Fact> => [
@@ -46,6 +47,19 @@ const factsOf = (backup: Backup): ReadonlyArray<Fact> => [
       </code>
     )
   ],
+  ["Verified", <Verification key="verified" of={backup} />],
+  ...(backup.warnings.length === 0
+    ? []
+    : ([
+        [
+          "Not restorable",
+          <ul key="warnings">
+            {backup.warnings.map((warning) => (
+              <li key={warning}>{warning}</li>
+            ))}
+          </ul>
+        ]
+      ] satisfies ReadonlyArray<Fact>)),
   ["SHA-256", backup.sha256 === null ? "–" : <code key="digest">{backup.sha256}</code>]
 ]
 

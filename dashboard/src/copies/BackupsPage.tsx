@@ -15,6 +15,7 @@ import { When } from "../ui/page/When.tsx"
 import { call } from "../wire/call.ts"
 import { BackupActions } from "./BackupActions.tsx"
 import { Progress } from "./Progress.tsx"
+import { Verification } from "./Verification.tsx"
 import { type Backup, useBackups } from "./queries.ts"
 
 const columns: ReadonlyArray<ListColumn<Backup>> = [
@@ -38,6 +39,7 @@ const columns: ReadonlyArray<ListColumn<Backup>> = [
     end: true,
     cell: ({ size_bytes, status }) => (status === "completed" ? bytes(size_bytes) : <span className="faint">–</span>)
   },
+  { name: "Verified", cell: (backup) => <Verification of={backup} short /> },
   { name: "Started", cell: ({ created_at }) => <When at={created_at} /> },
   {
     name: "Copy",
@@ -83,7 +85,7 @@ const BackupForm = ({ onClose, onStarted }: BackupFormProps) => {
       <Field
         label="Label"
         value={label}
-        maxLength={60}
+        maxLength={100}
         placeholder="before the sale"
         hint="The database stays usable meanwhile. The file has all rows, regardless of row-level security."
         problem={checked && label === "" ? "A backup needs a label" : undefined}

@@ -32,7 +32,9 @@ export type Restore = Backup["restores"][number]
 /** Whether something about it changes by itself. */
 const isMoving = (backup: Backup | undefined) =>
   backup !== undefined &&
-  (backup.status === "in_progress" || backup.restores.some(({ status }) => status === "in_progress"))
+  (backup.status === "in_progress" ||
+    backup.verification === "running" ||
+    backup.restores.some(({ status }) => status === "in_progress"))
 
 export const useBackups = () =>
   useQuery({

@@ -1,12 +1,13 @@
 import { Schema } from "effect"
 import { randomBytes } from "node:crypto"
+import { maxBranchLabel } from "../branches/Branch.ts"
 import { isStorable } from "../text/StorableText.ts"
 
 export const BackupId = Schema.Int.pipe(Schema.brand("BackupId"))
 export type BackupId = typeof BackupId.Type
 
 /** Maximum length of a label, in characters. */
-const maxLabel = 60
+const maxLabel = 100
 
 const Label = Schema.NonEmptyString.check(Schema.isMaxCodePoints(maxLabel), isStorable)
 
@@ -55,6 +56,14 @@ export const Backup = Schema.Struct({
   bucket: Schema.NullOr(Schema.String),
   object_key: Schema.NullOr(Schema.String),
   copy_error: Schema.NullOr(Schema.String),
+  /** What a restore lacks, or fails for, as the database was when the backup was made. */
+  warnings: Schema.Array(Schema.String),
+  /** Whether it was restored for a trial, and the result had the same content; null when that is not planned. */
+  verification: Schema.NullOr(Schema.Literals(["waiting", "running", "passed", "failed", "skipped"])),
+  /** When it passed or failed. */
+  verified_at: Schema.NullOr(Schema.String),
+  /** What differed, why it could not be restored, or why that was skipped. */
+  verify_error: Schema.NullOr(Schema.String),
   /** Newest first, at most ten. */
   restores: Schema.Array(BackupRestore)
 }).annotate({ identifier: "Backup" })
@@ -82,8 +91,8 @@ export const PointInTime = Schema.Struct({
   label: Label
 })
 
-/** Truncated to the maximum length, without splitting a character. */
-export const restoreLabel = (label: string) => Array.from(`Restore of ${label}`).slice(0, maxLabel).join("")
+/** The label of a restore's branch: truncated to the maximum length of those, without splitting a character. */
+export const restoreLabel = (label: string) => Array.from(`Restore of ${label}`).slice(0, maxBranchLabel).join("")
 
 /** `slot` in ms since 1970. */
 export const scheduledLabel = (slot: number) =>

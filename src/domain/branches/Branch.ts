@@ -5,6 +5,9 @@ import { isStorable } from "../text/StorableText.ts"
 export const BranchId = Schema.Int.pipe(Schema.brand("BranchId"))
 export type BranchId = typeof BranchId.Type
 
+/** Maximum length of a label, in characters. */
+export const maxBranchLabel = 60
+
 /** Maximum TTL of a branch in hours: a year. */
 const maxTtl = 8760
 
@@ -18,7 +21,7 @@ export type BranchAccess = typeof BranchAccess.Type
 
 /** The payload that creates a branch (spec: Branch). `ttlHours` 0: it does not expire. `access`: default `service_role`. */
 export const NewBranch = Schema.Struct({
-  label: Schema.NonEmptyString.check(Schema.isMaxCodePoints(60), isStorable),
+  label: Schema.NonEmptyString.check(Schema.isMaxCodePoints(maxBranchLabel), isStorable),
   ttlHours: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxTtl }))),
   access: Schema.optionalKey(BranchAccess)
 })

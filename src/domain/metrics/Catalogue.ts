@@ -109,6 +109,21 @@ export const catalogue = {
     help: "Age of the oldest of them; 0 without one.",
     labels: []
   },
+  svc_backup_verifications_total: {
+    type: "counter",
+    help: "Backups that were restored for a trial, or could not be for lack of space (skipped).",
+    labels: ["outcome"]
+  },
+  svc_backups_unrestorable: {
+    type: "gauge",
+    help: "Completed backups whose verification failed.",
+    labels: []
+  },
+  svc_backup_verified_age_seconds: {
+    type: "gauge",
+    help: "Time since a backup last passed its verification; none before.",
+    labels: []
+  },
   svc_changes_read: {
     type: "gauge",
     help: "With SVC_CHANGES=wal: 1 while a process reads the write-ahead log, else 0.",

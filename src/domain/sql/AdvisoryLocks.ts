@@ -28,6 +28,8 @@ export const backupsLock = "7298113052"
 export const backupRunLock = "72981153"
 /** First of two numbers; the second is the id of a backup: held while it is copied to the object store. */
 export const backupCopyLock = "72981154"
+/** Held while the next backup to verify is chosen. */
+export const backupVerifyLock = "7298113062"
 /** Held in a branch's database, not in the main one, by the replica that fills the branch. */
 export const branchFillLock = "7298113055"
 /** Held while the first administrator is made, who is the only one to be made by a link. */

@@ -17,7 +17,7 @@ import { fillByDump, removeDump, removeOldDumps } from "./Dump.ts"
 import { createEmpty, lockBranch } from "./EmptyDatabase.ts"
 import { explained, finaliseBranch, giveToRole } from "./Finalise.ts"
 import { removeLeftovers } from "./Leftovers.ts"
-import { checkFreeSpace, type CopyPlan, planCopy } from "./FreeSpace.ts"
+import { checkFreeSpace, type CopyPlan, planCopy, spaceOf } from "./FreeSpace.ts"
 import { busy, checkRights, copyLocks, unlock, whenFree, whenQuiet } from "./Source.ts"
 import { atPrimary, type Login } from "../postgres/Login.ts"
 import { MainSessions } from "../postgres/MainSessions.ts"
@@ -163,6 +163,12 @@ export const layerBranchDatabases = Layer.effect(
           aside.withPermit,
           Effect.catchTag("QueryFailed", outageOrDie)
         ),
+      room: Effect.flatMap(connect, spaceOf).pipe(
+        Effect.map((space) => ({ size: space?.size ?? 0, free: space?.disk?.free })),
+        Effect.scoped,
+        aside.withPermit,
+        Effect.catchTag("QueryFailed", outageOrDie)
+      ),
       get server() {
         return serverOf(atPrimary(address))
       }

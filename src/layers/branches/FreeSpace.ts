@@ -28,7 +28,7 @@ const reserve = 64 * 1024 * 1024
 const largeSize = 200 * 1024 * 1024
 
 /** The size of the connected database, and its server's disk, which is only known for a server on this machine. */
-const spaceOf = Effect.fnUntraced(function* (main: DirectConnection) {
+export const spaceOf = Effect.fnUntraced(function* (main: DirectConnection) {
   const [row] = yield* Effect.orElseSucceed(
     main.query(
       `select pg_database_size(current_database())::text as size, current_setting('data_directory') as directory,

@@ -25,6 +25,7 @@ import { webhookFormat } from "./migrations/0024_webhook_format.ts"
 import { changeLog } from "./migrations/0027_change_log.ts"
 import { rateCalls } from "./migrations/0028_rate_calls.ts"
 import { changeGaps } from "./migrations/0029_change_gaps.ts"
+import { backupChecks } from "./migrations/0033_backup_checks.ts"
 import { oauth2Subjects } from "./migrations/0030_oauth2_subjects.ts"
 
 /**
@@ -59,5 +60,6 @@ export const migrations = {
   "0028_rate_calls": rateCalls,
   "0029_change_gaps": changeGaps,
   "0030_oauth2_subjects": oauth2Subjects,
-  "0031_account_traces": accountTraces
+  "0031_account_traces": accountTraces,
+  "0033_backup_checks": backupChecks
 }

@@ -1,6 +1,7 @@
 import { Effect, Layer } from "effect"
 import { type MetricFormat } from "../../domain/metrics/Exposition.ts"
 import { Unavailable } from "../../domain/errors.ts"
+import { makeVerificationMetrics } from "../../services/backups/VerificationMetrics.ts"
 import { ChangeHealth } from "../../services/changes/Health.ts"
 import { Metrics } from "../../services/metrics/Metrics.ts"
 import { Shutdown } from "../../services/Shutdown.ts"
@@ -28,9 +29,12 @@ const layerServer = (settings: OperationsSettings, serves: () => boolean) =>
       const metrics = yield* Metrics
       const changes = yield* ChangeHealth
       const backlog = yield* makeWebhookBacklog
+      const verifications = yield* makeVerificationMetrics
       const read = (format: MetricFormat) =>
         Effect.cachedWithTTL(
-          Effect.flatMap(Effect.all([backlog, changes.samples]), (samples) => metrics.text(format, samples.flat())),
+          Effect.flatMap(Effect.all([backlog, verifications, changes.samples]), (samples) =>
+            metrics.text(format, samples.flat())
+          ),
           freshness
         )
       const texts = { text: yield* read("text"), openmetrics: yield* read("openmetrics") }

@@ -17,6 +17,7 @@ import { makeBackupRuns } from "./Runs.ts"
 import { runBackupSchedule } from "./Schedule.ts"
 import { BackupSettings } from "./Settings.ts"
 import { type BackupSource, makeBackupSources } from "./Sources.ts"
+import { makeBackupVerification } from "./Verification.ts"
 
 type Missing = NotFound | Conflict | Unavailable
 
@@ -50,9 +51,10 @@ export class Backups extends Context.Service<
       const { schedule } = yield* BackupSettings
       const records = yield* makeBackupRecords
       const copies = yield* makeBackupCopies
-      const runs = yield* makeBackupRuns(records, copies)
-      const { cancel, remove, retain } = yield* makeBackupRemoval(records, runs, copies)
       const sources = yield* makeBackupSources(records)
+      const verification = yield* makeBackupVerification(sources)
+      const runs = yield* makeBackupRuns(records, copies, verification)
+      const { cancel, remove, retain } = yield* makeBackupRemoval(records, runs, copies)
       const restores = yield* makeBackupRestores(sources)
       if (schedule !== undefined) {
         yield* runBackupSchedule(schedule, { start: runs.start, missed: records.missed, retain })

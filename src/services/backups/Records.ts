@@ -35,9 +35,10 @@ const restores = `(select coalesce(json_agg(json_build_object('branch_id', branc
     order by id desc), '[]')
   from (select * from svc.restores r where r.backup_id = b.id order by r.id desc limit 10) r)`
 
-const columns = `id, label, status, size_bytes::float8 as size_bytes, sha256, ${isoSql("created_at")} as created_at,
+const columns = `id, coalesce(full_label, label) as label, status, size_bytes::float8 as size_bytes, sha256, ${isoSql("created_at")} as created_at,
   ${isoSql("completed_at")} as completed_at, progress, error, strategy, tool_version, server_version, format,
-  scheduled_for is not null as scheduled, bucket, object_key, copy_error, ${restores} as restores`
+  scheduled_for is not null as scheduled, bucket, object_key, copy_error, warnings,
+  verification, ${isoSql("verified_at")} as verified_at, verify_error, ${restores} as restores`
 
 const { bucket, format, id, label, object_key, sha256, size_bytes, status } = Backup.fields
 
@@ -119,8 +120,9 @@ export const makeBackupRecords = Effect.gen(function* () {
       const [row] = yield* query("select count(*)::int as n from svc.backups where status = 'in_progress'")
       if (Number(row?.["n"]) >= limit) return yield* tooMany
       const [made] = yield* query(
-        `insert into svc.backups (label, scheduled_for, strategy, tool_version, server_version, format, file_name, copy_to)
-         values ($1, to_timestamp($2::float8 / 1000), $3, $4, current_setting('server_version'), $5, $6, $7)
+        `insert into svc.backups
+           (label, full_label, scheduled_for, strategy, tool_version, server_version, format, file_name, copy_to)
+         values (left($1, 60), $1, to_timestamp($2::float8 / 1000), $3, $4, current_setting('server_version'), $5, $6, $7)
          on conflict (scheduled_for) do nothing returning id`,
         [
           given.label,
@@ -199,7 +201,7 @@ export const makeBackupRecords = Effect.gen(function* () {
     place: Effect.fn("BackupRecords.place")(function* (id: BackupId) {
       const [row] = yield* onOwnTables(
         places(
-          `select id, status, label, file_name as file, format, size_bytes::float8 as size, sha256, globals, bucket,
+          `select id, status, coalesce(full_label, label) as label, file_name as file, format, size_bytes::float8 as size, sha256, globals, bucket,
              object_key as key,
              exists (select from svc.restores r where r.backup_id = b.id and r.status = 'in_progress') as used
            from svc.backups b where id = $1::bigint`,

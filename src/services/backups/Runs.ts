@@ -1,6 +1,7 @@
 import { Cause, Clock, Deferred, Effect, Exit, FiberSet, Latch, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { type BackupId, globalsFile, newBackupFile, partialFile, percentOf } from "../../domain/backups/Backup.ts"
+import { backupWarningsSql } from "../../domain/backups/WarningsSql.ts"
 import { type Conflict, type Unavailable } from "../../domain/errors.ts"
 import { onOwnTables } from "../OwnTables.ts"
 import { BackupFiles } from "../ports/BackupFiles.ts"
@@ -10,6 +11,7 @@ import { type BackupCopies } from "./Copies.ts"
 import { digestOf } from "./Digest.ts"
 import { type BackupRecords, type BegunBackup, reasonOf, storedReason } from "./Records.ts"
 import { BackupSettings, withinBackupTimeout } from "./Settings.ts"
+import { type BackupVerification } from "./Verification.ts"
 
 /** How often progress is recorded, and cancellation noticed. */
 const reportEvery = "1 second"
@@ -28,7 +30,7 @@ export interface BackupRun {
 }
 
 /** Makes backups in the background; a caller that leaves does not stop them. */
-export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies) =>
+export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies, verification: BackupVerification) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { main } = yield* Db
@@ -56,7 +58,14 @@ export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies) =>
     const dump = (tool: DumpTool, { id }: BegunBackup, file: string, percent: Ref.Ref<number>) =>
       Effect.gen(function* () {
         const globals = yield* tools.globals(main.name)
-        yield* onOwnTables(sql.unsafe("update svc.backups set globals = $2 where id = $1", [id, globals]))
+        const warnings = yield* onOwnTables(sql.unsafe<{ readonly warning: string }>(backupWarningsSql))
+        yield* onOwnTables(
+          sql.unsafe("update svc.backups set globals = $2, warnings = $3 where id = $1", [
+            id,
+            globals,
+            warnings.map(({ warning }) => warning)
+          ])
+        )
         // Interrupted, it could write its file after the clean-up.
         yield* Effect.uninterruptible(files.write(globalsFile(file), globals))
         yield* tool.dump(main.name, files.path(file), (fraction) => Ref.set(percent, percentOf(fraction)))
@@ -76,22 +85,24 @@ export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies) =>
       })
 
     /** When this fails too, the upkeep finds the record, and the file. */
-    const recordEnd = (text: string, params: ReadonlyArray<string | number>) =>
+    const recordEnd = (text: string, params: ReadonlyArray<string | number | null>) =>
       onOwnTables(sql.unsafe(text, [...params])).pipe(
         Effect.retry({ times: 5, schedule: Schedule.spaced("500 millis") }),
         Effect.catchCause((cause) => Effect.logWarning("Failed to record the end of a backup; will retry", cause))
       )
 
-    const finish = (id: BackupId, file: string, exit: Exit.Exit<Written, DumpFailed>) =>
+    const finish = (id: BackupId, file: string, scheduled: boolean, exit: Exit.Exit<Written, DumpFailed>) =>
       Effect.gen(function* () {
         if (Exit.isSuccess(exit)) {
           const { sha256, size } = exit.value
           yield* recordEnd(
-            `update svc.backups set status = 'completed', size_bytes = $2, sha256 = $3, progress = 100, completed_at = now()
+            `update svc.backups set status = 'completed', size_bytes = $2, sha256 = $3, progress = 100, completed_at = now(),
+               verification = $4
              where id = $1`,
-            [id, size, sha256]
+            [id, size, sha256, verification.wants(scheduled) ? "waiting" : null]
           )
           yield* copies.notify
+          yield* verification.notify
           return yield* Effect.logInfo(`Backup ${id} completed: ${size} bytes in ${file}`)
         }
         const reason = reasonOf(exit.cause, "made")
@@ -105,7 +116,7 @@ export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies) =>
         return yield* Effect.logWarning(`Backup ${id} failed: ${reason}`)
       })
 
-    const make = (tool: DumpTool, backup: BegunBackup, file: string) =>
+    const make = (tool: DumpTool, backup: BegunBackup, file: string, scheduled: boolean) =>
       Effect.gen(function* () {
         yield* Effect.logInfo(`Backup ${backup.id} started with ${tool.strategy} ${tool.version}`)
         const percent = yield* Ref.make(0)
@@ -114,7 +125,7 @@ export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies) =>
           Effect.interruptible,
           Effect.exit
         )
-        yield* finish(backup.id, file, exit)
+        yield* finish(backup.id, file, scheduled, exit)
         return Exit.isSuccess(exit)
       })
 
@@ -140,7 +151,10 @@ export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies) =>
         if (backup === undefined) return yield* Deferred.succeed(begun, undefined)
         const done = yield* Deferred.make<boolean>()
         yield* Deferred.succeed(begun, { id: backup.id, done: Deferred.await(done) })
-        return yield* Deferred.succeed(done, yield* Effect.uninterruptible(make(tool, backup, file)))
+        return yield* Deferred.succeed(
+          done,
+          yield* Effect.uninterruptible(make(tool, backup, file, slot !== undefined))
+        )
       })
       yield* FiberSet.run(
         running,

@@ -1,7 +1,9 @@
 import { Context, Cron, Effect, Layer, Result } from "effect"
 import { join, resolve } from "node:path"
 import { DumpFailed } from "../ports/DumpTools.ts"
-import { duration, integer, SettingError, text } from "../../domain/Settings.ts"
+import { duration, integer, oneOf, SettingError, text } from "../../domain/Settings.ts"
+
+export type BackupVerify = "auto" | "scheduled" | "all" | "off"
 
 /** SVC_BACKUP_* and PG_BIN_DIR, read before anything is started (docs/configuration.md). */
 export class BackupSettings extends Context.Service<
@@ -17,6 +19,8 @@ export class BackupSettings extends Context.Service<
     readonly schedule: Cron.Cron | undefined
     /** How many scheduled backups are kept; 0: all. */
     readonly keep: number
+    /** Which backups are restored for a trial; `auto`: scheduled ones, if the server's disk is known to have the space. */
+    readonly verify: BackupVerify
     /** Time limit of one dump or restore, in ms. */
     readonly timeout: number
   }
@@ -31,6 +35,7 @@ export class BackupSettings extends Context.Service<
         bucket: yield* text("SVC_BACKUP_BUCKET", undefined),
         schedule: yield* cron("SVC_BACKUP_CRON"),
         keep: yield* integer("SVC_BACKUP_KEEP", 7, 0, 10_000),
+        verify: yield* oneOf<BackupVerify>("SVC_BACKUP_VERIFY", "auto", ["auto", "scheduled", "all", "off"]),
         timeout: yield* duration("SVC_BACKUP_TIMEOUT", 6 * 3_600_000)
       })
     })

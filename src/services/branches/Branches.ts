@@ -17,6 +17,7 @@ import { type Fill, type Filling, makeBranchFillings } from "./Filling.ts"
 import { branchNotFound, makeBranchRecords } from "./Records.ts"
 import { BranchSettings } from "./Settings.ts"
 import { type Actor, type Database, Db } from "../ports/Db.ts"
+import { type DumpFailed, type RestoreTarget } from "../ports/DumpTools.ts"
 import { makeNotifiedCache } from "../NotifiedCache.ts"
 import { monotonicMillis } from "../access/RateLimits.ts"
 
@@ -85,6 +86,16 @@ export class Branches extends Context.Service<
       given: NewBranch & { readonly sourceBackupId: number },
       fill: Fill
     ) => Effect.Effect<Filling, Conflict | Forbidden | Unavailable>
+    /**
+     * Runs an effect with an empty database beside the main one, in no list and closed to clients, which is dropped in
+     * every case. Fails as `create` does, too.
+     */
+    readonly temporary: <A, E>(
+      label: string,
+      use: (target: RestoreTarget) => Effect.Effect<A, E>
+    ) => Effect.Effect<A, E | DumpFailed | Conflict | Forbidden | Unavailable>
+    /** See `BranchDatabases.room`. */
+    readonly room: BranchDatabases["Service"]["room"]
     /** Also cancels a branch that is being filled. */
     readonly remove: (id: BranchId) => Effect.Effect<void, NotFound | Unavailable>
     /** Applies to all replicas. */
@@ -255,6 +266,8 @@ export class Branches extends Context.Service<
         create: (given) => create(given),
         start,
         restore: fillings.start,
+        temporary: fillings.temporary,
+        room: databases.room,
         remove,
         change,
         database,

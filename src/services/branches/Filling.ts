@@ -15,7 +15,7 @@ import { type BranchRecords } from "./Records.ts"
 /** Restores everything into an empty database. */
 export type Fill = (target: RestoreTarget) => Effect.Effect<void, DumpFailed | Unavailable>
 
-type Given = NewBranch & { readonly sourceBackupId: number | null }
+type Given = NewBranch & { readonly sourceBackupId: number | null; readonly temporary?: boolean }
 type Failure = DumpFailed | Forbidden | Unavailable
 
 /** A branch that is being filled. Both branches show the password. */
@@ -84,13 +84,38 @@ export const makeBranchFillings = (records: BranchRecords, deletion: BranchDelet
       )
     )
 
+    /**
+     * Runs an effect with an empty database that no client can see or use, and drops that in every case; `Branches.sweep`
+     * drops it when this process is killed.
+     */
+    const temporary = <A, E>(label: string, use: (target: RestoreTarget) => Effect.Effect<A, E>) =>
+      Effect.uninterruptibleMask((interruptible) =>
+        Effect.gen(function* () {
+          const database = newBranchDatabase()
+          const [password, own] = [newBranchPassword(), newBranchPassword()]
+          const names = branchNames(database)
+          const target = { database, role: names.role, login: names.keysLogin, password: Redacted.make(own) }
+          const given: Given = { label, sourceBackupId: null, temporary: true }
+          const exit = yield* begin(given, database, password, own).pipe(
+            Effect.flatMap(({ lockLost }) => Effect.raceFirst(use(target), lockLost)),
+            Effect.scoped,
+            interruptible,
+            Effect.exit
+          )
+          yield* Effect.catchCause(Effect.andThen(records.release(database), deletion.finish(database)), (cause) =>
+            Effect.logWarning(`Failed to drop ${database}; will retry`, cause)
+          )
+          return yield* exit
+        })
+      )
+
     /** Cancels a filling of this process, and drops its database. */
     const cancel = Effect.fn("BranchFillings.cancel")(function* (database: string) {
       const fiber = running.get(database)
       if (fiber !== undefined) yield* Effect.timeoutOption(Fiber.interrupt(fiber), cancelTimeout)
     })
 
-    return { start, cancel }
+    return { start, temporary, cancel }
   })
 
 /** Why a filling failed; `undone`: by itself, and not because the branch was dropped. */

@@ -24,8 +24,8 @@ const columns = `id, label, database_name, size_bytes::float8 as size_bytes, ${i
     (select r.progress from svc.restores r where r.branch_id = branches.id and r.status = 'in_progress' limit 1), progress
   ) end as progress`
 /** An expired branch is gone at once, even if its database is dropped later. */
-const alive = "status = 'active' and (expires_at is null or expires_at > now())"
-const visible = `(status in ('creating', 'restoring') or ${alive})`
+const alive = "not temporary and status = 'active' and (expires_at is null or expires_at > now())"
+const visible = `not temporary and (status in ('creating', 'restoring') or ${alive})`
 
 const Row = Branch.mapFields(Struct.omit(["connection"]))
 
@@ -55,6 +55,8 @@ interface BranchBeginning extends NewBranch {
   readonly database: string
   readonly own: string
   readonly sourceBackupId: number | null
+  /** Only for a use of the service's own: it is in no list, and never active. */
+  readonly temporary?: boolean
 }
 
 /**
@@ -126,12 +128,12 @@ export const makeBranchRecords = Effect.gen(function* () {
           [id]
         )
       ),
-    begin: ({ access, database, label, own, sourceBackupId, ttlHours }: BranchBeginning) =>
+    begin: ({ access, database, label, own, sourceBackupId, temporary, ttlHours }: BranchBeginning) =>
       Effect.asVoid(
         query(
-          `insert into svc.branches (label, database_name, password, ttl_hours, source_backup_id, access)
-           values ($1, $2, $3, $4, $5, $6)`,
-          [label, database, own, ttlHours ?? 0, sourceBackupId, access ?? "service_role"]
+          `insert into svc.branches (label, database_name, password, ttl_hours, source_backup_id, access, temporary)
+           values ($1, $2, $3, $4, $5, $6, $7)`,
+          [label, database, own, ttlHours ?? 0, sourceBackupId, access ?? "service_role", temporary === true]
         )
       ),
     /** From `creating`; the result shows `password`. */
@@ -202,6 +204,9 @@ export const makeBranchRecords = Effect.gen(function* () {
         ),
         ({ length }) => length > 0
       ),
+    /** Marks a temporary branch that is not needed any more. */
+    release: (database: string) =>
+      Effect.asVoid(query("update svc.branches set status = 'dropping' where database_name = $1", [database])),
     /** Deletes the record, once nothing is left of the branch. */
     forget: (database: string) =>
       Effect.asVoid(query("delete from svc.branches where database_name = $1 and status = 'dropping'", [database])),

@@ -45,6 +45,8 @@ export class BranchDatabases extends Context.Service<
     readonly finalise: (names: BranchNames, passwords: BranchPasswords) => Effect.Effect<void, Forbidden | Unavailable>
     /** Drops the database with its sessions, its roles, and the dump to fill it from, as far as they exist. */
     readonly drop: (names: BranchNames) => Effect.Effect<void, Unavailable>
+    /** Bytes of the main database, and those free on its disk; undefined where that is on another machine. */
+    readonly room: Effect.Effect<{ readonly size: number; readonly free: number | undefined }, Unavailable>
     /** The server's address for users. */
     readonly server: ServerPlace
   }

@@ -9,21 +9,22 @@ import {
   PointInTime,
   restoreLabel
 } from "../../../src/domain/backups/Backup.ts"
+import { NewBranch } from "../../../src/domain/branches/Branch.ts"
 
 const takes = (schema: Schema.Decoder<unknown>, value: unknown) =>
   Result.isSuccess(Schema.decodeUnknownResult(schema)(value))
 
 describe("a label", () => {
-  it.each(["x", "x".repeat(60), "😀".repeat(60), "é漢😀", "'; drop table backups; --"])("may be %j", (label) => {
+  it.each(["x", "x".repeat(100), "😀".repeat(100), "é漢😀", "'; drop table backups; --"])("may be %j", (label) => {
     assert.isTrue(takes(NewBackup, { label }))
   })
-  it.each(["", "x".repeat(61), "😀".repeat(61), "a\0b", "\ud800", 1, null, undefined])("is not %j", (label) => {
+  it.each(["", "x".repeat(101), "😀".repeat(101), "a\0b", "\ud800", 1, null, undefined])("is not %j", (label) => {
     assert.isFalse(takes(NewBackup, { label }))
   })
   it("of a restore is truncated between characters", () => {
     assert.strictEqual(restoreLabel("mine"), "Restore of mine")
-    assert.strictEqual(restoreLabel("😀".repeat(60)), `Restore of ${"😀".repeat(49)}`)
-    assert.isTrue(takes(NewBackup, { label: restoreLabel("x".repeat(60)) }))
+    assert.strictEqual(restoreLabel("😀".repeat(100)), `Restore of ${"😀".repeat(49)}`)
+    assert.isTrue(takes(NewBranch, { label: restoreLabel("x".repeat(100)) }))
   })
 })
 

@@ -168,7 +168,7 @@ describe("backups over HTTP", () => {
   })
 
   it("report errors", async () => {
-    for (const body of [{}, { label: "" }, { label: "x".repeat(61) }, { label: 1 }, { label: "a\0b" }, "no json"]) {
+    for (const body of [{}, { label: "" }, { label: "x".repeat(101) }, { label: 1 }, { label: "a\0b" }, "no json"]) {
       assertRefused(await call("POST /api/backups", body), 400)
     }
     for (const id of ["x", "1.5", "pitr"]) assertRefused(await call(`GET /api/backups/${id}`), 400)

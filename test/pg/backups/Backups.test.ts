@@ -49,6 +49,10 @@ suite("a backup", (it) => {
         bucket: null,
         object_key: null,
         copy_error: null,
+        warnings: [],
+        verification: null,
+        verified_at: null,
+        verify_error: null,
         restores: []
       })
       assert.match(made.server_version ?? "", /^\d+\.\d+/)

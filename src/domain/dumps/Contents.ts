@@ -114,12 +114,16 @@ export class DumpContentsReader {
   }
 }
 
+/** The service's count of definitions that were changed, which a restore goes on with. */
+const isCount = (table: string) => table.startsWith("svc_ddl.")
+
 const sorted = (columns: string) => columns.split(", ").sort().join(", ")
 
 /** What a restored database has otherwise than the dump that it was restored from; empty when they are equal. */
 export const contentDifferences = (source: DumpContents, restored: DumpContents): ReadonlyArray<string> => {
   const found: Array<string> = []
   for (const [name, { columns, digest, rows }] of source.tables) {
+    if (isCount(name)) continue
     const other = restored.tables.get(name)
     if (other === undefined) found.push(`table ${name} is missing`)
     else if (other.rows !== rows) found.push(`table ${name} has ${other.rows} rows in place of ${rows}`)

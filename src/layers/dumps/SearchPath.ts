@@ -72,7 +72,8 @@ const unsettledSql = (role: string) => `
 const batch = 100
 
 /**
- * Gives functions the path while sessions of pg_restore, which have none, may call them; `back` takes it back. Runs no code of the dump.
+ * Gives functions the path while sessions may call them that have none: those of pg_restore, and since PostgreSQL 17 all
+ * that build indexes or fill materialized views. `back` takes it back. Runs no code of the dump.
  */
 export const lendSearchPath = (
   session: RestoreSession,

@@ -38,8 +38,8 @@ for (const [kind, settings] of [
     () =>
       withDatabase("verify_passes", (database, login) =>
         Effect.gen(function* () {
-          yield* on(database, everythingSql)
-          yield* on(database, ...rows)
+          // Its event trigger raises.
+          yield* on(database, ...rows, everythingSql)
           const { backups, directory, settled } = yield* verifyingBackups(login, { settings })
           const made = yield* backups.create({ label: "whole" })
           const done = yield* settled(made.id)
@@ -112,9 +112,16 @@ it.live(
         )
         const { backups, settled } = yield* verifyingBackups(login)
         const done = yield* settled((yield* backups.create({ label: "with a C function" })).id)
+        yield* on(
+          database,
+          "drop event trigger entered",
+          "alter subscription theirs disable",
+          "alter subscription theirs set (slot_name = none)",
+          "drop subscription theirs"
+        )
         assert.deepStrictEqual(done.warnings, [
-          "function high(integer) is LEAKPROOF: a restore fails: only a superuser may create it",
-          "function low(text) in the language internal: a restore fails: only a superuser may create it",
+          "function public.high(integer) is LEAKPROOF: a restore fails: only a superuser may create it",
+          "function public.low(text) in the language internal: a restore fails: only a superuser may create it",
           "subscription theirs is not restored: it would use the slot of this one",
           "event trigger entered is not restored: the service logs in, too"
         ])
@@ -122,12 +129,6 @@ it.live(
         assert.match(
           done.verify_error ?? "",
           /only superuser can define a leakproof function|permission denied for language/
-        )
-        yield* on(
-          database,
-          "drop event trigger entered",
-          "alter subscription theirs set (slot_name = none)",
-          "drop subscription theirs"
         )
       })
     ),
@@ -223,8 +224,8 @@ it.live(
         // As a process leaves them that can't clean up.
         yield* onServer(`create database svc_branch_00${process.pid}00`)
         yield* sql.unsafe(
-          `insert into svc.branches (label, database_name, password, status, temporary)
-           values ('left', 'svc_branch_00${process.pid}00', 'x', 'restoring', true)`
+          `insert into svc.branches (label, database_name, password, status, ttl_hours, temporary)
+           values ('left', 'svc_branch_00${process.pid}00', 'x', 'restoring', 0, true)`
         )
         yield* sql.unsafe(
           "update svc.backups set verification = 'running', verify_seen = now() - interval '1 minute', verified_at = null"

@@ -32,11 +32,11 @@ for (const strategy of ["copy", "dump"]) {
               yield* on(database, everythingSql)
               yield* on(
                 database,
-                "create schema auth",
-                "create table auth.users (id int primary key, email text)",
-                "insert into auth.users values (1, 'ann@example.com')",
-                "alter table auth.users enable row level security",
-                "revoke all on auth.users from public",
+                "create schema crm",
+                "create table crm.users (id int primary key, email text)",
+                "insert into crm.users values (1, 'ann@example.com')",
+                "alter table crm.users enable row level security",
+                "revoke all on crm.users from public",
                 "alter default privileges revoke execute on functions from public"
               )
               const branches = yield* Branches

@@ -71,7 +71,7 @@ const types: ReadonlyArray<readonly [string, string]> = [
 /** Extras of a table `name` with the columns id, n, t and v; each is complete in itself. */
 const extras: ReadonlyArray<(name: string, bare: string, type: string) => ReadonlyArray<string>> = [
   (name) => [`alter table ${name} add s text generated always as (label(t)) stored`],
-  (name, bare) => [`create index "${bare} i" on ${name} (plain(t) text_pattern_ops) where label(t) <> 'x'`],
+  (name, bare) => [`create index "${bare} i" on ${name} (plain(t) text_pattern_ops) where plain(t) <> 'x'`],
   (name) => [`create index on ${name} using gin (t gin_trgm_ops)`],
   (name) => [`alter table ${name} add check (plain(t) is distinct from 'no' and nullif(t::citext, 'NO') is not null)`],
   (name) => [`alter table ${name} add exclude using gist (id with =, n with <>)`],

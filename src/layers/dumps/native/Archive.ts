@@ -32,7 +32,7 @@ const last =
   /^\d+; \d+ \d+ (ACL|DEFAULT ACL|EVENT TRIGGER|PUBLICATION|PUBLICATION TABLES IN SCHEMA|PUBLICATION TABLE|(COMMENT|SECURITY LABEL) - (EVENT TRIGGER|PUBLICATION)) /
 
 /** Builds what takes long from the rows that are there. */
-const built = /^\d+; \d+ \d+ (CONSTRAINT|INDEX|FK CONSTRAINT) /
+const built = /^\d+; \d+ \d+ (CONSTRAINT|INDEX(?! ATTACH)|FK CONSTRAINT) /
 const derivedRows = /^\d+; \d+ \d+ MATERIALIZED VIEW /
 
 /** Syntax whose operator has no place for a schema. */
@@ -41,12 +41,15 @@ const pathNeeded = /\bIS\s+(?:NOT\s+)?DISTINCT\s+FROM\b|\bNULLIF\b|\bCASE\b/i
 const numberOf = (line: string) => line.slice(0, line.indexOf(";"))
 const linesOf = (output: string) => output.split("\n").filter((line) => /^\d+; /.test(line))
 
+/** Without comments and names in quotes, which are no keywords. */
+const code = (text: string) => text.replaceAll(/^--.*$|"(?:[^"]|"")*"/gm, "")
+
 /** Numbers of the entries whose text needs a search path, from a script of --verbose. */
 const needingPath = (script: string) =>
   new Set(
     script
       .split(/^-- TOC entry (?=\d)/m)
-      .flatMap((text) => (pathNeeded.test(text) ? [/^\d+/.exec(text)?.[0] ?? ""] : []))
+      .flatMap((text) => (pathNeeded.test(code(text)) ? [/^\d+/.exec(text)?.[0] ?? ""] : []))
   )
 
 type Lists = Readonly<Record<"first" | "definitions" | "filling" | "rest" | "last", string | undefined>>

@@ -113,7 +113,10 @@ export const makeRestoreRunner = (
     /** Another try, for a statement that refers to what the path hides: sessions may have set one of their own. */
     const again = (statement: DumpStatement, first: Refused) =>
       Effect.gen(function* () {
-        const resumable = client.getTransactionStatus() === "I" && codeOf(first.cause)?.startsWith("42") === true
+        const resumable =
+          statement.head[0] !== "COPY" &&
+          client.getTransactionStatus() === "I" &&
+          codeOf(first.cause)?.startsWith("42") === true
         if (superuser || !resumable || codeOf(first.cause) === missingRight) return yield* first
         const own = path.split(", ")
         const everything = [
@@ -124,7 +127,7 @@ export const makeRestoreRunner = (
           yield* setPath(other)
           const result = yield* Effect.exit(begun(statement))
           yield* Effect.ignore(setPath(path))
-          if (Exit.isSuccess(result) && !result.value.wantsRows) return result.value
+          if (Exit.isSuccess(result)) return result.value
         }
         return yield* first
       })

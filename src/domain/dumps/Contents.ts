@@ -22,7 +22,8 @@ export interface DumpContents {
 /** Differences that are reported. */
 const maxDifferences = 10
 
-const copyHead = /^COPY (.+?) \((.*)\) FROM stdin$/s
+/** A table without columns has no list. */
+const copyHead = /^COPY (.+?) (?:\((.*)\))?\s*FROM stdin$/s
 
 /** Longest beginning of a statement that is kept, in characters. */
 const maxText = 120

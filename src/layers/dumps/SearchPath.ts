@@ -24,7 +24,7 @@ export const pathText = (names: ReadonlyArray<string>) =>
     .join(", ")
 
 /** Rows of a query. */
-export const askSession = ({ client }: RestoreSession, text: string) =>
+const askSession = ({ client }: RestoreSession, text: string) =>
   Effect.tryPromise({
     try: () => client.query<Readonly<Record<string, unknown>>>(text),
     catch: (cause) => refusal(cause)

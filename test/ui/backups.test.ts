@@ -1,5 +1,6 @@
-import { readFile } from "node:fs/promises"
+import { readFile, rm } from "node:fs/promises"
 import { createHash } from "node:crypto"
+import { join } from "node:path"
 import { afterAll, assert, beforeAll, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
 import { type Service, startService } from "../support/service.ts"
@@ -8,7 +9,7 @@ import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 checkPages()
 let service: Service
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ env: { SVC_BACKUP_VERIFY: "all" } })
   await sql(service, "create table parts (id int primary key)")
   await sql(service, "insert into parts select generate_series(1, 50)")
 })
@@ -84,6 +85,33 @@ it("a backup in progress is cancelled, and a failed one says why", async () => {
   await row.waitFor({ state: "detached" })
   await lock
 })
+
+it(
+  "a backup shows that it was verified, why it can't be restored, and that its file is gone",
+  { timeout: 150_000 },
+  async () => {
+    await sql(service, "create function sum_of(a int) returns int language sql leakproof as 'select a'")
+    const start = async (label: string) =>
+      ((await ask(service, "POST /api/backups", { key: service.service_role, body: { label } })).json as { id: number })
+        .id
+    const failing = await start("cannot be restored")
+    const page = await openPage({ on: service })
+    await page.goto(at(`/backups/${failing}`, service))
+    await page.getByText("function public.sum_of(integer) is LEAKPROOF").waitFor()
+    await page.getByText("only superuser can define a leakproof function").waitFor({ timeout: 60_000 })
+    await sql(service, "drop function sum_of(int)")
+
+    await start("is good")
+    await page.goto(at("/backups", service))
+    const row = page.getByRole("row", { name: /is good/ })
+    await row.getByText("verified", { exact: true }).waitFor({ timeout: 60_000 })
+    assert.strictEqual(await row.getByRole("button", { name: "Restore" }).count(), 1)
+    await rm(join(service.dataDir, "backups"), { recursive: true })
+    await row.getByText("file missing").waitFor({ timeout: 30_000 })
+    assert.strictEqual(await row.getByRole("button", { name: "Restore" }).count(), 0)
+    assert.strictEqual(await row.getByRole("link", { name: "Download" }).count(), 0)
+  }
+)
 
 it("a backup that does not exist is said", async () => {
   const page = await openPage({ on: service })

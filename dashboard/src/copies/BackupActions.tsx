@@ -22,12 +22,12 @@ export const BackupActions = ({ backup }: { backup: Backup }) => {
   const [open, setOpen] = useState<Open>()
   const close = () => setOpen(undefined)
   const read = () => client.invalidateQueries({ queryKey: ["backups"] })
-  const { id, label, size_bytes, status } = backup
+  const { file_missing, id, label, size_bytes, status } = backup
   const params = { id }
   return (
     <>
       {status === "in_progress" ? <Button onClick={() => setOpen({ tag: "cancel" })}>Cancel</Button> : null}
-      {status === "completed" ? (
+      {status === "completed" && !file_missing ? (
         <>
           <Button onClick={() => setOpen({ tag: "restore" })}>Restore</Button>
           <a className="button quiet" href={`/api/backups/${id}/file`} download>

@@ -14,12 +14,12 @@ import { codeOf } from "../wire/ApiError.ts"
 import { call } from "../wire/call.ts"
 import { goToPlace, place } from "../wire/place.ts"
 import { BackupActions } from "./BackupActions.tsx"
-import { Progress } from "./Progress.tsx"
+import { FileMissing, Progress } from "./Progress.tsx"
 import { Verification } from "./Verification.tsx"
 import { type Backup, type Restore, useBackup } from "./queries.ts"
 
 const factsOf = (backup: Backup): ReadonlyArray<Fact> => [
-  ["Status", <Progress key="status" of={backup} label="Backup" />],
+  ["Status", backup.file_missing ? <FileMissing key="status" /> : <Progress key="status" of={backup} label="Backup" />],
   ["Size", backup.status === "completed" ? bytes(backup.size_bytes) : "–"],
   ["Started", `${moment(backup.created_at)}${backup.scheduled ? ", by the schedule" : ""}`],
   ["Ended", backup.completed_at === null ? "–" : moment(backup.completed_at)],
@@ -52,7 +52,7 @@ const factsOf = (backup: Backup): ReadonlyArray<Fact> => [
     ? []
     : ([
         [
-          "Not restorable",
+          "Warnings",
           <ul key="warnings">
             {backup.warnings.map((warning) => (
               <li key={warning}>{warning}</li>

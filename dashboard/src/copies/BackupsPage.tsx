@@ -14,7 +14,7 @@ import { toast } from "../ui/toast.ts"
 import { When } from "../ui/page/When.tsx"
 import { call } from "../wire/call.ts"
 import { BackupActions } from "./BackupActions.tsx"
-import { Progress } from "./Progress.tsx"
+import { FileMissing, Progress } from "./Progress.tsx"
 import { Verification } from "./Verification.tsx"
 import { type Backup, useBackups } from "./queries.ts"
 
@@ -32,7 +32,8 @@ const columns: ReadonlyArray<ListColumn<Backup>> = [
   },
   {
     name: "Status",
-    cell: (backup) => <Progress of={backup} label={`Backup ${backup.label}`} />
+    cell: (backup) =>
+      backup.file_missing ? <FileMissing /> : <Progress of={backup} label={`Backup ${backup.label}`} />
   },
   {
     name: "Size",

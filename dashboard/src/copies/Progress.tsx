@@ -18,3 +18,10 @@ export const Progress = ({ label, of: { error, progress, status } }: ProgressPro
       <span className="badge bad">failed</span> <span className="failed">{error}</span>
     </span>
   )
+
+/** A completed backup that this server can't restore, such as one that another server made. */
+export const FileMissing = () => (
+  <span className="badge bad" title="Neither SVC_BACKUP_DIR nor a bucket has its file">
+    file missing
+  </span>
+)

@@ -25,7 +25,7 @@ export const Verification = ({
     return (
       <span>
         <span className="badge bad" title={title}>
-          not restorable
+          failed
         </span>{" "}
         {reason}
       </span>

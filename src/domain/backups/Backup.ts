@@ -56,6 +56,8 @@ export const Backup = Schema.Struct({
   bucket: Schema.NullOr(Schema.String),
   object_key: Schema.NullOr(Schema.String),
   copy_error: Schema.NullOr(Schema.String),
+  /** Whether a completed backup has neither a file in this replica's directory nor a copy: it can't be restored here. */
+  file_missing: Schema.Boolean,
   /** What a restore lacks, or fails for, as the database was when the backup was made. */
   warnings: Schema.Array(Schema.String),
   /** Whether it was restored for a trial, and the result had the same content; null when that is not planned. */

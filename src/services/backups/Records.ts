@@ -1,4 +1,4 @@
-import { Cause, Effect, Schema } from "effect"
+import { Cause, Effect, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { Backup, BackupId } from "../../domain/backups/Backup.ts"
 import { Conflict, NotFound, Unavailable } from "../../domain/errors.ts"
@@ -6,6 +6,7 @@ import { backupRunLock, backupsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { acquireAdvisoryLocks, queryOn } from "../AdvisoryLock.ts"
 import { onOwnTables, queryRows } from "../OwnTables.ts"
+import { BackupFiles } from "../ports/BackupFiles.ts"
 import { type DumpFailed } from "../ports/DumpTools.ts"
 
 /** How many backups may run at a time, over all replicas (spec: Limits). */
@@ -37,10 +38,16 @@ const restores = `(select coalesce(json_agg(json_build_object('branch_id', branc
 
 const columns = `id, coalesce(full_label, label) as label, status, size_bytes::float8 as size_bytes, sha256, ${isoSql("created_at")} as created_at,
   ${isoSql("completed_at")} as completed_at, progress, error, strategy, tool_version, server_version, format,
-  scheduled_for is not null as scheduled, bucket, object_key, copy_error, warnings,
+  scheduled_for is not null as scheduled, bucket, object_key, copy_error, file_name, warnings,
   verification, ${isoSql("verified_at")} as verified_at, verify_error, ${restores} as restores`
 
 const { bucket, format, id, label, object_key, sha256, size_bytes, status } = Backup.fields
+
+/** A record, with the name of its file in place of whether that is there. */
+const Row = Backup.mapFields((fields) => ({
+  ...Struct.omit(fields, ["file_missing"]),
+  file_name: Schema.NullOr(Schema.String)
+}))
 
 /** Where the bytes of a backup are. */
 const BackupPlace = Schema.Struct({
@@ -98,9 +105,21 @@ export const reasonOf = (cause: Cause.Cause<DumpFailed | { readonly error: strin
 /** svc.backups. */
 export const makeBackupRecords = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const backups = queryRows(sql, Backup)
+  const files = yield* BackupFiles
+  const rows = queryRows(sql, Row)
   const places = queryRows(sql, BackupPlace)
   const ids = queryRows(sql, Schema.Struct({ id: BackupId }))
+
+  /** Also the records of another server's backups that came with a dump of the database. */
+  const shown = ({ file_name, ...row }: typeof Row.Type): Effect.Effect<Backup> =>
+    row.status !== "completed" || row.object_key !== null
+      ? Effect.succeed({ ...row, file_missing: false })
+      : Effect.map(file_name === null ? Effect.succeed(undefined) : files.size(file_name), (size) => ({
+          ...row,
+          file_missing: size === undefined
+        }))
+  const backups = (text: string, params: ReadonlyArray<unknown> = []) =>
+    Effect.flatMap(rows(text, params), (found) => Effect.forEach(found, shown, { concurrency: 8 }))
 
   const find = Effect.fn("BackupRecords.find")(function* (id: BackupId) {
     const [row] = yield* onOwnTables(backups(`select ${columns} from svc.backups b where id = $1::bigint`, [id]))

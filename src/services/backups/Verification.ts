@@ -195,7 +195,13 @@ export const makeBackupVerification = (sources: BackupSources) =>
       return yield* what === "failed" ? Effect.logError(whole) : Effect.logInfo(whole)
     })
 
+    /** With `off`, none waits for ever that another setting planned. */
+    const withdraw = onOwnTables(
+      sql.unsafe("update svc.backups set verification = null where verification = 'waiting'")
+    )
+
     const round = Effect.gen(function* () {
+      if (verify === "off") return yield* withdraw
       for (let row = yield* next; row !== undefined; row = yield* next) yield* verifyOne(row)
     })
 

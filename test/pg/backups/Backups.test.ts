@@ -49,6 +49,7 @@ suite("a backup", (it) => {
         bucket: null,
         object_key: null,
         copy_error: null,
+        file_missing: false,
         warnings: [],
         verification: null,
         verified_at: null,

@@ -35,6 +35,7 @@ suite("a copy in a bucket", (it) => {
 
       // A missing file is replaced by the copy, unless the sizes differ.
       const other = yield* replica({ directory: yield* backupDirectory, store })
+      assert.isFalse((yield* other.backups.find(id)).file_missing)
       const source = yield* other.backups.file(id)
       const text = (range?: { first: number; last: number }) =>
         Effect.map(Stream.runCollect(source.bytes(range)), (all) => Buffer.concat(all).toString())

@@ -1,9 +1,10 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { type BackupId } from "../../../src/domain/backups/Backup.ts"
 import { makeBackupRecords } from "../../../src/services/backups/Records.ts"
+import { BackupFiles } from "../../../src/services/ports/BackupFiles.ts"
 import { backupDirectory, filesIn, replica } from "../../support/backups/backups.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { dumping } from "../../support/dumps/tools.ts"
@@ -124,12 +125,39 @@ suite("interrupted work", (it) => {
       const { id } = yield* one.backups.create({ label: "here" })
       yield* one.over(id)
       assert.strictEqual((yield* filesIn(here)).length, 2)
+      assert.isFalse((yield* one.backups.find(id)).file_missing)
+      assert.deepStrictEqual(
+        (yield* other.backups.list).map(({ file_missing, id }) => ({ file_missing, id })),
+        [{ file_missing: true, id }]
+      )
       assert.strictEqual(yield* refusal(other.backups.file(id)), "404 BACKUP_FILE_MISSING")
       assert.strictEqual(yield* refusal(other.backups.restore(id, {})), "404 BACKUP_FILE_MISSING")
       yield* other.backups.remove(id)
       assert.strictEqual((yield* filesIn(here)).length, 2)
       yield* replica({ directory: here })
       assert.deepStrictEqual(yield* eventually(filesIn(here), ({ length }) => length === 0), [])
+    })
+  )
+})
+
+suite("a verification", (it) => {
+  it.effect("that was planned is withdrawn when the setting is off", () =>
+    Effect.gen(function* () {
+      const directory = yield* backupDirectory
+      const { sql } = yield* Outside
+      yield* put(directory, name(4))
+      const id = yield* left(name(4))
+      yield* sql(
+        "update svc.backups set status = 'completed', verification = 'waiting', size_bytes = 4 where id = $1",
+        [id]
+      )
+      const { backups } = yield* replica({ directory, settings: { SVC_BACKUP_VERIFY: "off" } })
+      assert.deepInclude(yield* eventually(backups.find(id), ({ verification }) => verification === null), {
+        status: "completed",
+        verification: null,
+        verify_error: null
+      })
+      yield* backups.remove(id)
     })
   )
 })
@@ -149,7 +177,7 @@ suite("retention", (it) => {
       for (const day of [1, 2, 4, 5]) yield* made("completed", day)
       for (const day of [3, 6]) yield* made("failed", day)
       yield* made("failed", null)
-      const records = yield* makeBackupRecords
+      const records = yield* Effect.provide(makeBackupRecords, Layer.mock(BackupFiles, {}))
       const labels = (ids: ReadonlyArray<number>) =>
         Effect.map(sql("select label from svc.backups where id = any($1) order by id", [ids]), (rows) =>
           rows.map(({ label }) => label)
@@ -169,7 +197,7 @@ suite("retention", (it) => {
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("delete from svc.backups")
-      const records = yield* makeBackupRecords
+      const records = yield* Effect.provide(makeBackupRecords, Layer.mock(BackupFiles, {}))
       const slot = Date.UTC(2026, 10, 21, 3)
       const begin = (file: string) =>
         records.begin({

@@ -15,7 +15,7 @@ import { call } from "../wire/call.ts"
 import { goToPlace, place } from "../wire/place.ts"
 import { BackupActions } from "./BackupActions.tsx"
 import { FileMissing, Progress } from "./Progress.tsx"
-import { Verification } from "./Verification.tsx"
+import { Verification, VerificationNotes } from "./Verification.tsx"
 import { type Backup, type Restore, useBackup } from "./queries.ts"
 
 const factsOf = (backup: Backup): ReadonlyArray<Fact> => [
@@ -48,18 +48,6 @@ const factsOf = (backup: Backup): ReadonlyArray<Fact> => [
     )
   ],
   ["Verified", <Verification key="verified" of={backup} />],
-  ...(backup.warnings.length === 0
-    ? []
-    : ([
-        [
-          "Warnings",
-          <ul key="warnings">
-            {backup.warnings.map((warning) => (
-              <li key={warning}>{warning}</li>
-            ))}
-          </ul>
-        ]
-      ] satisfies ReadonlyArray<Fact>)),
   ["SHA-256", backup.sha256 === null ? "–" : <code key="digest">{backup.sha256}</code>]
 ]
 
@@ -117,6 +105,7 @@ const Details = ({ backup }: { backup: Backup }) => {
         <BackupActions backup={backup} />
       </div>
       <MainOnly>Backups are always of the main database.</MainOnly>
+      <VerificationNotes of={backup} />
       <Facts facts={factsOf(backup)} />
       <section className="part" aria-label="Restores">
         <header>

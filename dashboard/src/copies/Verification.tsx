@@ -3,16 +3,15 @@ import type { Backup } from "./queries.ts"
 
 interface VerificationProps {
   readonly of: Pick<Backup, "verification" | "verified_at" | "verify_error" | "warnings">
-  /** Shows reasons as titles only. */
+  /** Whether a badge also stands for the warnings, which are not beside it. */
   readonly short?: boolean
 }
 
-/** Whether a trial restore had the same content, and why not. */
+/** Whether a trial restore had the same content. */
 export const Verification = ({
   of: { verification, verified_at, verify_error, warnings },
   short = false
 }: VerificationProps) => {
-  const reason = verify_error === null || short ? null : <span className="failed">{verify_error}</span>
   const title = verify_error ?? undefined
   if (verification === "passed") {
     return (
@@ -21,23 +20,10 @@ export const Verification = ({
       </span>
     )
   }
-  if (verification === "failed") {
+  if (verification === "failed" || verification === "skipped") {
     return (
-      <span>
-        <span className="badge bad" title={title}>
-          failed
-        </span>{" "}
-        {reason}
-      </span>
-    )
-  }
-  if (verification === "skipped") {
-    return (
-      <span>
-        <span className="badge warn" title={title}>
-          skipped
-        </span>{" "}
-        {reason}
+      <span className={verification === "failed" ? "badge bad" : "badge warn"} title={title}>
+        {verification}
       </span>
     )
   }
@@ -50,3 +36,18 @@ export const Verification = ({
     <span className="faint">no</span>
   )
 }
+
+/** Why it was not verified, and what a restore lacks. */
+export const VerificationNotes = ({ of: { verification, verify_error, warnings } }: VerificationProps) =>
+  verify_error === null && warnings.length === 0 ? null : (
+    <ul className="note">
+      {verify_error === null ? null : (
+        <li>
+          Verification {verification}: {verify_error}
+        </li>
+      )}
+      {warnings.map((warning) => (
+        <li key={warning}>{warning}</li>
+      ))}
+    </ul>
+  )

@@ -200,10 +200,10 @@ export const makeBackupVerification = (sources: BackupSources) =>
       sql.unsafe("update svc.backups set verification = null where verification = 'waiting'")
     )
 
-    const round = Effect.gen(function* () {
-      if (verify === "off") return yield* withdraw
+    const verifyAll = Effect.gen(function* () {
       for (let row = yield* next; row !== undefined; row = yield* next) yield* verifyOne(row)
     })
+    const round: Effect.Effect<unknown, Unavailable | Conflict> = verify === "off" ? withdraw : verifyAll
 
     yield* round.pipe(
       Effect.catchTag(["Unavailable", "Conflict"], ({ error }) =>

@@ -177,7 +177,7 @@ suite("retention", (it) => {
       for (const day of [1, 2, 4, 5]) yield* made("completed", day)
       for (const day of [3, 6]) yield* made("failed", day)
       yield* made("failed", null)
-      const records = yield* Effect.provide(makeBackupRecords, Layer.mock(BackupFiles, {}))
+      const records = yield* Effect.provide(makeBackupRecords, Layer.mock(BackupFiles, { path: (name) => name }))
       const labels = (ids: ReadonlyArray<number>) =>
         Effect.map(sql("select label from svc.backups where id = any($1) order by id", [ids]), (rows) =>
           rows.map(({ label }) => label)
@@ -197,7 +197,7 @@ suite("retention", (it) => {
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("delete from svc.backups")
-      const records = yield* Effect.provide(makeBackupRecords, Layer.mock(BackupFiles, {}))
+      const records = yield* Effect.provide(makeBackupRecords, Layer.mock(BackupFiles, { path: (name) => name }))
       const slot = Date.UTC(2026, 10, 21, 3)
       const begin = (file: string) =>
         records.begin({

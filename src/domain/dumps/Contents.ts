@@ -31,14 +31,16 @@ const maxText = 120
 /** Up to its first string: rows and passwords are not shown. */
 const beginning = (text: string) => (text.split(/['$]/, 1)[0] ?? "").replaceAll(/\s+/g, " ").slice(0, maxText).trim()
 
+/** SET and RESET also enclose grants by others than the owner. */
+const notCompared = new Set(["SET", "RESET", "GRANT", "REVOKE", "BEGIN", "COMMIT"])
+
 /**
  * Whether a restore does the same. Owners and grants are those of the branch's role; settings are about the dump itself; a
  * backup's warnings name subscriptions and event triggers that are not restored.
  */
 const isCompared = ({ head, owner }: DumpStatement, text: string) => {
   const [first, second] = head
-  if (owner || first === "SET" || first === "GRANT" || first === "REVOKE" || first === "BEGIN" || first === "COMMIT")
-    return false
+  if (owner || notCompared.has(first ?? "")) return false
   if (first === "ALTER" && second === "DEFAULT") return false
   if (/^(CREATE|ALTER|COMMENT ON) (SUBSCRIPTION|EVENT TRIGGER) /.test(text)) return false
   return !text.startsWith("SELECT pg_catalog.set_config(")

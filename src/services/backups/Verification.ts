@@ -79,8 +79,10 @@ export const makeBackupVerification = (sources: BackupSources) =>
       Effect.gen(function* () {
         const file = yield* source.local(0)
         yield* tool.restore(file, target, () => Effect.void)
-        // The name under which files of branches are removed.
-        const again = files.path(`${target.database}.dump`)
+        // Also removed with the database, by its name, when this process is killed.
+        const name = `${target.database}.dump`
+        yield* Effect.addFinalizer(() => Effect.ignore(files.remove(name)))
+        const again = files.path(name)
         yield* tool.dump(target.database, again, () => Effect.void)
         const differences = contentDifferences(yield* tool.contents(file), yield* tool.contents(again))
         return (differences.length === 0 ? ["passed", null] : ["failed", differences.join("; ")]) satisfies Outcome

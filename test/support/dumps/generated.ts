@@ -132,5 +132,10 @@ export const generatedSql = (seed: number, tables: number, keys: number): Readon
     const [from, to] = [names[next(tables)], names[next(tables)]]
     return `alter table ${from?.name} add r${n} int references ${to?.name} ${n % 5 === 0 ? "deferrable initially deferred" : "on delete set null"}`
   })
-  return [...common, ...made, ...references, ...names.slice(0, 20).map(({ name }, n) => `update only ${name} set n = ${n}`)]
+  return [
+    ...common,
+    ...made,
+    ...references,
+    ...names.slice(0, 20).map(({ name }, n) => `update only ${name} set n = ${n}`)
+  ]
 }

@@ -114,7 +114,9 @@ const Details = ({ backup }: { backup: Backup }) => {
         {backup.restores.length === 0 ? (
           <p className="soft">
             {backup.status === "completed"
-              ? "Not restored yet. A restore into a branch is also the proof that the backup is good."
+              ? backup.verification === null
+                ? "Not restored yet. A restore into a branch is also the proof that the backup is good."
+                : "Not restored yet."
               : "Only a completed backup can be restored."}
           </p>
         ) : (

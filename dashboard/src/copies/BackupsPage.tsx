@@ -38,10 +38,18 @@ const columns: ReadonlyArray<ListColumn<Backup>> = [
   {
     name: "Size",
     end: true,
-    cell: ({ size_bytes, status }) => (status === "completed" ? bytes(size_bytes) : <span className="faint">–</span>)
+    cell: ({ size_bytes, status }) =>
+      status === "completed" ? <span className="cut">{bytes(size_bytes)}</span> : <span className="faint">–</span>
   },
   { name: "Verified", cell: (backup) => <Verification of={backup} short /> },
-  { name: "Started", cell: ({ created_at }) => <When at={created_at} /> },
+  {
+    name: "Started",
+    cell: ({ created_at }) => (
+      <span className="cut">
+        <When at={created_at} />
+      </span>
+    )
+  },
   {
     name: "Copy",
     cell: ({ bucket, copy_error }) =>

@@ -55,7 +55,7 @@ it("a backup brings back in a branch what was deleted, and is downloaded whole",
   await page.getByRole("link", { name: "parts" }).click()
   await page.getByText("50 rows").waitFor()
 
-  await page.goto(at(`/backups/${backup?.id}`, service))
+  await page.goto(at(`/backups/${backup?.id}?branch=main`, service))
   await page.getByRole("button", { name: "Delete" }).click()
   await page.getByLabel("Type before the sale to confirm").fill("before the sale")
   await page.getByRole("button", { name: "Delete backup" }).click()

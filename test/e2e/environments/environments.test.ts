@@ -110,7 +110,7 @@ describe("a service with prefixes for its environments", () => {
       assert.match(reply.text, message)
     }
     const deep = `{"name":"a","slug":"a","config":{"a":${"[".repeat(200_000)}${"]".repeat(200_000)}}}`
-    assertRefused(await call(service, `POST ${ofProject}`, deep), 400, "INVALID_REQUEST")
+    assertRefused(await call(service, `POST ${ofProject}`, deep), 400, "JSON_TOO_COMPLEX")
     for (const id of ["99999999999", "0", "-1", "9007199254740991"]) {
       assertRefused(await call(service, `GET /api/environments/${id}`), 404, "ENVIRONMENT_NOT_FOUND")
     }

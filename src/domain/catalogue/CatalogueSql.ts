@@ -3,6 +3,9 @@ import { cleanSql } from "./CleanSql.ts"
 import { ddlWatchedSql } from "./DdlSql.ts"
 import { computedRelationshipsSql, keyedSql, keysSql, viewsSql } from "./RelationshipSql.ts"
 
+/** By which the statement is known among those that PostgreSQL counts. */
+export const catalogueMark = "/* catalogue of the service */"
+
 /** Stamp of a relation `c`; includes columns and keys, whose changes may leave the relation's own entry unchanged. */
 const relationStamp = `c.oid || ':' || c.xmin || ':' || coalesce((
   select pg_catalog.hashtextextended(pg_catalog.string_agg(a.xmin::text, ',' order by a.attnum), 0) from pg_attribute a
@@ -33,7 +36,7 @@ select coalesce(pg_catalog.string_agg(stamp, ',' order by stamp), '') from (
  * schema, whose search path the clean path has.
  */
 export const catalogueSql = `
-with exposed as (
+with ${catalogueMark} exposed as (
   select oid, nspname, nspname = ($1::text[])[1] as first from pg_namespace where nspname = any ($1::text[])
 ),
 -- Names of types that are valid with any search path.

@@ -1,5 +1,4 @@
 import { Schema } from "effect"
-import { type Finding } from "../insights/Insight.ts"
 
 /**
  * A function of the user's that is declared IMMUTABLE, and whose body is not proven to be. PostgreSQL evaluates it when it
@@ -17,15 +16,6 @@ export const promisedMessage = ({ signature }: PromisedFunction) =>
   `The function ${signature} is declared IMMUTABLE, but its body is not proven to answer every caller alike. No plan that may contain its result is kept, so requests with user code take longer`
 
 export const promisedFix = ({ signature }: PromisedFunction) => `alter function ${signature} stable;`
-
-export const promisedFinding = (fn: PromisedFunction): Finding => ({
-  kind: "immutable_function_unproven",
-  severity: "warning",
-  object: { type: "function", schema: fn.schema, name: fn.name, table: null },
-  explanation: `${promisedMessage(fn)}.`,
-  fix: promisedFix(fn),
-  details: { signature: fn.signature }
-})
 
 const warningCode = "IMMUTABLE_UNPROVEN" as const
 

@@ -1,6 +1,6 @@
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { accessChecks } from "../../domain/insights/AccessChecks.ts"
-import { promisedFinding } from "../../domain/catalogue/Promised.ts"
+import { promisedFinding } from "../../domain/insights/PromisedCheck.ts"
 import { cacheFinding, hitRatio } from "../../domain/insights/CacheCheck.ts"
 import { type CheckSql } from "../../domain/insights/FindingSql.ts"
 import { indexChecks } from "../../domain/insights/IndexChecks.ts"

@@ -39,7 +39,11 @@ describe.skipIf(chromium === undefined)("a form of another site in a browser", (
 
   it("finds the session of the person, and returns a code", async () => {
     const person = await makePerson(service)
-    const party = await makeParty(service, { redirect_uris: [redirectUri], skip_consent: true })
+    const party = await makeParty(service, {
+      redirect_uris: [redirectUri],
+      post_logout_redirect_uris: [redirectUri],
+      skip_consent: true
+    })
     await using tab = await browser.open()
     await tab.send("Network.setCookie", {
       name: "idp_session",

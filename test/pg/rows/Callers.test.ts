@@ -207,7 +207,12 @@ suite("callers on one connection", (it) => {
       for (const [first, second] of pairs) {
         for (const statement of ["deallocate all", "discard plans", "prepare leaked as select 1"]) {
           for (let i = 0; i < 3; i++) yield* get("owned?v=eq.1", { actor: second })
-          yield* rpc("dirty", { statement }, { actor: first })
+          // What was prepared to follow the first such statement is gone, so it is rolled back.
+          yield* Effect.catchIf(
+            rpc("dirty", { statement }, { actor: first }),
+            ({ code }) => code === "EXECUTION_IN_DOUBT" && statement === "deallocate all",
+            () => Effect.void
+          )
           const seen = second.role === "service_role" ? [{ v: 1 }] : []
           assert.deepStrictEqual(yield* get("owned?v=eq.1&select=v", { actor: second }), seen)
           yield* Effect.exit(rpc("dirty", { statement: "deallocate leaked" }, { actor: second }))

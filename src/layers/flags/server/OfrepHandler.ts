@@ -1,6 +1,6 @@
 import { answerOfrep, bulkReply, type OfrepReply, plainReply, singleReply } from "../../../domain/flags/Ofrep.ts"
 import { contextBytes } from "../../../domain/flags/ContextLimits.ts"
-import { TooManyRequests } from "../../../domain/errors.ts"
+import { InvalidRequest, TooManyRequests } from "../../../domain/errors.ts"
 import { allFlags } from "./AllFlags.ts"
 import { CallMessage, type EnterTurn } from "./LargeMessages.ts"
 import { type NodeRequest, type NodeResponse } from "./Port.ts"
@@ -41,6 +41,7 @@ export const ofrepHandler = (service: FlagService, enter: EnterTurn, report: (ca
       .then((body) => (body === undefined ? plainReply(413, tooLarge) : answer(request, key, body)))
       .catch((cause: unknown) => {
         if (cause instanceof TooManyRequests) return plainReply(429, cause.error)
+        if (cause instanceof InvalidRequest) return plainReply(400, cause.error)
         if (!request.destroyed) report(cause)
         return plainReply(500, "Internal error")
       })

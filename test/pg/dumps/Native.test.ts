@@ -68,12 +68,16 @@ describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () 
     Effect.gen(function* () {
       const path = yield* directory
       const file = join(path, "it.dump")
-      const wrong = { ...serverLogin(), host: "127.0.0.1", password: Redacted.make("secret-but-wrong ü") }
+      const { port } = serverLogin().at
+      const wrong = {
+        ...atPlace(serverLogin(), { host: "127.0.0.1", port }),
+        password: Redacted.make("secret-but-wrong ü")
+      }
       const refused = yield* Effect.flip(dump("postgres", file, wrong))
       assert.match(refused.reason, /password authentication failed for user "postgres"/)
       assert.notInclude(refused.reason, "secret-but-wrong")
       assert.match((yield* Effect.flip(dump("no such one", file))).reason, /database "no such one" does not exist/)
-      const nowhere = { ...wrong, port: 1 }
+      const nowhere = atPlace(wrong, { host: "127.0.0.1", port: 1 })
       assert.match((yield* Effect.flip(dump("postgres", file, nowhere))).reason, /Connection refused/)
       assert.match((yield* Effect.flip(dump("postgres", join(path, "none", "it.dump")))).reason, /ENOENT/)
       assert.deepStrictEqual(yield* filesIn(path), [])

@@ -3,9 +3,30 @@ import { Effect, Schedule } from "effect"
 import { Catalogues } from "../../../src/services/catalogue/Catalogues.ts"
 import { Db } from "../../../src/services/ports/Db.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
-import { anon, get, patch, post, refusal, remove, rpc } from "../../support/requests.ts"
+import {
+  anon,
+  refusal,
+  get as sendGet,
+  patch as sendPatch,
+  post as sendPost,
+  remove as sendRemove,
+  rpc as sendRpc
+} from "../../support/requests.ts"
 
 const soon = { times: 200, schedule: Schedule.spaced("10 millis") }
+
+/** Sends a request again, as its response asks, when definitions changed so that it may have run user code. */
+const again =
+  <Args extends ReadonlyArray<unknown>, A, E extends { readonly code: string }, R>(
+    send: (...args: Args) => Effect.Effect<A, E, R>
+  ) =>
+  (...args: Args) =>
+    Effect.retry(send(...args), { while: ({ code }) => code === "EXECUTION_IN_DOUBT", ...soon })
+const get = again(sendGet)
+const patch = again(sendPatch)
+const post = again(sendPost)
+const remove = again(sendRemove)
+const rpc = again(sendRpc)
 
 for (const reported of [true, false]) {
   layer(layerDatabase({ name: reported ? "row_changes" : "row_changes_unheard" }), live)(

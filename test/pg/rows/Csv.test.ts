@@ -127,7 +127,8 @@ describe("CSV", () => {
     assert.strictEqual(await read("given?select=t,%22j,1%22"), 't,"j,1"\n')
     await sql(service, "insert into given (t, bytes) values ('C:\\dir', '\\x00')")
     for (const path of ["given?select=t,bytes", "given?select=t,bytes&limit=5"])
-      assert.strictEqual(await read(path), 't,bytes\n"C:\\dir","\\x00"')
+      // A stream, by which all rows are sent, ends its last line.
+      assert.strictEqual((await read(path)).trimEnd(), 't,bytes\n"C:\\dir","\\x00"')
     const written = await ask(service, "PATCH /v1/db/given?select=t,bytes&t=not.is.null", {
       key: key(),
       body: { flag: true },

@@ -9,15 +9,16 @@ import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { anon, type As, raw, rawRpc, refusal, service, user } from "../../support/requests.ts"
 
 /** The functions that the statements of `/v1/db` call; the first test shows that there are no others. */
-const called = `avg count current_setting json_agg json_build_array json_each_text json_object_keys json_populate_record
-  json_populate_recordset json_strip_nulls json_to_record json_to_recordset length max min octet_length pg_column_size phraseto_tsquery
-  plainto_tsquery row_to_json set_config string_agg substring sum to_json to_jsonb to_tsquery to_tsvector
+const called =
+  `avg btrim count current_setting json_agg json_build_array json_each_text json_object_keys json_populate_record
+  json_populate_recordset json_strip_nulls json_to_record json_to_recordset length max min octet_length pg_column_size phraseto_tsquery regexp_replace replace right
+  plainto_tsquery row_to_json set_config string_agg string_to_array strpos substring sum to_json to_jsonb to_tsquery to_tsvector unnest
   websearch_to_tsquery`.split(/\s+/)
 
 /** Functions that only the queries of the catalogue call. */
 const cataloguing =
-  `bool_and cardinality concat concat_ws format format_type getdatabaseencoding hashtextextended json_build_object json_object_agg pg_get_function_result regexp_replace to_regprocedure quote_ident quote_literal
-  row_number rtrim split_part string_to_table substring unnest`.split(/\s+/)
+  `bool_and cardinality concat concat_ws format format_type getdatabaseencoding hashtextextended json_build_object json_object_agg pg_get_function_result to_regprocedure quote_ident quote_literal
+  row_number rtrim split_part string_to_table substring`.split(/\s+/)
 
 /**
  * Overloads in `public` of every function above: each of PostgreSQL's signatures with a concrete type in place

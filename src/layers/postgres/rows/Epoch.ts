@@ -50,7 +50,7 @@ const unchangedWithoutSync = `select ${unchanged(1)}, pg_catalog.set_config('syn
 /**
  * The outcome of a clean statement.
  *
- * - `unsent`: it was not sent, so that it can be run elsewhere.
+ * - `unsent`: it was not sent, or names what is not there any more, so that it has not begun and can be run elsewhere.
  * - `doubtful`: it is not proven that it ran in the epoch that it was planned with, or the connection of a read was lost. It
  *   was rolled back, or only read, but user code may have run: in a newer epoch it may not be clean any more.
  */
@@ -64,6 +64,10 @@ export interface CleanCommands {
   readonly commands: ReadonlyArray<Command>
 }
 
+/** Whether PostgreSQL found no object of a name when it parsed a command; `nested` is what a function has met. */
+const isUnparsed = ({ failure }: Outcome): boolean =>
+  failure?.begun === false && failure.error?.nested !== true && /^42(883|P01|703|704)$/.test(failure.error?.code ?? "")
+
 /** `proven`: whether the epoch read behind the exchange is that of the plan. */
 export const judge = ({ access, commands }: CleanCommands, outcome: Outcome, proven: boolean): Proven => {
   const { failure } = outcome
@@ -73,5 +77,6 @@ export const judge = ({ access, commands }: CleanCommands, outcome: Outcome, pro
     if (failure === undefined || isLost(outcome)) return outcome
     if (failure.at === commands.length - 1) return "doubtful"
   }
-  return proven ? outcome : "doubtful"
+  if (proven) return outcome
+  return isUnparsed(outcome) ? "unsent" : "doubtful"
 }

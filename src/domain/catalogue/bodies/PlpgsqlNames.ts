@@ -1,5 +1,5 @@
 import { quoteLiteral } from "../../sql/Names.ts"
-import { type Words, wordsOf } from "../../sql/Words.ts"
+import { type Lexemes, lexemesOf } from "../../sql/Lexemes.ts"
 import { type BodyParser, type Names } from "./Names.ts"
 import { addSqlNames } from "./SqlNames.ts"
 import { isNode, listOf, type Tree, type TreeNode, words } from "./Tree.ts"
@@ -128,9 +128,9 @@ const without = (all: ReadonlyArray<string>, some: ReadonlyArray<string>) => {
  * as the default of a variable of a row type, so what it lacks may name anything.
  */
 const addUnread = ({ names, texts }: Reading, source: string): boolean => {
-  const all = wordsOf(source)
-  const read = texts.map(wordsOf)
-  if (all === undefined || !read.every((some): some is Words => some !== undefined)) return false
+  const all = lexemesOf(source)
+  const read = texts.map(lexemesOf)
+  if (all === undefined || !read.every((some): some is Lexemes => some !== undefined)) return false
   if (all.names.some((name) => caseVariable.test(name))) return false
   for (const name of without(
     all.names,

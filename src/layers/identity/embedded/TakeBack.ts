@@ -15,7 +15,7 @@ interface Spared {
 }
 
 interface Holder {
-  /** When its rows end; `by`: they end with those of that table, by a foreign key; `none`: they let nobody act, because of this. */
+  /** When its rows end; `by`: they end with those of that table, by a foreign key; `none`: they allow nothing, because of this. */
   readonly ends: ReadonlyArray<TakingBack> | { readonly by: string } | { readonly none: string }
   /** $1: the account; $2: the session that stays; $3: the mail that stays; $4: the event. Each uses all that it casts. */
   readonly statements?: ReadonlyArray<string>
@@ -101,7 +101,7 @@ const tables = Object.keys(holders)
 const TableRow = Schema.Struct({ name: Schema.String })
 
 /**
- * Ends all that may still act for an account: whoever began it may not be the owner. In a transaction that has locked the
+ * Ends all that may still act for an account: the person who began it may not be the owner. In a transaction that has locked the
  * account (`store.exclusively`), so that what is confirmed at the same time is confirmed before, or not at all.
  */
 export const takeBack = Effect.fnUntraced(function* (

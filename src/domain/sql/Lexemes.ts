@@ -10,7 +10,7 @@ const dollarTag = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y
 const folded = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
 /** The words and operators of SQL or PL/pgSQL, each as often as it stands there, outside of comments and strings. */
-export interface Words {
+export interface Lexemes {
   readonly names: ReadonlyArray<string>
   readonly operators: ReadonlyArray<string>
 }
@@ -19,7 +19,7 @@ export interface Words {
  * Reads text as PostgreSQL's scanner does with `standard_conforming_strings` on. Names are folded and without quotes.
  * Undefined for a name in Unicode escapes, one longer than PostgreSQL keeps, and text that ends in a comment or name.
  */
-export const wordsOf = (text: string): Words | undefined => {
+export const lexemesOf = (text: string): Lexemes | undefined => {
   const names: Array<string> = []
   const operators: Array<string> = []
   for (let at = 0; at < text.length;) {

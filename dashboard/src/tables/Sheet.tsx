@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useNavigate, useSearch } from "@tanstack/react-router"
-import { useEffect, useMemo, useRef, useState } from "react"
+import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react"
 import type { Catalogue } from "../catalogue/queries.ts"
 import type { Search } from "../shell/search.ts"
 import { plural } from "../ui/format.ts"
@@ -21,12 +21,14 @@ import { Grid } from "./grid/Grid.tsx"
 import { useKeptColumns } from "./kept.ts"
 import { isPlaced, keyOf, type Row, rowId } from "./rows/identity.ts"
 import { NoRows } from "./NoRows.tsx"
-import { RowPanel } from "./RowPanel.tsx"
 import type { Refused } from "./rows/refusals.ts"
 import { type SheetDialog, SheetDialogs } from "./SheetDialogs.tsx"
 import { StatusBar } from "./StatusBar.tsx"
 import { Toolbar } from "./Toolbar.tsx"
 import { usePicked } from "./usePicked.ts"
+
+// Not needed for the first rows, so it is loaded when it is first opened.
+const RowPanel = lazy(async () => ({ default: (await import("./RowPanel.tsx")).RowPanel }))
 
 const noKey =
   "This table has no primary key, and its rows are stored in other tables, so they can't be identified: change them with SQL"
@@ -217,18 +219,20 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
         curl={curl}
       />
       {open === undefined ? null : (
-        <RowPanel
-          catalogue={catalogue}
-          relation={relation}
-          columns={all}
-          row={open}
-          blocks={blocks}
-          viewer={viewer}
-          onClose={() => {
-            setOpen(undefined)
-            focusGrid()
-          }}
-        />
+        <Suspense>
+          <RowPanel
+            catalogue={catalogue}
+            relation={relation}
+            columns={all}
+            row={open}
+            blocks={blocks}
+            viewer={viewer}
+            onClose={() => {
+              setOpen(undefined)
+              focusGrid()
+            }}
+          />
+        </Suspense>
       )}
       <SheetDialogs
         open={dialog}

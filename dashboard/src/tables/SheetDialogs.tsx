@@ -1,15 +1,15 @@
 import { lazy, Suspense } from "react"
 import type { Catalogue } from "../catalogue/queries.ts"
-import { DeleteRows } from "./DeleteRows.tsx"
 import type { GridColumn, Relation } from "./grid/columns.ts"
-import { Review } from "./Review.tsx"
-import { RowForm } from "./RowForm.tsx"
 import type { Blocks } from "./rows/blocks.ts"
 import type { Edits } from "./rows/edits.ts"
 import type { Row } from "./rows/identity.ts"
 import type { Refused } from "./rows/refusals.ts"
 
-// Rarely used, so they are loaded when they are first opened.
+// None is needed for the first rows, so each is loaded when it is first opened.
+const RowForm = lazy(async () => ({ default: (await import("./RowForm.tsx")).RowForm }))
+const Review = lazy(async () => ({ default: (await import("./Review.tsx")).Review }))
+const DeleteRows = lazy(async () => ({ default: (await import("./DeleteRows.tsx")).DeleteRows }))
 const ImportForm = lazy(async () => ({ default: (await import("./csv/ImportForm.tsx")).ImportForm }))
 const TableForm = lazy(async () => ({ default: (await import("./alter/TableForm.tsx")).TableForm }))
 const DropTable = lazy(async () => ({ default: (await import("./alter/DropTable.tsx")).DropTable }))
@@ -41,7 +41,13 @@ interface SheetDialogsProps {
 }
 
 /** The one that is open over the rows of a table. */
-export const SheetDialogs = (props: SheetDialogsProps) => {
+export const SheetDialogs = (props: SheetDialogsProps) => (
+  <Suspense>
+    <Opened {...props} />
+  </Suspense>
+)
+
+const Opened = (props: SheetDialogsProps) => {
   const { all, blocks, catalogue, columns, deleted, edits, like, onClose, open, relation } = props
   const { table } = relation
   switch (open) {
@@ -73,29 +79,13 @@ export const SheetDialogs = (props: SheetDialogsProps) => {
         />
       )
     case "import":
-      return (
-        <Suspense>
-          <ImportForm relation={relation} columns={all} onImported={props.onImported} onClose={onClose} />
-        </Suspense>
-      )
+      return <ImportForm relation={relation} columns={all} onImported={props.onImported} onClose={onClose} />
     case "export":
-      return (
-        <Suspense>
-          <ExportForm relation={relation} blocks={blocks} columns={columns} onClose={onClose} />
-        </Suspense>
-      )
+      return <ExportForm relation={relation} blocks={blocks} columns={columns} onClose={onClose} />
     case "alter":
-      return table === undefined ? null : (
-        <Suspense>
-          <TableForm catalogue={catalogue} table={table} onClose={onClose} />
-        </Suspense>
-      )
+      return table === undefined ? null : <TableForm catalogue={catalogue} table={table} onClose={onClose} />
     case "drop":
-      return table === undefined ? null : (
-        <Suspense>
-          <DropTable catalogue={catalogue} table={table} onClose={onClose} />
-        </Suspense>
-      )
+      return table === undefined ? null : <DropTable catalogue={catalogue} table={table} onClose={onClose} />
     default:
       return null
   }

@@ -20,11 +20,14 @@ const cells = ({ columns, rows }: Result, index: number) => {
 
 const quoted = (text: string) => `"${text.replaceAll(/["\\]/g, "\\$&")}"`
 
-/** An array or a value in one, as PostgreSQL reads it. */
-const elementText = (value: unknown, type: string): string => {
-  if (value === null) return "NULL"
-  if (Array.isArray(value) && !isJson(type)) return `{${value.map((one) => elementText(one, type)).join(",")}}`
-  return quoted(inputText(value, type) ?? "")
+/** An array as PostgreSQL reads it. `type`: of its elements. */
+const arrayText = (values: ReadonlyArray<unknown>, type: string): string => {
+  const elements = values.map((value) => {
+    if (value === null) return "NULL"
+    if (Array.isArray(value) && !isJson(type)) return arrayText(value, type)
+    return quoted(inputText(value, type) ?? "")
+  })
+  return `{${elements.join(",")}}`
 }
 
 const isJson = (type: string) => type === "json" || type === "jsonb"
@@ -34,7 +37,7 @@ const inputText = (value: unknown, type: string): string | null => {
   const exact = exactText(value)
   if (exact === null || exact === undefined) return null
   if (isJson(type)) return JSON.stringify(value)
-  if (Array.isArray(exact)) return elementText(exact, type.replace(/(?:\[\])+$/, ""))
+  if (Array.isArray(exact)) return arrayText(exact, type.replace(/(?:\[\])+$/, ""))
   if (typeof exact !== "object") return String(exact)
   // A composite. JSON does not tell the types of its fields.
   const fields = Object.values(exact).map((field: unknown) => {

@@ -27,7 +27,12 @@ const steady = {
   claims_read: "owner = coalesce(nullif(current_setting('request.jwt.claims', true), '')::json ->> 'sub', '')",
   standard_read: "owner = standard_sub()",
   sql_read: "owner = sql_sub()",
-  tenant_read: cached
+  tenant_read: cached,
+  attribute_read: "owner = attribute_sub()",
+  default_read: "owner = default_sub()",
+  record_read: "owner = record_sub()",
+  promised_read: "owner = promised_sub()",
+  promised_sql_read: "owner = promised_sql_sub()"
 }
 const changing = {
   switched: builtIn,
@@ -43,7 +48,7 @@ export const steadyTables = Object.keys(steady)
 export const changingTables = Object.keys(changing).filter((name) => name !== "renamed_other")
 
 /** The tables that are written, and audited at the end: first those of every run, then those that only writes use. */
-export const writtenTables = ["clean_write", "trigger_write", "changing_write"]
+export const writtenTables = ["clean_write", "trigger_write", "changing_write", "default_write"]
 export const moreWrittenTables = [
   "rebuilt_write",
   "viewed_write",
@@ -67,6 +72,20 @@ export const ownedTable = (name: string, policy: string, users: number) => `
   alter table ${name} enable row level security;
   create policy own on ${name} using (${policy});
   grant all on ${name} to anon, authenticated;`
+
+/** Functions that reach `tenant` by what does not look like a call of it, and those that wrongly claim to be IMMUTABLE. */
+const hiddenCalls = `
+  create type holder as (n int);
+  create function held_tenant(holder) returns text language plpgsql stable as $$ begin return tenant(); end $$;
+  create function attribute_sub() returns text language sql stable as $$ select (row(1)::holder).held_tenant $$;
+  create function sub_or_tenant(sub text default tenant()) returns text language sql stable as $$ select sub $$;
+  create function default_sub() returns text language sql stable as $$ select sub_or_tenant() $$;
+  create function record_sub() returns text language plpgsql stable as $$
+    declare kept record := row(tenant()); begin return kept.f1; end $$;
+  create function promised_sub() returns text language plpgsql immutable as
+    $$ begin return current_setting('request.jwt.sub', true); end $$;
+  create function promised_sql_sub() returns text language sql immutable as
+    $$ select current_setting('request.jwt.sub', true) $$;`
 
 const protectWritten = (name: string) => `
   alter table ${name} enable row level security;
@@ -153,6 +172,7 @@ export const setupSql = (users: number) => `
   create function standard_sub() returns text language sql stable return current_setting('request.jwt.sub', true);
   create function replaced_sub() returns text language sql stable return current_setting('request.jwt.sub', true);
   ${tenantFunction("stable")}
+  ${hiddenCalls}
   create function keeps(value text) returns boolean language plpgsql as $$ begin perform tenant(); return true; end $$;
   create domain kept_text as text check (keeps(value));
   create function keep_row() returns trigger language plpgsql as $$ begin perform tenant(); return new; end $$;
@@ -175,6 +195,8 @@ export const setupSql = (users: number) => `
   create function my_rows() returns setof clean_read language sql stable as $$ select * from clean_read $$;
   create function my_standard_rows() returns setof clean_read language sql stable
     begin atomic select * from clean_read; end;
+  create function my_promised_rows() returns setof promised_read language plpgsql stable as
+    $$ begin return query select * from promised_read; end $$;
   create function my_tenant() returns text language plpgsql as $$ begin return tenant(); end $$;
   create function sub_after(seconds float) returns text language plpgsql as $$
     begin perform pg_sleep(seconds); return current_setting('request.jwt.sub', true); end $$;
@@ -186,6 +208,7 @@ export const setupSql = (users: number) => `
     $$ begin perform public.tenant(); return value; end $$;
   create function keep_statement() returns trigger language plpgsql as $$ begin perform tenant(); return null; end $$;
   ${allWrittenTables.map(writtenTable).join("")}
+  alter table default_write alter column owner set default default_sub();
   create table hot_write (id int primary key, writer text not null, stamp text not null);
   grant all on hot_write to anon, authenticated;
   create trigger plain before insert or update or delete on trigger_write for each row execute function plain_row();

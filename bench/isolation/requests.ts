@@ -190,7 +190,7 @@ export class Requests {
 
   private readonly functionRows = (caller: Caller): Request => {
     const owner = this.restricted(caller) ? caller.sub : this.someUser()
-    const name = this.random.of(["my_rows", "my_standard_rows"])
+    const name = this.random.of(["my_rows", "my_standard_rows", "my_promised_rows"])
     const filter = this.restricted(caller) ? "" : `&owner=eq.${owner}`
     return {
       name: `call ${name}`,

@@ -1,75 +1,33 @@
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
-import { resultTooLarge } from "../../../domain/rows/Refusals.ts"
-import { maxAnswerSetting } from "../../../domain/rows/sql/Size.ts"
 import { type DatabaseError, Unavailable } from "../../../domain/errors.ts"
+import { samplesOfPool } from "../../../domain/metrics/Pools.ts"
 import { type Sample } from "../../../domain/metrics/Sample.ts"
-import { type AnswerMemory } from "../../../services/access/AnswerBudget.ts"
+import { resultTooLarge } from "../../../domain/rows/Refusals.ts"
 import { Meters } from "../../../services/metrics/Meters.ts"
+import { type Actor, type Answer, type Database, type Statement } from "../../../services/ports/Db.ts"
 import { sampledSpan } from "../../../services/Tracing.ts"
-import { type Actor, type Answer, claimsSetting, type Database, type Statement } from "../../../services/ports/Db.ts"
-import { type ConnectionBudget, type ConnectionShare } from "../ConnectionBudget.ts"
-import { definitionsChanged, droppedPrepared, fromServerError, ranInDoubt } from "../Errors.ts"
+import { fromServerError, ranInDoubt } from "../Errors.ts"
 import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
-import { samplesOfPool } from "../../../domain/metrics/Pools.ts"
-import { CleanPool, type CleanPoolOptions } from "./CleanPool.ts"
-import { type AnswerLimits, type Command, RowConnection } from "./Connection.ts"
-import { isGone, isOutdated, isOversized, type Outcome } from "./Outcome.ts"
-import { type Standby } from "../standbys/Standby.ts"
-import { type Standbys } from "../standbys/Standbys.ts"
-import { assertion, movedState, type Proven, unchanged } from "./Epoch.ts"
+import { type Command } from "./Connection.ts"
+import { assertion, type Proven } from "./Epoch.ts"
+import { isGone, isOversized, type Outcome } from "./Outcome.ts"
 import { type CleanRequest } from "./Pipelines.ts"
-import { makeStatementCounts, type StatementCounts } from "./StatementCounts.ts"
-import { inStatementSpan } from "./StatementSpan.ts"
+import { makePools, type PoolOptions } from "./Pools.ts"
 import { SharedPool } from "./SharedPool.ts"
-import { UserCodePool } from "./UserCodePool.ts"
+import { inStatementSpan } from "./StatementSpan.ts"
+import { type Attempt, begunOrFail, runUserCode } from "./UserCode.ts"
 
-export interface RowPathOptions {
+export interface RowPathOptions extends Omit<PoolOptions, "meters"> {
   /** Login for anon and authenticated callers: `svc_authenticator`, or a branch's equivalent. */
   readonly authenticator: Login
   /** Login for service keys: the owner's, or in a branch one that may become the branch's role. */
   readonly owner: Login
   /** Database role of service keys. */
   readonly serviceRole: string
-  /** Of the clean path: that of the first schema, whose functions find by it what they name without a schema. */
-  readonly searchPath: string
-  readonly poolSize: number
-  /** Statement timeout in ms. */
-  readonly timeout: number
-  /** The largest answer to anon and authenticated callers, in bytes; 128 MiB for service keys. */
-  readonly maxPublicAnswer: number
-  readonly memory: AnswerMemory
-  /** What bounds the connections of this path and of others together. */
-  readonly budget?: ConnectionBudget
-  /** Servers for reads that need not run on the primary. */
-  readonly standbys?: Standbys | undefined
   readonly meters?: Meters
 }
-
-const maxAnswer = 128 * 1024 * 1024
-
-const settingsOf = (actorRole: Actor["role"], role: string, timeout: number) => ({
-  role,
-  statement_timeout: String(timeout),
-  idle_in_transaction_session_timeout: String(timeout),
-  timezone: "UTC",
-  datestyle: "ISO, YMD",
-  // JIT compilation pays off after seconds of execution, and itself takes seconds for large statements.
-  jit: "off",
-  // A body's literals are read as the service has read them.
-  standard_conforming_strings: "on",
-  // Else the planner evaluates CHECK constraints, which may call user code, for reads too.
-  constraint_exclusion: "partition",
-  "request.jwt.claims": claimsSetting({ role: actorRole, claims: "", sub: "" }),
-  "request.jwt.sub": "",
-  // The login may have settings of its own, which a function can change.
-  row_security: "on",
-  default_transaction_isolation: "read committed",
-  default_transaction_read_only: "off",
-  lock_timeout: "0",
-  transform_null_equals: "off"
-})
 
 /** Statements that drop prepared statements, which are remembered. */
 const maxDropping = 100
@@ -80,15 +38,6 @@ const maxReplans = 3
 /** Texts that are remembered to see whether they recur, and their characters. */
 const maxTexts = 2000
 const maxTextsSize = 4 * 1024 * 1024
-
-/** The pools of one database role. */
-interface Pools {
-  readonly clean: CleanPool
-  readonly onStandbys: ReadonlyMap<Standby, CleanPool>
-  readonly userCode: UserCodePool | SharedPool
-  readonly share: ConnectionShare | undefined
-  readonly counts: StatementCounts
-}
 
 /**
  * The row path of one database. Each connection is pinned to its role at startup, so that no request can change the role
@@ -118,65 +67,12 @@ export const makeRowPath = (
   readonly samples: (database: "main" | "branch") => ReadonlyArray<Sample>
 } => {
   const { meters = new Meters() } = options
-  const poolsOf = (login: Login, actorRole: Actor["role"], role: string): Pools => {
-    const limits: AnswerLimits = {
-      maxRowSize: actorRole === "service_role" ? maxAnswer : options.maxPublicAnswer,
-      memory: options.memory
-    }
-    const share = options.budget?.share(() => clean.evict() || userCode.evict())
-    const settled = (settings: Readonly<Record<string, string>>) => ({
-      ...settingsOf(actorRole, role, options.timeout),
-      [maxAnswerSetting]: String(limits.maxRowSize),
-      ...settings
-    })
-    const open: CleanPoolOptions["open"] = (settings, onClose, shared) => {
-      const opening = (onLeave: () => void) =>
-        RowConnection.open(login, settled(settings), { ...limits, ...shared }, (connection) => {
-          onLeave()
-          onClose(connection)
-        })
-      return share === undefined ? opening(() => undefined) : share.opened(opening, shared === undefined)
-    }
-    const isOwed = share?.isOwed
-    const counts = makeStatementCounts(meters, actorRole)
-    const search_path = options.searchPath
-    const clean = new CleanPool({
-      size: options.poolSize,
-      isOwed,
-      onLate: counts.late,
-      open: (settings, onClose, shared) => open({ search_path, ...settings }, onClose, shared)
-    })
-    const onStandby = (standby: Standby) =>
-      new CleanPool({
-        size: options.poolSize,
-        proof: standby.proof,
-        onLate: counts.late,
-        open: (settings, onClose, shared) =>
-          RowConnection.open(
-            standby.loginOf(login.shared?.behind ?? login),
-            settled({ search_path, ...settings }),
-            { ...limits, ...shared },
-            (connection) => {
-              standby.lost()
-              onClose(connection)
-            }
-          )
-      })
-    const onStandbys = new Map((options.standbys?.all ?? []).map((standby) => [standby, onStandby(standby)]))
-    const userCode: UserCodePool | SharedPool =
-      login.shared === undefined
-        ? new UserCodePool({ size: options.poolSize, isOwed, open: (onClose) => open({}, onClose) })
-        : new SharedPool({
-            size: options.poolSize,
-            settings: { ...settled({}), application_name: "svc rows" },
-            open: (onClose) => open({}, onClose)
-          })
-    return { clean, onStandbys, userCode, share, counts }
-  }
+  const poolsOf = (actorRole: Actor["role"], login: Login, role: string) =>
+    makePools({ ...options, meters }, { actorRole, login, role })
   const pools = {
-    anon: poolsOf(options.authenticator, "anon", "anon"),
-    authenticated: poolsOf(options.authenticator, "authenticated", "authenticated"),
-    service_role: poolsOf(options.owner, "service_role", options.serviceRole)
+    anon: poolsOf("anon", options.authenticator, "anon"),
+    authenticated: poolsOf("authenticated", options.authenticator, "authenticated"),
+    service_role: poolsOf("service_role", options.owner, options.serviceRole)
   }
   const texts = new LRUCache<string, true>({
     max: maxTexts,
@@ -315,125 +211,3 @@ const claimsOf = (actor: Actor): Command => ({
 
 /** Whether a name was not found, which it may be under the search path of user code. */
 const isUnresolved = ({ failure }: Outcome) => /^42(883|P01|703|704)$/.test(failure?.error?.code ?? "")
-
-/** The settings of one transaction that runs user code. With a `gate`, it fails unless the epoch is that one. */
-const transactionSettings = (
-  actor: Actor,
-  { access, context, operation, searchPath, timezone }: Statement,
-  gate: number | undefined
-): Command => {
-  const settings: ReadonlyArray<readonly [string, string | undefined]> = [
-    ["request.jwt.claims", claimsSetting(actor)],
-    ["request.jwt.sub", actor.sub],
-    ["request.method", context?.method],
-    ["request.path", context?.path],
-    ["request.headers", context?.headers],
-    ["request.cookies", context?.cookies],
-    ["storage.operation", operation],
-    ["search_path", searchPath],
-    ["timezone", timezone],
-    ["transaction_read_only", access === "read" ? "on" : undefined]
-  ]
-  const params: Array<string> = []
-  let names = ""
-  for (const [name, value] of settings) {
-    if (value === undefined) continue
-    names += `${name} `
-    params.push(value)
-  }
-  if (gate !== undefined) params.push(String(gate))
-  return { text: settingsText(names, gate !== undefined), params, prepare: true }
-}
-
-/** The few texts that occur: writing one for each request takes longer than finding its prepared statement. */
-const settingsTexts = { gated: new Map<string, string>(), open: new Map<string, string>() }
-
-/** `names`: of the settings, each with a space behind it. */
-const settingsText = (names: string, gated: boolean): string => {
-  const texts = gated ? settingsTexts.gated : settingsTexts.open
-  const known = texts.get(names)
-  if (known !== undefined) return known
-  const calls = names
-    .trimEnd()
-    .split(" ")
-    .map((name, at) => `pg_catalog.set_config('${name}', $${at + 1}, true)`)
-  const text = `select ${(gated ? [...calls, unchanged(calls.length + 1)] : calls).join(", ")}`
-  texts.set(names, text)
-  return text
-}
-
-const responseSettings: Command = {
-  text: "select pg_catalog.current_setting('response.status', true), pg_catalog.current_setting('response.headers', true)",
-  params: [],
-  prepare: true
-}
-
-const unprepared = ({ text, params }: Command): Command => ({ text, params, prepare: false })
-
-const plain = (text: string): Command => ({ text, params: [], prepare: false })
-
-/** For the prepared statements of the session and for the plans that its functions keep. */
-const discardPlans = plain("discard plans")
-
-/** How a statement that may run user code is sent. */
-interface Attempt {
-  readonly prepare: boolean
-  /** Nothing that is prepared is used. */
-  readonly fresh: boolean
-  /** The statement runs in this epoch only. What is prepared needs one: it may not fit the definitions of another. */
-  readonly gate: number | undefined
-  /** Statements that drop prepared statements, such as the one behind them. */
-  readonly dropping: LRUCache<string, true>
-}
-
-/** "moved": the statement has not begun, because the epoch has moved, or because what should run before it is gone. */
-type Attempted = Answer | "moved"
-
-const begunOrFail = (answer: Attempted) =>
-  answer === "moved" ? Effect.fail(definitionsChanged()) : Effect.succeed(answer)
-
-const runUserCode = (
-  pool: UserCodePool | SharedPool,
-  actor: Actor,
-  statement: Statement,
-  { dropping, fresh, gate, prepare }: Attempt,
-  ended: () => void
-): Effect.Effect<Attempted, unknown> => {
-  const rollback = statement.rollback === true
-  const settings = transactionSettings(actor, statement, gate)
-  const { params, text } = statement
-  const begins = rollback ? [plain("begin")] : []
-  const before = [...begins, ...(statement.freshPlans === true ? [discardPlans] : []), settings]
-  // Deferred constraints, which otherwise only a commit would check.
-  const checks = rollback ? [plain("set constraints all immediate")] : []
-  const last = dropping.has(text) ? unprepared(responseSettings) : responseSettings
-  const commands = [...before, { text, params, prepare }, ...checks, last]
-  const epoch = fresh ? undefined : statement.epoch
-  const options = { explicit: rollback, epoch, clean: statement.clean === true }
-  const sent = pool.run(clientOf(actor), fresh ? commands.map(unprepared) : commands, options)
-  return Effect.flatMap(sent, (outcome): Effect.Effect<Attempted, unknown> => {
-    const { failure, results } = outcome
-    if (isBefore(outcome, before.length)) return Effect.succeed("moved")
-    ended()
-    if (failure?.at === before.length && isOutdated(outcome)) return Effect.fail(definitionsChanged())
-    if (failure?.at === commands.length - 1 && failure.error?.code === gone) {
-      dropping.set(text, true)
-      return Effect.fail(droppedPrepared())
-    }
-    if (failure !== undefined) return Effect.fail(failure.error)
-    const rows = results[before.length] ?? []
-    const answer: Answer = statement.lines === true ? [rows.map(([line]) => String(line)).join("\n")] : (rows[0] ?? [])
-    const [status, headers] = results[commands.length - 1]?.[0] ?? []
-    return Effect.succeed(withResponse(answer, status ?? "", headers ?? ""))
-  })
-}
-
-/** SQLSTATE of a prepared statement that does not exist. */
-const gone = "26000"
-
-/** Whether the epoch has moved, or a prepared statement is gone, before the command at `main`, which PostgreSQL has skipped. */
-const isBefore = ({ failure }: Outcome, main: number) =>
-  failure?.error !== undefined && failure.at < main && [movedState, gone].includes(failure.error.code)
-
-const withResponse = (answer: Answer, status: string, headers: string): Answer =>
-  status === "" && headers === "" ? answer : Object.assign([...answer], { response: { status, headers } })

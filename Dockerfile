@@ -47,6 +47,7 @@ RUN npm ci --omit=dev --omit=peer --ignore-scripts --no-update-notifier \
 COPY src ./src
 # MCP clients search them.
 COPY docs/*.md ./docs/
+COPY LICENSE NOTICE ./
 COPY --from=build /app/dist ./dist
 COPY --from=build /app/dashboard/dist ./dashboard/dist
 

@@ -1,5 +1,35 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { brotliCompressSync, constants, gzipSync } from "node:zlib"
 import { type Plugin, defineConfig } from "vite"
+
+const packageOf = /^(.*node_modules\/((?:@[^/]+\/)?[^/]+))\//
+
+/** Writes licenses.txt: the packages in the bundle, the icons and the fonts, with the texts that their licences require. */
+const licenses = (): Plugin => ({
+  name: "licenses",
+  generateBundle(_options, bundle) {
+    const parts = new Map<string, string>()
+    for (const output of Object.values(bundle)) {
+      for (const id of output.type === "chunk" ? output.moduleIds : []) {
+        const [, folder, name] = packageOf.exec(id) ?? []
+        if (folder === undefined || name === undefined || parts.has(name)) continue
+        const { license, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
+        const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one))
+        if (file === undefined && license !== "MIT") this.error(`${name} has no licence text`)
+        const text =
+          file === undefined ? "Licensed under the MIT License." : readFileSync(join(folder, file), "utf8").trim()
+        parts.set(name, `${name} ${version} (${license})\n\n${text}`)
+      }
+    }
+    const own = (path: string) => readFileSync(join(import.meta.dirname, "src/ui", path), "utf8").trim()
+    parts.set("Geist", `Geist, Geist Mono (OFL-1.1)\n\n${own("fonts/LICENSE.txt")}`)
+    parts.set("Lucide", `Lucide (ISC)\n\n${own("icons-license.txt")}`)
+    const sorted = Array.from(parts).toSorted(([one], [other]) => (one < other ? -1 : 1))
+    const source = sorted.map(([, text]) => text).join(`\n\n${"-".repeat(72)}\n\n`)
+    this.emitFile({ type: "asset", fileName: "licenses.txt", source: `${source}\n` })
+  }
+})
 
 /** Writes .br and .gz beside every text, so that the service compresses nothing itself. */
 const precompress = (): Plugin => ({
@@ -28,7 +58,7 @@ if (process.argv.includes("build")) process.env["NODE_ENV"] = "production"
 export default defineConfig({
   root: import.meta.dirname,
   base: "/dashboard/",
-  plugins: [precompress()],
+  plugins: [licenses(), precompress()],
   build: {
     target: "es2022",
     emptyOutDir: true,

@@ -13,6 +13,7 @@ const types: Readonly<Record<string, string>> = {
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
   svg: "image/svg+xml",
+  txt: "text/plain; charset=utf-8",
   woff2: "font/woff2"
 }
 const html = "text/html; charset=utf-8"

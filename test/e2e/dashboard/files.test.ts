@@ -64,6 +64,15 @@ describe("assets", () => {
     assert.isTrue((br ?? 0) > 1000 && (br ?? 0) < (gzip ?? 0) && (gzip ?? 0) < (plain ?? 0), String(sizes))
   })
 
+  it("include the licences of what the dashboard is made of", async () => {
+    const { headers, text } = await get("/dashboard/licenses.txt")
+    assert.strictEqual(headers.get("content-type"), "text/plain; charset=utf-8")
+    for (const part of ["react-dom", "@codemirror/view", "@tanstack/react-router", "Geist", "Lucide"]) {
+      assert.match(text, new RegExp(`^${part}.* \\((?:MIT|ISC|OFL-1.1)\\)$`, "m"))
+    }
+    assert.include(text, "SIL OPEN FONT LICENSE Version 1.1")
+  })
+
   it("that are gone are 404, never a page", async () => {
     for (const path of [
       "/dashboard/assets/index-gone.js",

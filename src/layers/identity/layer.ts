@@ -7,14 +7,14 @@ import { IdentitySeals } from "../../services/identity/Seals.ts"
 import { IdentitySignatures } from "../../services/identity/Signatures.ts"
 import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
 import { type IdPAddress, idpAddress } from "./Address.ts"
-import { layerIdentityEmbedded } from "./embedded/Embedded.ts"
+import { layerIdentityEmbedded } from "../../services/identity/accounts/Embedded.ts"
 import { layerIdPKratos } from "./kratos/Kratos.ts"
 import { layerMailDelivery } from "./mail/Delivery.ts"
 import { layerAccountsElsewhere, layerAccountsNone, layerIdPNone } from "./None.ts"
 import { makeGitHub } from "./providers/GitHub.ts"
 import { makeOidc } from "./providers/Oidc.ts"
 import { type ProviderSettings, providerSettings } from "./providers/Settings.ts"
-import { layerIdentityUpkeep } from "./Upkeep.ts"
+import { layerIdentityUpkeep } from "../../services/identity/accounts/Upkeep.ts"
 
 /** Who keeps the accounts: the server of IDP_PUBLIC_URL, else this service, unless SVC_IDENTITY is off. */
 export class IdPChoice extends Context.Service<

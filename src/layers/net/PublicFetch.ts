@@ -2,6 +2,7 @@ import Undici from "@effect/platform-node/Undici"
 import { Effect } from "effect"
 import { lookup as lookUp } from "node:dns"
 import { isPublicAddress } from "../../domain/PublicAddress.ts"
+import { type PublicFetch } from "../../services/ports/PublicFetch.ts"
 import { isPrivateLiteral, NotPublic, publicOnly, type Resolve } from "./Outbound.ts"
 
 interface PublicFetchOptions {
@@ -15,10 +16,7 @@ const connectMillis = 2_000
 /** Of a response, in bytes. */
 const maxBytes = 256 * 1024
 
-/**
- * `fetch` for URLs that other people's programs name: it connects to the public Internet only, does not follow redirects,
- * and reads no large response. Its connections are closed with the scope.
- */
+/** Its connections are closed with the scope. */
 export const makePublicFetch = Effect.fnUntraced(function* ({
   allowPrivate,
   resolve = lookUp,
@@ -42,10 +40,10 @@ export const makePublicFetch = Effect.fnUntraced(function* ({
     Effect.sync(() => new Undici.Agent({ connect, maxResponseSize: maxBytes })),
     (agent) => Effect.promise(() => agent.destroy())
   )
-  return (url: string | URL, options: RequestInit = {}): Promise<Response> => {
+  const fetch: PublicFetch = (url, options = {}) => {
     const init: unknown = { ...options, redirect: "manual", dispatcher }
     // The types of npm undici and of Node's own fetch differ, their behaviour does not.
     return Undici.fetch(url, init as Parameters<typeof Undici.fetch>[1]) as unknown as Promise<Response>
   }
+  return fetch
 })
-export type PublicFetch = Effect.Success<ReturnType<typeof makePublicFetch>>

@@ -9,7 +9,7 @@ import { IdP } from "../../services/ports/IdP.ts"
 import { idpAddress } from "../identity/Address.ts"
 import { makePublicFetch } from "../net/PublicFetch.ts"
 import { oauth2Address } from "./Address.ts"
-import { layerOAuth2Embedded } from "./embedded/Embedded.ts"
+import { layerOAuth2Embedded } from "../../services/oauth2/server/Embedded.ts"
 import { layerOAuth2Hydra } from "./hydra/Hydra.ts"
 import { layerOAuth2None } from "./None.ts"
 

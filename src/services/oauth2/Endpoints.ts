@@ -7,7 +7,7 @@ export type NodeHandler = (request: IncomingMessage, response: ServerResponse) =
 
 /**
  * Port: the endpoints that the embedded OAuth 2.0 server has for browsers and clients (authorization, token, …). They are
- * a library's for `node:http`. Implemented by layers/oauth2/embedded; `handler` is undefined when the server is another
+ * a library's for `node:http`. Implemented by services/oauth2/server; `handler` is undefined when the server is another
  * process, or none.
  */
 export class OAuth2Endpoints extends Context.Service<

@@ -48,7 +48,7 @@ export type RelayedCookies = ReadonlyArray<string>
 /**
  * Port: the identity provider. Its methods deal in factors, sessions and flows; the forms of the provider are the
  * layer's concern. Implemented by layers/identity/kratos when IDP_PUBLIC_URL is set, else by
- * layers/identity/embedded, or with SVC_IDENTITY=off by layers/identity/None.ts.
+ * services/identity/accounts, or with SVC_IDENTITY=off by layers/identity/None.ts.
  */
 export class IdP extends Context.Service<
   IdP,

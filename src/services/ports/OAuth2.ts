@@ -37,7 +37,7 @@ export type ClientFields = Readonly<Record<string, unknown>>
 
 /**
  * Port: what an OAuth 2.0 server tells and asks its administrator. Implemented by layers/oauth2/hydra, by
- * layers/oauth2/embedded without OAUTH2_ADMIN_URL, and by layers/oauth2/None.ts. OAUTH2_ADMIN_TOKEN is sent to the admin
+ * services/oauth2/server without OAUTH2_ADMIN_URL, and by layers/oauth2/None.ts. OAUTH2_ADMIN_TOKEN is sent to the admin
  * address only.
  */
 export class OAuth2 extends Context.Service<

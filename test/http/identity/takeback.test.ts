@@ -1,5 +1,5 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { holders } from "../../../src/layers/identity/embedded/TakeBack.ts"
+import { holders } from "../../../src/services/identity/accounts/TakeBack.ts"
 import { ask, assertRefused, type Reply, sql } from "../../support/client.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
 import {

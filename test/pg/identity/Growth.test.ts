@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { layerIdentityUpkeep } from "../../../src/layers/identity/Upkeep.ts"
+import { layerIdentityUpkeep } from "../../../src/services/identity/accounts/Upkeep.ts"
 import { Accounts } from "../../../src/services/ports/identity/Accounts.ts"
 import { IdP } from "../../../src/services/ports/IdP.ts"
 import { live, Outside } from "../../support/database.ts"

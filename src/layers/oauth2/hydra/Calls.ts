@@ -3,7 +3,7 @@ import { BadGateway, GatewayTimeout } from "../../../domain/errors.ts"
 import { isJsonObject } from "../../../domain/text/JsonObject.ts"
 import { type OAuth2Address } from "../Address.ts"
 import { type Reader } from "./Replies.ts"
-import { oneLine } from "../Text.ts"
+import { oneLine } from "../../../domain/oauth2/Text.ts"
 import { makeUpstreamWith, type UpstreamAnswer, type UpstreamCall } from "../../net/Upstream.ts"
 
 /** A page of clients or consents contains all of their metadata and keys. */

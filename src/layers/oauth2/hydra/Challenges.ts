@@ -3,7 +3,7 @@ import { Gone, NotFound } from "../../../domain/errors.ts"
 import { type Rejection, type OAuth2 } from "../../../services/ports/OAuth2.ts"
 import { type Hydra, type Meaning } from "./Calls.ts"
 import { readConsent, readLogin, readLogout, readRedirect } from "./Replies.ts"
-import { isChallenge, oneLine } from "../Text.ts"
+import { isChallenge, oneLine } from "../../../domain/oauth2/Text.ts"
 
 type Port = OAuth2["Service"]
 type Kind = "login" | "consent" | "logout"

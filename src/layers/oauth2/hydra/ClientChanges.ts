@@ -6,7 +6,7 @@ import { type OAuth2 } from "../../../services/ports/OAuth2.ts"
 import { type Hydra } from "./Calls.ts"
 import { badFields, knownClient, noSuchClient } from "./Clients.ts"
 import { readClient, readClientAndSecret, type Reader } from "./Replies.ts"
-import { isStorableJson } from "../Text.ts"
+import { isStorableJson } from "../../../domain/oauth2/Text.ts"
 
 type Port = OAuth2["Service"]
 

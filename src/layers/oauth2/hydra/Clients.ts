@@ -4,7 +4,7 @@ import { isJsonObject } from "../../../domain/text/JsonObject.ts"
 import { type OAuth2 } from "../../../services/ports/OAuth2.ts"
 import { type Hydra, type HydraRefusal, type Meaning } from "./Calls.ts"
 import { readClient, readClientAndSecret, readClients } from "./Replies.ts"
-import { isId, isPathId, isStorableJson, oneLine } from "../Text.ts"
+import { isId, isPathId, isStorableJson, oneLine } from "../../../domain/oauth2/Text.ts"
 
 type Port = OAuth2["Service"]
 

@@ -3,7 +3,7 @@ import { type ConsentSession } from "../../../domain/oauth2/OAuth2.ts"
 import { type OAuth2 } from "../../../services/ports/OAuth2.ts"
 import { type Hydra, noMeaning } from "./Calls.ts"
 import { readConsents } from "./Replies.ts"
-import { isId } from "../Text.ts"
+import { isId } from "../../../domain/oauth2/Text.ts"
 
 type Port = OAuth2["Service"]
 

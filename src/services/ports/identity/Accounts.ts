@@ -251,7 +251,7 @@ export interface AccountAdmin {
 }
 
 /**
- * Port: accounts of which this service knows more than the port IdP says. Implemented by layers/identity/embedded; with
+ * Port: accounts of which this service knows more than the port IdP says. Implemented by services/identity/accounts; with
  * another identity provider both fail with 501 `USE_IDP` and its address, without one with 503 `NOT_CONFIGURED`.
  */
 export class Accounts extends Context.Service<

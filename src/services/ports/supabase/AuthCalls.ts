@@ -240,7 +240,7 @@ export interface AuthCalls {
 }
 
 /**
- * Port: the calls of `/auth/v1`. Implemented by layers/identity/embedded; with another identity provider, which has neither
+ * Port: the calls of `/auth/v1`. Implemented by services/identity/accounts; with another identity provider, which has neither
  * refresh tokens nor codes for PKCE, it is 501 `USE_IDP`, without one 503.
  */
 export class SupabaseAuth extends Context.Service<

@@ -1,0 +1,176 @@
+import { Effect, Option, Stream } from "effect"
+import { InvalidRequest } from "../../../domain/errors.ts"
+import { SignInFactor } from "../../../domain/identity/Identity.ts"
+import { type JsonObject } from "../../../domain/text/JsonObject.ts"
+import { isImportableHash, passwordFault } from "../../../domain/identity/Password.ts"
+import {
+  type AccountAdmin,
+  type AccountChange,
+  type FactorKind,
+  type FirstAdministrator,
+  type NewAccount
+} from "../../ports/identity/Accounts.ts"
+import { hashIn, importedHash, type Passwords } from "./Passwords.ts"
+import { addressOf, type Records } from "./Records.ts"
+import { type EmbeddedRecovery } from "./Recovery.ts"
+import { identityChanged, invalidPageToken, invalidPassword, noIdentity, unconfirmedAddress } from "./Refusals.ts"
+import { type EmbeddedSessions } from "./Sessions.ts"
+import { iso, isUuid, pageOf, type Store } from "./Store.ts"
+import { claimAddress } from "./TakeBack.ts"
+
+const removals: Readonly<Record<FactorKind, string>> = {
+  totp: "update svc.identities set totp_secret = null, updated_at = now() where id = $1::text::uuid returning 1",
+  webauthn: "delete from svc.identity_keys where identity_id = $1::text::uuid and not passkey returning 1",
+  passkeys: "delete from svc.identity_keys where identity_id = $1::text::uuid and passkey returning 1",
+  recovery_codes: "delete from svc.identity_recovery_codes where identity_id = $1::text::uuid returning 1",
+  providers: "delete from svc.identity_links where identity_id = $1::text::uuid returning 1"
+}
+
+/** An authenticator app was last used in the time step whose code was shown, which lasts 30 s. */
+const factorsSql = `
+  select type, id, name, unused, ${iso("created_at")} as created_at, ${iso("last_used_at")} as last_used_at from (
+    select 1 as place, 'password' as type, null as id, null as name, null::int4 as unused,
+      password_changed_at as created_at, null::timestamptz as last_used_at
+    from svc.identities where id = $1::text::uuid and password_hash is not null
+    union all select 2, case when passkey then 'passkey' else 'webauthn' end, id, display_name, null, added_at, last_used_at
+    from svc.identity_keys where identity_id = $1::text::uuid
+    union all select 3, 'provider', provider, account, null, added_at, last_used_at
+    from svc.identity_links where identity_id = $1::text::uuid
+    union all select 4, 'totp', null, null, null, null,
+      case when totp_last_step > 0 then to_timestamp(totp_last_step * 30) end
+    from svc.identities where id = $1::text::uuid and totp_secret is not null
+    union all select 5, 'recovery_codes', null, null, (count(*) - count(used_at))::int4, null, max(used_at)
+    from svc.identity_recovery_codes where identity_id = $1::text::uuid having count(*) > 0
+  ) factors order by place, factors.created_at, id`
+
+const invalidId = new InvalidRequest({ error: "The id must be a UUID" })
+const invalidHash = new InvalidRequest({
+  error: "password_hash must be argon2 (PHC, at most 128 MiB and 6 passes) or bcrypt (cost 4 to 14)",
+  code: "INVALID_PASSWORD_HASH"
+})
+
+const isAdministrator = (metadata: JsonObject) => metadata["svc_role"] === "admin"
+
+/** Accounts of one statement of an export. */
+const exportPage = 200
+
+/** What operators do with accounts. */
+export const makeAdmin = (
+  store: Store,
+  records: Records,
+  sessions: EmbeddedSessions,
+  passwords: Passwords,
+  recovery: EmbeddedRecovery,
+  first: FirstAdministrator
+): AccountAdmin => {
+  const hashOf = Effect.fnUntraced(function* ({ email, password, passwordHash }: NewAccount) {
+    if (passwordHash !== undefined) {
+      return isImportableHash(passwordHash) ? importedHash(passwordHash) : yield* invalidHash
+    }
+    if (password === undefined) return null
+    const fault = passwordFault(password, email)
+    return fault === undefined ? yield* passwords.hash(password) : yield* invalidPassword(fault)
+  })
+  const factorRows = store.rows(SignInFactor)
+  const existing = (id: string) => (isUuid(id) ? store.identity(id) : Effect.fail(noIdentity))
+
+  return {
+    first,
+    create: Effect.fn("AccountAdmin.create")(function* (account) {
+      const address = yield* addressOf(account.email)
+      const passwordHash = yield* hashOf(account)
+      const { id: given, metadataPublic = {}, state = "active", traits, verified = false } = account
+      if (given !== undefined && !isUuid(given)) return yield* invalidId
+      const record = { address, traits, metadataPublic, passwordHash, verified, state }
+      const id = yield* store.atomically(records.create(given === undefined ? record : { ...record, id: given }))
+      return yield* store.identity(id)
+    }),
+
+    search: Effect.fn("AccountAdmin.search")(function* (part, pageSize, pageToken) {
+      if (pageToken !== undefined && !isUuid(pageToken)) return yield* invalidPageToken
+      const rows = yield* store.search(part.toLowerCase(), pageSize + 1, pageToken)
+      return pageOf(rows, pageSize)
+    }),
+    change: Effect.fn("AccountAdmin.change")(function* (
+      id,
+      { metadataPublic, readAt, state, traits, verified }: AccountChange
+    ) {
+      const before = yield* existing(id)
+      const { email } = traits ?? {}
+      const address =
+        email === undefined || email === before.traits["email"] ? undefined : yield* addressOf(String(email))
+      yield* store.exclusively(
+        before.id,
+        Effect.fnUntraced(function* ({ updated_at }) {
+          if (readAt !== undefined && readAt !== updated_at) return yield* identityChanged
+          if (metadataPublic !== undefined && isAdministrator(metadataPublic)) {
+            const { addresses, metadata_public } = yield* store.identity(id)
+            const confirmed = addresses.some(({ verified }) => verified)
+            if (!isAdministrator(metadata_public) && !confirmed) return yield* unconfirmedAddress
+          }
+          if (traits !== undefined)
+            yield* records.setTraits(id, { ...traits, email: email ?? before.traits["email"] ?? null })
+          if (address !== undefined) yield* records.replaceAddress(id, address, verified ?? false)
+          else if (verified !== undefined) yield* records.setVerified(id, verified)
+          if (metadataPublic !== undefined) yield* records.setMetadata(id, metadataPublic)
+          if (state !== undefined) yield* records.setState(id, state)
+        })
+      )
+      return yield* store.identity(id)
+    }),
+
+    remove: Effect.fn("AccountAdmin.remove")(function* (id) {
+      const { id: found } = yield* existing(id)
+      yield* records.remove(found)
+    }),
+    sessions: Effect.fn("AccountAdmin.sessions")(function* (id) {
+      const { id: found } = yield* existing(id)
+      return yield* sessions.listOf(found, null)
+    }),
+    endSessions: Effect.fn("AccountAdmin.endSessions")(function* (id) {
+      const { id: found } = yield* existing(id)
+      return yield* sessions.endAll(found, undefined)
+    }),
+    factors: Effect.fn("AccountAdmin.factors")(function* (id) {
+      const { id: found } = yield* existing(id)
+      return yield* factorRows(factorsSql, [found])
+    }),
+    exported: Stream.paginate(undefined as string | undefined, (after) =>
+      Effect.map(store.exportPage(exportPage, after), (rows) => [
+        rows.map(({ addresses, id, metadata_public, password_hash, schema_id, state, traits }) => ({
+          id,
+          state,
+          schema_id,
+          traits,
+          metadata_public,
+          addresses,
+          passwordHash: password_hash === null ? null : hashIn(password_hash)
+        })),
+        rows.length < exportPage ? Option.none() : Option.some(rows.at(-1)?.id)
+      ])
+    ),
+    makeAdministrator: Effect.fn("AccountAdmin.makeAdministrator")(function* (id) {
+      yield* store.exclusively(
+        id,
+        Effect.fnUntraced(function* () {
+          const { addresses, metadata_public } = yield* store.identity(id)
+          // Another person may have registered the address, and must not become an administrator.
+          if (!addresses.some(({ verified }) => verified)) {
+            yield* claimAddress(store, id, undefined)
+            yield* records.setVerified(id, true)
+          }
+          yield* records.setMetadata(id, { ...metadata_public, svc_role: "admin" })
+          yield* records.setState(id, "active")
+        })
+      )
+    }),
+    removeFactor: Effect.fn("AccountAdmin.removeFactor")(function* (id, kind) {
+      const { id: found } = yield* existing(id)
+      yield* store.count(removals[kind], [found])
+    }),
+    recoveryLink: Effect.fn("AccountAdmin.recoveryLink")(function* (id) {
+      const { id: found } = yield* existing(id)
+      return yield* recovery.link(found)
+    })
+  }
+}

@@ -1,0 +1,261 @@
+import { Effect, Schema } from "effect"
+import { InvalidRequest, NotFound } from "../../../domain/errors.ts"
+import { type Credential } from "../../../domain/identity/Identity.ts"
+import { passwordFault } from "../../../domain/identity/Password.ts"
+import { type JsonObject } from "../../../domain/text/JsonObject.ts"
+import { type AccountSettings } from "../AccountSettings.ts"
+import { paced } from "../Pace.ts"
+import { type ConfirmedBy, type MailProof } from "../../ports/identity/Accounts.ts"
+import { type Flow, type Flows, type Way } from "./Flows.ts"
+import { type Limits } from "./limits/Limits.ts"
+import { type Messages } from "./Messages.ts"
+import { type Passwords } from "./Passwords.ts"
+import { addressOf, type Records } from "./Records.ts"
+import {
+  changeNeedsSession,
+  flowExpired,
+  invalidPassword,
+  methodDisabled,
+  passwordNeeded,
+  unauthenticated,
+  wrongPassword
+} from "./Refusals.ts"
+import { type EmbeddedSessions } from "./Sessions.ts"
+import { type Store } from "./Store.ts"
+
+const OwnerRow = Schema.Struct({ identity_id: Schema.String, value: Schema.String, verified: Schema.Boolean })
+
+const emailFixed = new InvalidRequest({ error: "traits.email can't be set here: use POST /api/auth/account/email" })
+
+/** A person's own account: registration, its address, traits and password. */
+export const makeProfile = (
+  { registration, verifyFirst }: AccountSettings["Service"],
+  store: Store,
+  records: Records,
+  sessions: EmbeddedSessions,
+  flows: Flows,
+  messages: Messages,
+  passwords: Passwords,
+  limits: Limits
+) => {
+  const owners = store.rows(OwnerRow)
+  const ownerOf = (lookup: string) =>
+    Effect.map(
+      owners(
+        "select identity_id::text, value, verified_at is not null as verified from svc.identity_addresses where lookup = $1",
+        [lookup]
+      ),
+      ([row]) => row
+    )
+
+  /** Stores the way of a message in its flow, and the message. */
+  const mailed = Effect.fnUntraced(function* (
+    kind: "verification" | "email" | "registration",
+    to: { readonly value: string; readonly lookup: string },
+    identityId: string | null,
+    more: object
+  ) {
+    return yield* store.atomically(
+      Effect.gen(function* () {
+        const { id } = yield* flows.begin(kind, identityId, {})
+        const { mail, way } = yield* messages.way(kind, id, to, identityId)
+        yield* flows.setData(id, { ...more, ways: [way] })
+        yield* mail
+        return { flowId: id }
+      })
+    )
+  })
+  /** A flow that no code completes, for addresses that must look like others. */
+  const unmailed = (kind: "verification" | "email" | "registration") =>
+    Effect.map(flows.begin(kind, null, {}), ({ id }) => ({ flowId: id }))
+
+  const newAccount = (given: { readonly hash: string; readonly traits: JsonObject }, verified: boolean) => ({
+    traits: given.traits,
+    metadataPublic: {},
+    passwordHash: given.hash,
+    verified,
+    state: "active" as const
+  })
+
+  const registered = Effect.fnUntraced(function* ({ data }: Flow, { lookup }: Way, kind: Credential["_tag"]) {
+    const { email, hash, traits } = data as {
+      readonly email: string
+      readonly hash: string
+      readonly traits: JsonObject
+    }
+    const address = { value: email, lookup }
+    const id = yield* store.atomically(records.create({ address, ...newAccount({ hash, traits }, true) }))
+    return yield* sessions.open(id, kind, "password")
+  })
+
+  const confirmed = Effect.fnUntraced(function* (flowId: string, flow: Flow, way: Way) {
+    const id = way.identity
+    if (id === null) return yield* flowExpired
+    yield* store.exclusively(
+      id,
+      Effect.fnUntraced(function* ({ state }) {
+        if (state !== "active" || !(yield* flows.stands(flowId))) return yield* flowExpired
+        if (flow.kind === "email") {
+          return yield* records.replaceAddress(id, yield* addressOf(String(flow.data["email"])), true)
+        }
+        const changed = yield* store.count(
+          `update svc.identity_addresses set verified_at = coalesce(verified_at, now())
+           where lookup = $1 and identity_id = $2::text::uuid returning 1`,
+          [way.lookup, id]
+        )
+        if (changed === 0) return yield* flowExpired
+      })
+    )
+    return undefined
+  })
+
+  /** A change of address is confirmed in the session that requested it: the new address alone shows nothing of the owner. */
+  const sameSession = Effect.fnUntraced(function* ({ data }: Flow, credentials: ReadonlyArray<Credential>) {
+    const found = yield* Effect.findFirst(credentials, (credential) =>
+      Effect.match(sessions.whole(credential), {
+        onFailure: () => false,
+        onSuccess: ({ id }) => id === data["session"]
+      })
+    )
+    if (found._tag === "None") return yield* changeNeedsSession
+  })
+
+  /**
+   * A code is typed where the registration was begun. A link may be opened by the owner of an address that another person has
+   * registered: only who knows the password gets the account that it creates.
+   */
+  const samePerson = Effect.fnUntraced(function* (flowId: string, { data }: Flow, proof: MailProof, password?: string) {
+    if ("code" in proof) return
+    if (password === undefined) return yield* passwordNeeded
+    yield* limits.guess(
+      `registration ${flowId}`,
+      Effect.flatMap(passwords.matches(String(data["hash"]), password), (matching) =>
+        matching ? Effect.void : Effect.fail(wrongPassword)
+      )
+    )
+  })
+
+  return {
+    register: Effect.fnUntraced(function* (given: {
+      readonly email: string
+      readonly password: string
+      readonly traits: JsonObject
+      readonly kind: Credential["_tag"]
+    }) {
+      if (!registration) return yield* methodDisabled
+      const address = yield* addressOf(given.email)
+      const fault = passwordFault(given.password, address.value)
+      if (fault !== undefined) return yield* invalidPassword(fault)
+      yield* limits.takeOfClient("registrations of", 10, 3600)
+      const account = newAccount({ hash: yield* passwords.hash(given.password), traits: given.traits }, false)
+      if (!verifyFirst) {
+        const id = yield* store.atomically(records.create({ address, ...account }))
+        if (yield* messages.allowed("verification", address.lookup)) yield* mailed("verification", address, id, {})
+        return yield* sessions.open(id, given.kind, "password")
+      }
+      return yield* paced(
+        Effect.gen(function* () {
+          const owner = yield* ownerOf(address.lookup)
+          if (!(yield* messages.allowed("registration", address.lookup))) return yield* unmailed("registration")
+          if (owner === undefined) {
+            const { passwordHash: hash, traits } = account
+            return yield* mailed("registration", address, null, { email: address.value, hash, traits })
+          }
+          yield* messages.notice("known", owner.identity_id, owner.value)
+          return yield* unmailed("registration")
+        })
+      )
+    }),
+
+    verify: Effect.fnUntraced(function* (email: string) {
+      const address = yield* addressOf(email)
+      yield* limits.takeOfClient("flows of", 60, 60)
+      return yield* paced(
+        Effect.gen(function* () {
+          const owner = yield* ownerOf(address.lookup)
+          if (owner === undefined || owner.verified || !(yield* messages.allowed("verification", address.lookup))) {
+            return yield* unmailed("verification")
+          }
+          const to = { value: owner.value, lookup: address.lookup }
+          return yield* mailed("verification", to, owner.identity_id, {})
+        })
+      )
+    }),
+
+    confirmVerification: Effect.fnUntraced(function* (
+      flowId: string,
+      proof: MailProof,
+      kind: Credential["_tag"],
+      { credentials, password }: ConfirmedBy
+    ) {
+      const kinds = ["verification", "email", "registration"] as const
+      const codeOf = (code: string) => messages.codeOf(flowId, code)
+      const { flow, way } = yield* flows.prove(
+        flowId,
+        kinds,
+        proof,
+        codeOf,
+        Effect.fnUntraced(function* (flow) {
+          if (flow.kind === "email") yield* sameSession(flow, credentials)
+          if (flow.kind === "registration") yield* samePerson(flowId, flow, proof, password)
+        })
+      )
+      return yield* flow.kind === "registration"
+        ? registered(flow, way, kind)
+        : Effect.catchTag(confirmed(flowId, flow, way), "NotFound", () => Effect.fail(flowExpired))
+    }),
+
+    /** Ends all other sessions, and what they have begun: one of them may be the reason. */
+    setPassword: Effect.fnUntraced(function* (credential: Credential, password: string) {
+      const session = yield* sessions.privileged(credential)
+      const { addresses } = yield* Effect.orDie(store.identity(session.identity_id))
+      const fault = passwordFault(password, addresses[0]?.value)
+      if (fault !== undefined) return yield* invalidPassword(fault)
+      const hash = yield* passwords.hash(password)
+      yield* store.exclusively(
+        session.identity_id,
+        Effect.fnUntraced(function* ({ id }) {
+          // Its owner may have taken the account back meanwhile.
+          if (!(yield* sessions.stands(session.id))) return yield* unauthenticated
+          yield* records.setPassword(id, hash, session.id)
+          const to = addresses[0]?.value
+          if (to === undefined) return
+          yield* messages.notice("password", id, to)
+        })
+      )
+      return yield* sessions.signedIn(credential)
+    }),
+
+    setTraits: Effect.fnUntraced(function* (credential: Credential, traits: JsonObject) {
+      const { identity_id } = yield* sessions.whole(credential)
+      const before = yield* Effect.orDie(store.identity(identity_id))
+      const { email } = before.traits
+      if (traits["email"] !== undefined && traits["email"] !== email) return yield* emailFixed
+      yield* store.atomically(records.setTraits(identity_id, { ...traits, ...(email === undefined ? {} : { email }) }))
+      return yield* store.identity(identity_id)
+    }),
+
+    changeEmail: Effect.fnUntraced(function* (credential: Credential, email: string) {
+      const { id: session, identity_id } = yield* sessions.privileged(credential)
+      const address = yield* addressOf(email)
+      yield* limits.take("addresses of", identity_id, 5, 3600)
+      return yield* paced(
+        Effect.gen(function* () {
+          const owner = yield* ownerOf(address.lookup)
+          const { addresses } = yield* Effect.orDie(store.identity(identity_id))
+          const before = addresses[0]?.value
+          if (before !== undefined) yield* messages.notice("address", identity_id, before, address.value)
+          const taken = owner !== undefined && owner.identity_id !== identity_id
+          if (taken || !(yield* messages.allowed("email", address.lookup))) return yield* unmailed("email")
+          return yield* mailed("email", address, identity_id, { email: address.value, session })
+        })
+      )
+    }),
+
+    remove: Effect.fnUntraced(function* (credential: Credential) {
+      const { identity_id } = yield* sessions.privileged(credential)
+      const removed = yield* records.remove(identity_id)
+      if (removed === 0) return yield* new NotFound({ error: "The account was deleted already" })
+    })
+  }
+}

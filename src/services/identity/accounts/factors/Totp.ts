@@ -1,0 +1,97 @@
+import { Clock, Effect, Redacted, Schema } from "effect"
+import { Conflict, NotFound } from "../../../../domain/errors.ts"
+import { type Credential } from "../../../../domain/identity/Identity.ts"
+import { makeTotpSecret, totpStepOf } from "../../../../domain/identity/SecondFactors.ts"
+import { type IdentitySeals } from "../../Seals.ts"
+import { type Flows } from "../Flows.ts"
+import { type Messages } from "../Messages.ts"
+import { flowExpired, wrongCode } from "../Refusals.ts"
+import { type EmbeddedSessions } from "../Sessions.ts"
+import { type Store } from "../Store.ts"
+
+const exists = new Conflict({ error: "There is an authenticator app already", code: "TOTP_EXISTS" })
+const SecretRow = Schema.Struct({ totp_secret: Schema.NullOr(Schema.String) })
+
+export const placeOf = (identityId: string) => `authenticator app of ${identityId}`
+
+/** Authenticator apps. Their secrets are sealed. */
+export const makeTotp = (
+  issuer: string,
+  store: Store,
+  sessions: EmbeddedSessions,
+  flows: Flows,
+  seals: IdentitySeals["Service"],
+  messages: Messages
+) => {
+  const secrets = store.rows(SecretRow)
+  const stored = (id: string) =>
+    Effect.map(
+      secrets("select totp_secret from svc.identities where id = $1::text::uuid", [id]),
+      ([row]) => row?.totp_secret ?? null
+    )
+
+  return {
+    begin: Effect.fnUntraced(function* (credential: Credential) {
+      const session = yield* sessions.whole(credential)
+      if ((yield* stored(session.identity_id)) !== null) return yield* exists
+      const secret = makeTotpSecret()
+      const sealed = yield* seals.seal(placeOf(session.identity_id), secret)
+      const { id } = yield* flows.begin("settings", session.identity_id, { totp: sealed })
+      const cookies = sessions.cookiesOf(credential, session)
+      return { flowId: id, secret: Redacted.make(secret), issuer, cookies }
+    }),
+
+    confirm: Effect.fnUntraced(function* (credential: Credential, flowId: string, code: string) {
+      const current = yield* sessions.whole(credential)
+      yield* flows.find(flowId, "settings", current.identity_id)
+      const session = yield* sessions.privileged(credential)
+      yield* store.exclusively(
+        session.identity_id,
+        Effect.fnUntraced(function* (row) {
+          const { data, used } = yield* flows.find(flowId, "settings", session.identity_id, true)
+          if (row.totp_secret !== null) return yield* exists
+          const { totp } = data
+          if (used || typeof totp !== "string") return yield* flowExpired
+          const secret = yield* seals.unseal(placeOf(row.id), totp)
+          if (totpStepOf(secret, code, yield* Clock.currentTimeMillis) === undefined) return yield* wrongCode
+          yield* store.count(
+            "update svc.identities set totp_secret = $2, totp_last_step = 0, updated_at = now() where id = $1::text::uuid returning 1",
+            [row.id, totp]
+          )
+          yield* flows.use(flowId)
+          yield* sessions.raise(session.id, "totp", false)
+          yield* messages.toOwner("totp", row.id)
+        })
+      )
+      return sessions.cookiesOf(credential, current)
+    }),
+
+    remove: Effect.fnUntraced(function* (credential: Credential) {
+      const session = yield* sessions.privileged(credential)
+      const removed = yield* store.count(
+        "update svc.identities set totp_secret = null, updated_at = now() where id = $1::text::uuid and totp_secret is not null returning 1",
+        [session.identity_id]
+      )
+      if (removed === 0) {
+        return yield* new NotFound({ error: "There is no authenticator app", code: "TOTP_NOT_FOUND" })
+      }
+      return sessions.cookiesOf(credential, session)
+    }),
+
+    /** Whether a code is right and its time step was not used before, in any session (RFC 6238 5.2). */
+    show: Effect.fnUntraced(function* (identityId: string, code: string) {
+      const sealed = yield* stored(identityId)
+      if (sealed === null) return false
+      const secret = yield* seals.unseal(placeOf(identityId), sealed)
+      const step = totpStepOf(secret, code, yield* Clock.currentTimeMillis)
+      if (step === undefined) return false
+      const first = yield* store.count(
+        `update svc.identities set totp_last_step = $2::float8::bigint
+         where id = $1::text::uuid and totp_secret = $3 and totp_last_step < $2::float8::bigint returning 1`,
+        [identityId, step, sealed]
+      )
+      return first > 0
+    })
+  }
+}
+export type EmbeddedTotp = ReturnType<typeof makeTotp>

@@ -1,0 +1,189 @@
+import { Effect } from "effect"
+import { isImportableHash, passwordFault } from "../../../../domain/identity/Password.ts"
+import { emailExists, invalid, noUser, weakPassword } from "../../../../domain/supabase/AuthErrors.ts"
+import { isJsonObject, type JsonObject } from "../../../../domain/text/JsonObject.ts"
+import { type AuthCalls, type UserChange } from "../../../ports/supabase/AuthCalls.ts"
+import { importedHash, type Passwords } from "../Passwords.ts"
+import { type Records } from "../Records.ts"
+import { type EmbeddedSessions } from "../Sessions.ts"
+import { isUuid, type Store } from "../Store.ts"
+import { takeBack } from "../TakeBack.ts"
+import { addressOf, type Entering } from "./Entering.ts"
+import { type Factors } from "./Factors.ts"
+import { type OneTimes, typeOf } from "./OneTime.ts"
+import { type Users } from "./Users.ts"
+
+/** What of app_metadata is the service's own to say. */
+const reserved = ["provider", "providers", "svc_role"]
+
+/** Fields over others; null removes one. */
+const merged = (before: unknown, change: JsonObject, without: ReadonlyArray<string>) =>
+  Object.fromEntries(
+    Object.entries({ ...(isJsonObject(before) ? before : {}), ...change }).filter(
+      ([name, value]) => value !== null && !without.includes(name)
+    )
+  )
+
+const onlyEmail = invalid("An email address is required: this server has no accounts with a phone number alone")
+const invalidHash = invalid("password_hash must be argon2 (PHC, at most 128 MiB and 6 passes) or bcrypt (cost 4 to 14)")
+const notNeeded = invalid("A change by an administrator is confirmed at the new address only: use email_change_new")
+
+/** What service_role keys do with users. */
+export const makeAdmin = (
+  store: Store,
+  records: Records,
+  sessions: EmbeddedSessions,
+  passwords: Passwords,
+  users: Users,
+  mails: OneTimes,
+  { create: createPending, mail }: Entering,
+  factors: Factors,
+  passkeys: Pick<AuthCalls["admin"], "passkeys" | "removePasskey">
+): AuthCalls["admin"] => {
+  const hashOf = Effect.fnUntraced(function* ({ password, passwordHash }: UserChange, email: string | undefined) {
+    if (passwordHash !== undefined) {
+      return isImportableHash(passwordHash) ? importedHash(passwordHash) : yield* invalidHash
+    }
+    if (password === undefined) return undefined
+    const fault = passwordFault(password, email)
+    return fault === undefined ? yield* passwords.hash(password) : yield* weakPassword(fault)
+  })
+
+  /** Columns that only auth.users has. In a transaction. */
+  const setOwn = Effect.fnUntraced(function* (id: string, { banSeconds, role }: UserChange) {
+    if (role !== undefined) yield* users.set(id, "jsonb_build_object('role', $2::text)", [role])
+    if (banSeconds !== undefined) {
+      const until = "case when $2::float8 > 0 then now() + make_interval(secs => $2::float8) end"
+      yield* users.set(id, `jsonb_build_object('banned_until', ${until})`, [banSeconds])
+      if (banSeconds > 0) yield* takeBack(store, id, "disable")
+    }
+  })
+
+  const taken = <A, E extends { readonly code: string }, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.catchIf(
+      effect,
+      ({ code }) => code === "ADDRESS_TAKEN",
+      () => Effect.fail(emailExists)
+    )
+
+  return {
+    ...passkeys,
+    list: (page, perPage) => users.page(page, perPage),
+    get: users.byId,
+
+    create: Effect.fn("SupabaseAuth.create")(function* (given, change) {
+      if (change.email === undefined || change.email === "") return yield* onlyEmail
+      if (given !== undefined && !isUuid(given)) return yield* invalid("id must be a UUID")
+      const address = yield* addressOf(change.email)
+      if ((yield* users.ownerOf(address.lookup)) !== undefined) return yield* emailExists
+      const passwordHash = yield* hashOf(change, address.value)
+      const id = yield* taken(
+        store.atomically(
+          records.create({
+            ...(given === undefined ? {} : { id: given }),
+            address,
+            traits: merged({}, change.userMetadata ?? {}, ["email"]),
+            metadataPublic: merged({}, change.appMetadata ?? {}, reserved),
+            passwordHash: passwordHash ?? null,
+            verified: change.confirmed ?? false,
+            state: "active"
+          })
+        )
+      )
+      yield* store.atomically(setOwn(id, change))
+      return yield* users.byId(id)
+    }),
+
+    update: Effect.fn("SupabaseAuth.update")(function* (id, change) {
+      const before = yield* users.byId(id)
+      const address = change.email === undefined ? undefined : yield* addressOf(change.email)
+      const hash = yield* hashOf(change, address?.value ?? String(before["email"]))
+      const changed = store.exclusively(
+        before.id,
+        Effect.fnUntraced(function* () {
+          if (address !== undefined && address.value !== before["email"]) {
+            yield* records.replaceAddress(id, address, change.confirmed ?? true)
+          } else if (change.confirmed !== undefined) yield* records.setVerified(id, change.confirmed)
+          const { metadata_public, traits } = yield* store.identity(id)
+          const { email } = traits
+          if (change.userMetadata !== undefined) {
+            const about = merged(before["user_metadata"], change.userMetadata, ["email"])
+            yield* records.setTraits(id, { ...about, ...(email === undefined ? {} : { email }) })
+          }
+          if (change.appMetadata !== undefined) {
+            const { svc_role } = metadata_public
+            const app = merged(before["app_metadata"], change.appMetadata, reserved)
+            yield* records.setMetadata(id, { ...app, ...(svc_role === undefined ? {} : { svc_role }) })
+          }
+          if (hash !== undefined) {
+            yield* records.setPassword(id, hash)
+          }
+          yield* setOwn(id, change)
+        })
+      )
+      yield* taken(changed)
+      return yield* users.byId(id)
+    }),
+
+    remove: Effect.fn("SupabaseAuth.remove")(function* (id, soft) {
+      if (!isUuid(id)) return yield* noUser
+      const removed = yield* store.atomically(
+        Effect.gen(function* () {
+          if (soft) yield* users.set(id, "jsonb_build_object('deleted_at', now())")
+          return yield* records.remove(id)
+        })
+      )
+      if (removed === 0) return yield* noUser
+    }),
+
+    invite: Effect.fn("SupabaseAuth.invite")(function* ({ data, email, ...request }) {
+      const address = yield* addressOf(email)
+      const owner = yield* users.ownerOf(address.lookup)
+      if (owner?.verified === true || (owner !== undefined && owner.password_hash !== null)) return yield* emailExists
+      const id = owner?.id ?? (yield* taken(store.atomically(createPending({ address, data, passwordHash: null }))))
+      yield* store.atomically(
+        Effect.andThen(mail("invite", request, address, id), users.set(id, "jsonb_build_object('invited_at', now())"))
+      )
+      return yield* users.byId(id)
+    }),
+
+    generateLink: Effect.fn("SupabaseAuth.generateLink")(function* (given) {
+      const { challenge, data, email, kind, redirectTo } = given
+      if (kind === "email_change_current" || kind === "reauthentication") return yield* notNeeded
+      const address = yield* addressOf(email)
+      const owner = yield* users.ownerOf(address.lookup)
+      if (owner === undefined && (kind === "recovery" || kind === "email_change_new")) return yield* noUser
+      if (owner?.verified === true && (kind === "signup" || kind === "invite")) return yield* emailExists
+      if (kind === "signup" && given.password === undefined) return yield* invalid("Signup requires a valid password")
+      const hash = kind === "signup" ? yield* hashOf({ password: given.password ?? "" }, address.value) : undefined
+      const to = kind === "email_change_new" ? yield* addressOf(given.newEmail ?? "") : address
+      const other = kind === "email_change_new" ? yield* users.ownerOf(to.lookup) : undefined
+      if (other !== undefined && other.id !== owner?.id) return yield* emailExists
+      const id = owner?.id ?? (yield* taken(store.atomically(createPending({ address, data, passwordHash: null }))))
+      const made = yield* store.atomically(
+        mails.make({
+          kind,
+          to,
+          identityId: id,
+          challenge,
+          redirectTo,
+          data: kind === "email_change_new" ? { email: to.value } : { hash, about: data },
+          mailed: false
+        })
+      )
+      return {
+        user: yield* users.byId(id),
+        properties: {
+          action_link: made.link,
+          email_otp: made.code,
+          hashed_token: made.token,
+          redirect_to: redirectTo,
+          verification_type: kind === "email_change_new" ? kind : typeOf(kind)
+        }
+      }
+    }),
+
+    factors: (id) => Effect.map(users.byId(id), (user) => (user["factors"] ?? []) as ReadonlyArray<JsonObject>),
+    removeFactor: (id, factorId) => Effect.andThen(users.byId(id), factors.remove(id, factorId))
+  }
+}

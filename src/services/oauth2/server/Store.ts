@@ -1,0 +1,80 @@
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { AsyncLocalStorage } from "node:async_hooks"
+import { createHash } from "node:crypto"
+import type { InteractionResults } from "oidc-provider"
+import { type Unavailable } from "../../../domain/errors.ts"
+import { onOwnTables, type OwnTablesFailure } from "../../OwnTables.ts"
+import { type StoredClient } from "./clients/ClientFields.ts"
+
+/** What is stored of a value that is valid as a token, code, challenge or cookie. */
+export const hashOf = (value: string) => createHash("sha256").update(value).digest("base64url")
+
+/** The service's own tables, for this server and for its library, which calls back with promises. */
+export interface Store {
+  readonly sql: SqlClient.SqlClient
+  /** Whether this service keeps the accounts, so that subjects are ids of svc.identities. */
+  readonly ownAccounts: boolean
+  /** Runs a statement for the library; rejects with `Unavailable` if the database can't be reached. */
+  readonly ask: <A>(effect: Effect.Effect<A, OwnTablesFailure>) => Promise<A>
+  /** Runs a statement for an effect. */
+  readonly own: <A>(effect: Effect.Effect<A, OwnTablesFailure>) => Effect.Effect<A, Unavailable>
+  /** A registered client. Read once for each request, in which the library needs it up to six times. */
+  readonly client: (id: string) => Promise<StoredClient | undefined>
+  /** Runs the library for a request. */
+  readonly withRequest: <A>(run: () => A) => A
+  /** The answer to a challenge with which the current request continues; undefined before `continueWith`. */
+  readonly answer: () => Answer | undefined
+  readonly continueWith: (answer: Answer) => void
+}
+
+/** An answer to a challenge. Only the request that it belongs to sees it: it is not stored where others would find it. */
+export interface Answer {
+  readonly uid: string
+  readonly result: InteractionResults
+  /** The audiences that were granted; null for logins. */
+  readonly resource: ReadonlyArray<string> | null
+  /** Whether the browser's session was another user's, and has ended. */
+  readonly sessionLost: boolean
+}
+
+interface RequestState {
+  readonly clients: Map<string, Promise<StoredClient | undefined>>
+  answer: Answer | undefined
+}
+
+/** PostgreSQL's text has no NUL and no unpaired surrogates. */
+const isStorable = (id: string) => id.isWellFormed() && !id.includes("\0")
+
+export const makeStore = Effect.fnUntraced(function* (ownAccounts: boolean) {
+  const sql = yield* SqlClient.SqlClient
+  const run = Effect.runPromiseWith(yield* Effect.context<never>())
+  const requests = new AsyncLocalStorage<RequestState>()
+
+  const ask: Store["ask"] = (effect) => run(onOwnTables(effect))
+  const read = async (id: string) => {
+    if (!isStorable(id)) return undefined
+    const [row] = await ask(sql<StoredClient>`select * from svc.oauth2_clients where id = ${id}`)
+    return row
+  }
+  const client: Store["client"] = (id) => {
+    const known = requests.getStore()?.clients
+    const found = known?.get(id) ?? read(id)
+    known?.set(id, found)
+    return found
+  }
+  const store: Store = {
+    sql,
+    ownAccounts,
+    ask,
+    own: (effect) => onOwnTables(effect),
+    client,
+    withRequest: (run) => requests.run({ clients: new Map(), answer: undefined }, run),
+    answer: () => requests.getStore()?.answer,
+    continueWith: (answer) => {
+      const state = requests.getStore()
+      if (state !== undefined) state.answer = answer
+    }
+  }
+  return store
+})

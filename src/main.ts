@@ -8,7 +8,7 @@ import * as dumps from "./layers/dumps/layer.ts"
 import * as flagEngine from "./layers/flags/layer.ts"
 import * as identityProvider from "./layers/identity/layer.ts"
 import { layerFirstKeys } from "./layers/install/FirstKeys.ts"
-import * as installation from "./layers/install/layer.ts"
+import { layerInstallation } from "./layers/postgres/Installation.ts"
 import { layerUpkeep } from "./layers/install/Upkeep.ts"
 import { layerDocFiles } from "./layers/mcp/DocFiles.ts"
 import { layerMigrationDirectory } from "./layers/migrations/Directory.ts"
@@ -22,7 +22,7 @@ import * as objectStore from "./layers/storage/layer.ts"
 import { layerFunctionServer } from "./layers/supabase/Functions.ts"
 import { layerWebhookTransport } from "./layers/webhooks/Transport.ts"
 import { layerPrimary } from "./layers/workers/Primary.ts"
-import { workerCount, workerNumber } from "./layers/workers/Settings.ts"
+import { workerCount, workerNumber } from "./layers/process/WorkerSettings.ts"
 import { layerReady, layerWorker, reportFailure } from "./layers/workers/Worker.ts"
 import { layerWorkers } from "./layers/workers/Workers.ts"
 import * as access from "./services/access/layer.ts"
@@ -35,7 +35,8 @@ import * as branches from "./services/branches/layer.ts"
 import { Changes } from "./services/changes/Changes.ts"
 import { ChangeHealth } from "./services/changes/Health.ts"
 import { layerChangeReader } from "./services/changes/Reader.ts"
-import * as catalogue from "./services/catalogue/layer.ts"
+import { Catalogues } from "./services/catalogue/Catalogues.ts"
+import * as changes from "./services/changes/layer.ts"
 import { Connections } from "./services/connections/Connections.ts"
 import { DashboardSessions } from "./services/dashboard/Sessions.ts"
 import { Environments } from "./services/environments/Environments.ts"
@@ -68,7 +69,7 @@ const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(postgres.layer),
   Layer.provideMerge(objectStore.layer),
   Layer.provideMerge(TokenSettings.layer),
-  Layer.provideMerge(installation.layer),
+  Layer.provideMerge(layerInstallation),
   // Last in this list and so first: an invalid setting is reported before anything is started.
   Layer.provideMerge(
     Layer.mergeAll(
@@ -111,7 +112,7 @@ const Capabilities = Layer.mergeAll(
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(DashboardSessions.layer, layerDashboardFiles)),
   // Those that others build on.
-  Layer.provideMerge(Layer.mergeAll(access.layer, catalogue.layer, identity.layer, branches.layer))
+  Layer.provideMerge(Layer.mergeAll(access.layer, Catalogues.layer, changes.layer, identity.layer, branches.layer))
 )
 
 /** The API, from the last to be built, which is the first to end, to the first. */

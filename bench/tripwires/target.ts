@@ -7,12 +7,13 @@ import { PostgresAddress } from "../../src/layers/postgres/Address.ts"
 import * as postgres from "../../src/layers/postgres/layer.ts"
 import { parseLogin } from "../../src/layers/postgres/Login.ts"
 import * as access from "../../src/services/access/layer.ts"
-import * as catalogue from "../../src/services/catalogue/layer.ts"
 import { Catalogues } from "../../src/services/catalogue/Catalogues.ts"
+import * as changes from "../../src/services/changes/layer.ts"
 import { type Actor, Db, type Statement } from "../../src/services/ports/Db.ts"
 import { Functions } from "../../src/services/rows/Functions.ts"
 import * as rows from "../../src/services/rows/layer.ts"
 import { RowSettings } from "../../src/services/rows/Settings.ts"
+import { ExposedSchemas } from "../../src/services/catalogue/ExposedSchemas.ts"
 import { Rows } from "../../src/services/rows/Rows.ts"
 import { type Asked } from "./requests.ts"
 
@@ -47,9 +48,9 @@ export const inProcess = async (databaseUrl: string): Promise<Target> => {
   if (login === undefined) throw new Error("The address of the database is invalid")
   const config = ConfigProvider.layer(ConfigProvider.fromEnvRecord({ ...settings, SVC_DB_TIMEOUT: "10s" }))
   const layer = rows.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(catalogue.layer, access.layer)),
+    Layer.provideMerge(Layer.mergeAll(Catalogues.layer, changes.layer, access.layer)),
     Layer.provideMerge(postgres.layer),
-    Layer.provideMerge(RowSettings.layer),
+    Layer.provideMerge(Layer.mergeAll(ExposedSchemas.layer, RowSettings.layer)),
     Layer.provide(Layer.succeed(PostgresAddress, login)),
     Layer.provide(config),
     // It warns of every function that is IMMUTABLE without proof, as tripwires are.
@@ -63,7 +64,7 @@ export const inProcess = async (databaseUrl: string): Promise<Target> => {
         catalogues: yield* Catalogues,
         db: yield* Db,
         functions: yield* Functions,
-        searchPath: (yield* RowSettings).searchPath,
+        searchPath: (yield* ExposedSchemas).searchPath,
         table: yield* Rows
       }
     })

@@ -25,7 +25,7 @@ import { SettingsApi } from "./api/Settings.ts"
 import { StatusApi } from "./api/Status.ts"
 import { ClientStorageApi, StorageApi, StorageObjectsApi, StorageUploadsApi } from "./api/Storage.ts"
 import { ClientWebhooksApi, WebhooksApi } from "./api/Webhooks.ts"
-import { RequestErrors } from "./front/RequestErrors.ts"
+import { RequestErrors } from "./wire/RequestErrors.ts"
 
 /** All endpoints that HttpApi serves. Rows, functions and SQL are routes of the router; http/OpenApi.ts joins both. */
 export class Api extends HttpApi.make("svc")

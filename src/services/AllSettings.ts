@@ -3,6 +3,7 @@ import { keyOutage } from "./access/Keys.ts"
 import { auditDays } from "./audit/Settings.ts"
 import { BackupSettings } from "./backups/Settings.ts"
 import { BranchSettings } from "./branches/Settings.ts"
+import { ExposedSchemas } from "./catalogue/ExposedSchemas.ts"
 import { changeSettings } from "./changes/Settings.ts"
 import { ConnectionSettings } from "./connections/Settings.ts"
 import { DashboardSettings } from "./dashboard/Settings.ts"
@@ -32,6 +33,7 @@ export const layerAllSettings = Layer.mergeAll(
   ConnectionSettings.layer,
   DashboardSettings.layer,
   EnvironmentSettings.layer,
+  ExposedSchemas.layer,
   FlagSettings.layer,
   IdentitySettings.layer,
   McpSettings.layer,

@@ -9,7 +9,6 @@ import { layerOwnTables } from "../../src/layers/postgres/Db.ts"
 import { PostgresAddress } from "../../src/layers/postgres/Address.ts"
 import { type AnswerBudget } from "../../src/services/access/AnswerBudget.ts"
 import { type ApiDescriptions } from "../../src/services/schema/ApiDescriptions.ts"
-import { type Catalogues } from "../../src/services/catalogue/Catalogues.ts"
 import { type Db } from "../../src/services/ports/Db.ts"
 import { type DatabaseSchemas } from "../../src/services/schema/DatabaseSchemas.ts"
 import { type Functions } from "../../src/services/rows/Functions.ts"
@@ -20,10 +19,12 @@ import { RealtimeSettings } from "../../src/services/realtime/Settings.ts"
 import { type RealtimeSubscriptions } from "../../src/services/realtime/Subscriptions.ts"
 import { type Rows } from "../../src/services/rows/Rows.ts"
 import { SupabaseSettings } from "../../src/services/supabase/Settings.ts"
+import { ExposedSchemas } from "../../src/services/catalogue/ExposedSchemas.ts"
 import { RowSettings } from "../../src/services/rows/Settings.ts"
 
 import * as access from "../../src/services/access/layer.ts"
-import * as catalogue from "../../src/services/catalogue/layer.ts"
+import { Catalogues } from "../../src/services/catalogue/Catalogues.ts"
+import * as changes from "../../src/services/changes/layer.ts"
 import * as realtime from "../../src/services/realtime/layer.ts"
 import * as rows from "../../src/services/rows/layer.ts"
 import * as schema from "../../src/services/schema/layer.ts"
@@ -47,6 +48,7 @@ export type Database =
   | Db
   | Listener
   | SqlClient.SqlClient
+  | ExposedSchemas
   | RowSettings
   | Catalogues
   | Rows
@@ -148,9 +150,11 @@ export const layerDatabase = (options: DatabaseOptions): Layer.Layer<Database> =
     Effect.map(Outside, ({ login }) => login)
   )
   return Layer.mergeAll(rows.layer, schema.layer, realtime.layer).pipe(
-    Layer.provideMerge(Layer.mergeAll(catalogue.layer, access.layer)),
+    Layer.provideMerge(Layer.mergeAll(Catalogues.layer, changes.layer, access.layer)),
     Layer.provideMerge(postgres.layer),
-    Layer.provideMerge(Layer.mergeAll(RowSettings.layer, RealtimeSettings.layer, SupabaseSettings.layer)),
+    Layer.provideMerge(
+      Layer.mergeAll(ExposedSchemas.layer, RowSettings.layer, RealtimeSettings.layer, SupabaseSettings.layer)
+    ),
     Layer.provide(address),
     Layer.provide(settings),
     Layer.provideMerge(outside),

@@ -1,4 +1,4 @@
-import { openViews } from "../schema/OpenViewsSql.ts"
+import { openViews } from "./OpenViewsSql.ts"
 import { type CheckSql, finding, severity } from "./FindingSql.ts"
 
 /** What callers of `/v1/db` may read past row-level security. */

@@ -12,7 +12,7 @@ import {
   Unavailable
 } from "../../domain/errors.ts"
 import { ApiGate, authorOf, CurrentKeyOrSession } from "./ApiGate.ts"
-import { ManagementAudit } from "../front/ManagementAudit.ts"
+import { ManagementAudit } from "./ManagementAudit.ts"
 import { admittedBy } from "./Admitted.ts"
 import { CurrentAuthor, CurrentCaller, noGate } from "./Caller.ts"
 

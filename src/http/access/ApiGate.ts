@@ -18,10 +18,11 @@ import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { IdP } from "../../services/ports/IdP.ts"
 import { remember } from "./Admitted.ts"
 import { browserOf } from "./BrowserRequests.ts"
-import { apiKeyOf, headersOf } from "./Credentials.ts"
-import { dashboardTokenOf } from "./DashboardCookie.ts"
+import { apiKeyOf } from "./Credentials.ts"
+import { headersOf } from "../wire/Headers.ts"
+import { dashboardTokenOf } from "./cookies/DashboardCookie.ts"
 import { isSecure, refuseCrossSite } from "./Origins.ts"
-import { hasSessionCookie, relayCookies } from "./SessionCookies.ts"
+import { hasSessionCookie, relayCookies } from "./cookies/SessionCookies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 

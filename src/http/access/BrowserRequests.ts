@@ -18,10 +18,10 @@ import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { CurrentDevice, deviceCookie, type Device } from "../../services/ports/identity/Accounts.ts"
 import { queryOf } from "../wire/Paths.ts"
 import { clientAddress } from "./ClientAddress.ts"
-import { rawValue } from "./SessionCookies.ts"
+import { rawValue } from "./cookies/SessionCookies.ts"
 import { baseUrlOf, isOurs, isSecure, refuseCrossSite } from "./Origins.ts"
 import { languageOfRequest } from "./PageLanguage.ts"
-import { credentialsOf } from "./SessionCookies.ts"
+import { credentialsOf } from "./cookies/SessionCookies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Settings = IdentitySettings["Service"]

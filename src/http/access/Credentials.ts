@@ -1,13 +1,6 @@
 import { Effect } from "effect"
-import { type HttpServerRequest } from "effect/http"
-import { IncomingMessage } from "node:http"
 import { InvalidRequest } from "../../domain/errors.ts"
-
-export type Headers = Readonly<Record<string, string | undefined>>
-
-/** The headers as Node has parsed them; the request's own are a copy, made when they are first read. */
-export const headersOf = (request: HttpServerRequest.HttpServerRequest): Headers =>
-  request.source instanceof IncomingMessage ? (request.source.headers as Headers) : request.headers
+import { type Headers } from "../wire/Headers.ts"
 
 /** The API key of a request: header `apikey`, or `x-api-key`, its alias. "" when there is none, or both are empty. */
 export const apiKeyOf = (headers: Headers): Effect.Effect<string, InvalidRequest> => {

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { type HttpServerRequest } from "effect/http"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { type IdentitySettings } from "../../services/identity/Settings.ts"
-import { hasDashboardCookie } from "./DashboardCookie.ts"
-import { hasSessionCookie } from "./SessionCookies.ts"
+import { hasDashboardCookie } from "./cookies/DashboardCookie.ts"
+import { hasSessionCookie } from "./cookies/SessionCookies.ts"
 
 type Request = Pick<HttpServerRequest.HttpServerRequest, "headers" | "method">
 type Settings = Pick<IdentitySettings["Service"], "publicUrl" | "dashboardUrl">

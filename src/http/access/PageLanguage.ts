@@ -3,7 +3,7 @@ import { Cookies, HttpEffect, HttpServerRequest, HttpServerResponse } from "effe
 import { acceptedLanguage, type Language, languageOfLocales } from "../../domain/language/Language.ts"
 import { CurrentLanguage } from "../../services/identity/CurrentLanguage.ts"
 import { queryOf } from "../wire/Paths.ts"
-import { rawValue } from "./SessionCookies.ts"
+import { rawValue } from "./cookies/SessionCookies.ts"
 
 /** Keeps what an app has asked for by `ui_locales`, for the pages that follow. */
 const name = "svc_language"

@@ -15,9 +15,9 @@ import { remember } from "./Admitted.ts"
 import { type ApiGateError } from "./ApiGate.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import { apiKeyOf, bearerOf } from "./Credentials.ts"
-import { dashboardTokenOf } from "./DashboardCookie.ts"
+import { dashboardTokenOf } from "./cookies/DashboardCookie.ts"
 import { isSecure, refuseCrossSiteSocket } from "./Origins.ts"
-import { credentialsOf, hasSessionCookie } from "./SessionCookies.ts"
+import { credentialsOf, hasSessionCookie } from "./cookies/SessionCookies.ts"
 
 /** A client that may receive events. */
 export interface RealtimeCaller {

@@ -6,7 +6,7 @@ import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { Mail } from "../../services/identity/Mails.ts"
 import { Management } from "../access/Access.ts"
-import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { Success } from "../wire/Body.ts"
 import { accountErrors as error } from "./Errors.ts"
 

@@ -5,7 +5,7 @@ import { Identity, IdentitySession } from "../../domain/identity/Identity.ts"
 import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
-import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { Success } from "../wire/Body.ts"
 import { accountErrors as error } from "./Errors.ts"
 

@@ -12,7 +12,7 @@ import {
 } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
-import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { Success } from "../wire/Body.ts"
 
 const token = (maxLength: number) => Schema.String.check(Schema.isBetweenLength(1, maxLength))

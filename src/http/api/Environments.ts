@@ -11,7 +11,7 @@ import {
   Unavailable
 } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
-import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { recordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 

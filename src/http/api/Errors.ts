@@ -13,7 +13,7 @@ import {
   Unauthorized,
   Unavailable
 } from "../../domain/errors.ts"
-import { ErrorBody } from "../front/ErrorBodies.ts"
+import { ErrorBody } from "../wire/ErrorBodies.ts"
 
 const ofStatus = (status: number) => ErrorBody.pipe(HttpApiSchema.status(status))
 

@@ -7,7 +7,7 @@ import {
   FlagEvaluation,
   FlagEvaluationRequest
 } from "../../domain/flags/Evaluation.ts"
-import { ErrorBody } from "../front/ErrorBodies.ts"
+import { ErrorBody } from "../wire/ErrorBodies.ts"
 
 const query = { environment: Schema.optionalKey(FlagEnvironment) }
 const errors = (...statuses: ReadonlyArray<number>) =>

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { ApiKey, KeyId, KeyType, Label, RateLimit } from "../../domain/access/ApiKey.ts"
 import { NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
-import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { recordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 

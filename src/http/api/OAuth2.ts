@@ -15,7 +15,7 @@ import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
 import { maxChallengeLength, OAuth2Client } from "../../domain/oauth2/OAuth2.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { AnyKeyOrSession, Management } from "../access/Access.ts"
-import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
 import { Success } from "../wire/Body.ts"
 

@@ -5,7 +5,7 @@ import { RealtimeEvent, RealtimeGap } from "../../domain/realtime/Event.ts"
 import { RealtimeStatus, RealtimeSubscription, RealtimeTable } from "../../domain/realtime/Subscription.ts"
 import { isStorable } from "../../domain/text/StorableText.ts"
 import { Management } from "../access/Access.ts"
-import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { clientErrors } from "./Errors.ts"
 import { Success } from "../wire/Body.ts"
 

@@ -31,7 +31,7 @@ import {
 import { ObjectTags } from "../../domain/storage/Tags.ts"
 import { isStorable } from "../../domain/text/StorableText.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
-import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { Success } from "../wire/Body.ts"
 
 /** Errors of every endpoint: the store may reject any request. */

@@ -11,7 +11,7 @@ import {
   WebhookOutcome
 } from "../../domain/webhooks/Webhook.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
-import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { recordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 

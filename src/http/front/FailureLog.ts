@@ -1,6 +1,6 @@
 import { Clock, Effect } from "effect"
 import { type HttpServerResponse } from "effect/http"
-import { failureOf } from "./ErrorBodies.ts"
+import { failureOf } from "../wire/ErrorBodies.ts"
 
 /** More lines in a second would fill the disk during an outage; they are counted instead. */
 const maxPerSecond = 20

@@ -6,11 +6,12 @@ import { type ClientError, InvalidRequest, PayloadTooLarge } from "../../domain/
 import { url } from "../../domain/Settings.ts"
 import { type Caller, CurrentCaller } from "../access/Caller.ts"
 import { clientAddress } from "../access/ClientAddress.ts"
-import { type Headers, headersOf, withBearerKey } from "../access/Credentials.ts"
+import { withBearerKey } from "../access/Credentials.ts"
+import { type Headers, headersOf } from "../wire/Headers.ts"
 import { identify } from "../access/Admitted.ts"
 import { ApiGate } from "../access/ApiGate.ts"
 import { dashboardHeader } from "../access/Origins.ts"
-import { hasSessionCookie } from "../access/SessionCookies.ts"
+import { hasSessionCookie } from "../access/cookies/SessionCookies.ts"
 import { ClientGate } from "../access/ClientGate.ts"
 import { type Quota } from "../access/KeyLimits.ts"
 import { AnswerBudget, largeAnswer } from "../../services/access/AnswerBudget.ts"
@@ -31,7 +32,7 @@ import {
   isOAuthError,
   knownFailure,
   withErrorDetails
-} from "./ErrorBodies.ts"
+} from "../wire/ErrorBodies.ts"
 import { makeFailureLog } from "./FailureLog.ts"
 import { makeMcpChallenge } from "../mcp/Challenge.ts"
 import { noRoute } from "./NoRoute.ts"

@@ -4,7 +4,7 @@ import { type IncomingMessage } from "node:http"
 import { RequestTimeout, type TooManyRequests } from "../../domain/errors.ts"
 import { type Turns } from "../../services/access/Turns.ts"
 import { largeBody } from "../../services/LoopTurn.ts"
-import { headersOf } from "../access/Credentials.ts"
+import { headersOf } from "../wire/Headers.ts"
 import { isImport } from "../wire/Paths.ts"
 
 /** A large body must arrive within this time, in ms, and another second for each `slowestRate` bytes. */

@@ -1,6 +1,6 @@
 import { HttpServerResponse } from "effect/http"
 import { InvalidRequest, NotFound } from "../../domain/errors.ts"
-import { errorResponse } from "./ErrorBodies.ts"
+import { errorResponse } from "../wire/ErrorBodies.ts"
 
 /** Where clients of other services find what they ask for. */
 const elsewhere = [

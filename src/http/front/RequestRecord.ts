@@ -8,10 +8,10 @@ import { AccessLog } from "../../services/requests/AccessLog.ts"
 import { RequestLog } from "../../services/requests/RequestLog.ts"
 import { type Admitted, admittedBy } from "../access/Admitted.ts"
 import { type Caller } from "../access/Caller.ts"
-import { type Headers, headersOf } from "../access/Credentials.ts"
+import { type Headers, headersOf } from "../wire/Headers.ts"
 import { dashboardHeader } from "../access/Origins.ts"
-import { routeName } from "../wire/RouteNames.ts"
-import { failureOf } from "./ErrorBodies.ts"
+import { routeName } from "./RouteNames.ts"
+import { failureOf } from "../wire/ErrorBodies.ts"
 
 /** The status in the log of a request whose client disconnected before the response. */
 const disconnected = 499

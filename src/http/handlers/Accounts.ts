@@ -2,7 +2,7 @@ import { Effect, Redacted } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { StepUpRequired } from "../../domain/errors.ts"
 import { type Credential } from "../../domain/identity/Identity.ts"
-import { OwnSigningKeys } from "../../services/identity/OwnSigningKeys.ts"
+import { OwnSigningKeys } from "../../services/access/OwnSigningKeys.ts"
 import { type Session, Sessions } from "../../services/identity/Sessions.ts"
 import { SessionTokens } from "../../services/identity/SessionTokens.ts"
 import {
@@ -13,7 +13,7 @@ import {
   type SignedIn
 } from "../../services/ports/identity/Accounts.ts"
 import { CurrentBrowser } from "../access/BrowserRequests.ts"
-import { clearSessionCookies, relayCookies, setSignInCookies } from "../access/SessionCookies.ts"
+import { clearSessionCookies, relayCookies, setSignInCookies } from "../access/cookies/SessionCookies.ts"
 import { Api } from "../Api.ts"
 import { success } from "../wire/Body.ts"
 

@@ -4,7 +4,7 @@ import { DatabaseError, NotAcceptable } from "../../domain/errors.ts"
 import { ApiDescriptions } from "../../services/schema/ApiDescriptions.ts"
 import { Branches } from "../../services/branches/Branches.ts"
 import { Db } from "../../services/ports/Db.ts"
-import { RowSettings } from "../../services/rows/Settings.ts"
+import { ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
 import { databaseOf } from "../wire/BranchHeader.ts"
 import { CurrentCaller, noGate } from "../access/Caller.ts"
 import { allowResponse } from "../rows/Response.ts"
@@ -34,7 +34,7 @@ export const ApiDescriptionsRoutes = HttpRouter.use(
     const descriptions = yield* ApiDescriptions
     const db = yield* Db
     const branches = yield* Branches
-    const { schemas } = yield* RowSettings
+    const { schemas } = yield* ExposedSchemas
 
     const describe = Effect.gen(function* () {
       const caller = yield* CurrentCaller

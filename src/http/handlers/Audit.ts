@@ -3,7 +3,7 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { auditCsv } from "../../domain/audit/Csv.ts"
 import { Audit } from "../../services/audit/Audit.ts"
-import { headersOf } from "../access/Credentials.ts"
+import { headersOf } from "../wire/Headers.ts"
 import { Api } from "../Api.ts"
 
 export const AuditHandlers = HttpApiBuilder.group(

@@ -7,7 +7,7 @@ import { Sessions } from "../../services/identity/Sessions.ts"
 import { SignIn } from "../../services/identity/SignIn.ts"
 import { Api } from "../Api.ts"
 import { CurrentBrowser } from "../access/BrowserRequests.ts"
-import { clearSessionCookies, relayCookies, setSignInCookies } from "../access/SessionCookies.ts"
+import { clearSessionCookies, relayCookies, setSignInCookies } from "../access/cookies/SessionCookies.ts"
 import { success } from "../wire/Body.ts"
 
 /** The value of a result, after passing its cookies on. */

@@ -5,7 +5,7 @@ import { NotFound } from "../../domain/errors.ts"
 import { DashboardSettings } from "../../services/dashboard/Settings.ts"
 import { type DashboardFile, DashboardFiles } from "../../services/ports/DashboardFiles.ts"
 import { ObjectStore } from "../../services/ports/ObjectStore.ts"
-import { headersOf } from "../access/Credentials.ts"
+import { headersOf } from "../wire/Headers.ts"
 import { notBuiltPage } from "../pages/NoticePages.ts"
 import { queryOf } from "../wire/Paths.ts"
 

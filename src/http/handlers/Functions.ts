@@ -7,6 +7,7 @@ import { Branches } from "../../services/branches/Branches.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { Functions } from "../../services/rows/Functions.ts"
 import { RowMethods } from "../../services/rows/Methods.ts"
+import { ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 import { requestDecoder } from "../rows/Request.ts"
 import { callBody } from "../rows/Body.ts"
@@ -21,7 +22,12 @@ export const FunctionsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const functions = yield* Functions
     const methods = yield* RowMethods
-    const decode = requestDecoder({ db: yield* Db, branches: yield* Branches, settings: yield* RowSettings })
+    const decode = requestDecoder({
+      db: yield* Db,
+      branches: yield* Branches,
+      settings: yield* RowSettings,
+      exposed: yield* ExposedSchemas
+    })
 
     const call = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
       Effect.flatMap(decode(request), (decoded) => {

@@ -6,7 +6,7 @@ import { FlagEngine } from "../../services/ports/FlagEngine.ts"
 import { FlagSettings } from "../../services/flags/Settings.ts"
 import { bodyBytes, turnOf } from "../wire/Body.ts"
 import { CurrentCaller, noGate } from "../access/Caller.ts"
-import { headersOf } from "../access/Credentials.ts"
+import { headersOf } from "../wire/Headers.ts"
 import { textResponse } from "../wire/OwnedResponse.ts"
 import { lastSegment } from "../wire/Paths.ts"
 

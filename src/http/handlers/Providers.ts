@@ -5,7 +5,7 @@ import { type Credential } from "../../domain/identity/Identity.ts"
 import { Sessions } from "../../services/identity/Sessions.ts"
 import { Accounts } from "../../services/ports/identity/Accounts.ts"
 import { CurrentBrowser } from "../access/BrowserRequests.ts"
-import { takeProviderSecret } from "../access/ProviderCookie.ts"
+import { takeProviderSecret } from "../access/cookies/ProviderCookie.ts"
 import { Api } from "../Api.ts"
 import { success } from "../wire/Body.ts"
 

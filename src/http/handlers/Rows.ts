@@ -6,8 +6,9 @@ import { Db } from "../../services/ports/Db.ts"
 import { type Conflict, Imports } from "../../services/rows/Imports.ts"
 import { RowMethods } from "../../services/rows/Methods.ts"
 import { Rows, type RowsAnswer } from "../../services/rows/Rows.ts"
+import { ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
-import { PageAudit } from "../front/PageAudit.ts"
+import { PageAudit } from "../access/PageAudit.ts"
 import { type DecodedRequest, requestDecoder } from "../rows/Request.ts"
 import { csvStream, hasTexts, rowBody, withCsvHint, withoutTimeLimit } from "../rows/Body.ts"
 import { importedTable } from "../wire/Paths.ts"
@@ -69,7 +70,12 @@ export const RowsRoutes = HttpRouter.use(
     const methods = yield* RowMethods
     const settings = yield* RowSettings
     const audit = yield* PageAudit
-    const decode = requestDecoder({ db: yield* Db, branches: yield* Branches, settings })
+    const decode = requestDecoder({
+      db: yield* Db,
+      branches: yield* Branches,
+      settings,
+      exposed: yield* ExposedSchemas
+    })
 
     const incoming = HttpServerRequest.HttpServerRequest
 

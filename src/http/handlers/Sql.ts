@@ -9,8 +9,8 @@ import { type SqlAnswer, type SqlError, SqlRunner } from "../../services/sql/Sql
 import { bodyLimit, jsonAnswer, jsonBody } from "../wire/Body.ts"
 import { databaseOf } from "../wire/BranchHeader.ts"
 import { CurrentCaller, noGate } from "../access/Caller.ts"
-import { PageAudit } from "../front/PageAudit.ts"
-import { issueLines } from "../front/RequestErrors.ts"
+import { PageAudit } from "../access/PageAudit.ts"
+import { issueLines } from "../wire/RequestErrors.ts"
 
 const Statement = Schema.Struct({ sql: Schema.String, params: Schema.optionalKey(Schema.Array(Schema.Unknown)) })
 const options = {

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { OAuth2Endpoints } from "../../services/oauth2/Endpoints.ts"
-import { bearer } from "../front/ErrorBodies.ts"
+import { bearer } from "../wire/ErrorBodies.ts"
 
 /** The path of the metadata of this API as a resource (RFC 9728). */
 const metadataPath = "/.well-known/oauth-protected-resource"

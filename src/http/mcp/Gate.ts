@@ -10,7 +10,8 @@ import { Counts } from "../../services/ports/workers/Counts.ts"
 import { remember } from "../access/Admitted.ts"
 import { ClientGate } from "../access/ClientGate.ts"
 import { clientAddress } from "../access/ClientAddress.ts"
-import { apiKeyOf, bearerOf, headersOf, withBearerKey } from "../access/Credentials.ts"
+import { apiKeyOf, bearerOf, withBearerKey } from "../access/Credentials.ts"
+import { headersOf } from "../wire/Headers.ts"
 import { type Quota } from "../access/KeyLimits.ts"
 
 type Request = HttpServerRequest.HttpServerRequest

@@ -4,7 +4,7 @@ import { type HttpServerRequest } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { isClientError } from "../../domain/errors.ts"
 import { McpTools } from "../../services/mcp/McpTools.ts"
-import { ManagementAudit } from "../front/ManagementAudit.ts"
+import { ManagementAudit } from "../access/ManagementAudit.ts"
 import { type McpCaller, type McpTool } from "../../services/mcp/Tool.ts"
 
 interface McpRequest {

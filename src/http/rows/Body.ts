@@ -13,7 +13,7 @@ import {
 import { type CallBody } from "../../domain/rows/functions/Call.ts"
 import { longRequests } from "../../services/access/LongRequests.ts"
 import { inSteps } from "../../services/YieldEvery.ts"
-import { headersOf } from "../access/Credentials.ts"
+import { headersOf } from "../wire/Headers.ts"
 import { bodyBytes, jsonBytes, rowBodyLimit, uncoded, utf8 } from "../wire/Body.ts"
 
 type Request = HttpServerRequest.HttpServerRequest

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { NotAcceptable } from "../../domain/errors.ts"
 import { fromLatin1 } from "../../domain/text/HeaderText.ts"
-import { type Headers } from "../access/Credentials.ts"
+import { type Headers } from "../wire/Headers.ts"
 
 interface Asked {
   readonly method: string

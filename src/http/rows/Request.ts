@@ -6,11 +6,12 @@ import { queryPairs } from "../../domain/rows/parse/Parser.ts"
 import { type Branches } from "../../services/branches/Branches.ts"
 import { type Database, type Db } from "../../services/ports/Db.ts"
 import { type RowRequest } from "../../services/rows/Rows.ts"
+import { type ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
 import { type RowSettings } from "../../services/rows/Settings.ts"
 import { accepted } from "./Accept.ts"
 import { branchHeader, branchOf } from "../wire/BranchHeader.ts"
 import { CurrentCaller, noGate } from "../access/Caller.ts"
-import { headersOf } from "../access/Credentials.ts"
+import { headersOf } from "../wire/Headers.ts"
 import { freshnessOf, lsnHeader } from "./Freshness.ts"
 import { lastSegment, queryOf } from "../wire/Paths.ts"
 import { parsePreferences } from "./Prefer.ts"
@@ -33,6 +34,7 @@ export interface RequestDependencies {
   readonly db: Db["Service"]
   readonly branches: Branches["Service"]
   readonly settings: RowSettings["Service"]
+  readonly exposed: ExposedSchemas["Service"]
 }
 
 const broken = () => new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" })
@@ -45,8 +47,9 @@ const asSupabase = (stated: Preferences): Preferences => ({
 })
 
 /** Decodes requests. Absent headers cost nothing. */
-export const requestDecoder = ({ branches, db, settings }: RequestDependencies) => {
-  const { plans, schemas, txEnd } = settings
+export const requestDecoder = ({ branches, db, exposed, settings }: RequestDependencies) => {
+  const { plans, txEnd } = settings
+  const { schemas } = exposed
   const overridable = txEnd.endsWith("-allow-override")
   const rollsBack = txEnd.startsWith("rollback")
   const unsaid: Preferences = rollsBack ? { ...noPreferences, tx: "rollback" } : noPreferences
@@ -87,7 +90,7 @@ export const requestDecoder = ({ branches, db, settings }: RequestDependencies) 
         database,
         actor: caller.actor,
         schema: schema.success,
-        searchPath: settings.searchPath(schema.success),
+        searchPath: exposed.searchPath(schema.success),
         table,
         query,
         preferences: caller.supabase === undefined ? withEnd(stated) : withDefaults(stated),

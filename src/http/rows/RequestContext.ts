@@ -2,8 +2,8 @@ import { type HttpServerRequest } from "effect/http"
 import { type RequestContext } from "../../domain/rows/Preferences.ts"
 import { fromLatin1 } from "../../domain/text/HeaderText.ts"
 import { bearerOf } from "../access/Credentials.ts"
-import { isDashboardCookie } from "../access/DashboardCookie.ts"
-import { isSessionCookie } from "../access/SessionCookies.ts"
+import { isDashboardCookie } from "../access/cookies/DashboardCookie.ts"
+import { isSessionCookie } from "../access/cookies/SessionCookies.ts"
 
 type Headers = HttpServerRequest.HttpServerRequest["headers"]
 

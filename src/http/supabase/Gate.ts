@@ -8,7 +8,8 @@ import { Tokens } from "../../services/access/Tokens.ts"
 import { SupabaseSettings } from "../../services/supabase/Settings.ts"
 import { type Caller } from "../access/Caller.ts"
 import { KeyLimits, type Quota } from "../access/KeyLimits.ts"
-import { apiKeyOf, bearerOf, type Headers } from "../access/Credentials.ts"
+import { apiKeyOf, bearerOf } from "../access/Credentials.ts"
+import { type Headers } from "../wire/Headers.ts"
 
 const missing = new Unauthorized({
   error: "No API key found in request",

@@ -4,7 +4,7 @@ import { isUtf8 } from "node:buffer"
 import { IncomingMessage } from "node:http"
 import { InvalidRequest, PayloadTooLarge, UnsupportedMediaType } from "../../domain/errors.ts"
 import { aLoopTurn, largeBody } from "../../services/LoopTurn.ts"
-import { headersOf } from "../access/Credentials.ts"
+import { headersOf } from "./Headers.ts"
 import { bodyBounds, type JsonBounds, jsonExcess } from "../../domain/text/JsonShape.ts"
 import { textResponse } from "./OwnedResponse.ts"
 

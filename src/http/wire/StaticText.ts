@@ -3,7 +3,7 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { hash } from "node:crypto"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
-import { headersOf } from "../access/Credentials.ts"
+import { headersOf } from "./Headers.ts"
 
 const compress = promisify(gzip)
 

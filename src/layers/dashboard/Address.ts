@@ -7,7 +7,7 @@ import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { Accounts } from "../../services/ports/identity/Accounts.ts"
 import { DashboardFiles } from "../../services/ports/DashboardFiles.ts"
 import { httpAddress } from "../net/Listener.ts"
-import { workerNumber } from "../workers/Settings.ts"
+import { workerNumber } from "../process/WorkerSettings.ts"
 
 const loopback = /^(?:127\.\d+\.\d+\.\d+|localhost|::1)$/
 

@@ -2,7 +2,7 @@ import Undici from "@effect/platform-node/Undici"
 import { Effect } from "effect"
 import { lookup as lookUp } from "node:dns"
 import { isPublicAddress } from "../../domain/PublicAddress.ts"
-import { type PublicFetch } from "../../services/ports/PublicFetch.ts"
+import { type PublicFetch } from "../../services/oauth2/PublicFetch.ts"
 import { isPrivateLiteral, NotPublic, publicOnly, type Resolve } from "./Outbound.ts"
 
 interface PublicFetchOptions {

@@ -3,7 +3,7 @@ import { performance } from "node:perf_hooks"
 import { sampleOf } from "../../domain/metrics/Sample.ts"
 import { CurrentMeters } from "../../services/metrics/Meters.ts"
 import { version } from "../../services/Status.ts"
-import { workerNumber } from "../workers/Settings.ts"
+import { workerNumber } from "../process/WorkerSettings.ts"
 
 /** How often the delay of the event loop is measured, in ms. */
 const interval = 100

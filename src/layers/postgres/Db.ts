@@ -5,7 +5,7 @@ import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
 import { CurrentMeters } from "../../services/metrics/Meters.ts"
 import { type Database, Db } from "../../services/ports/Db.ts"
 import { mcpMode } from "../../services/mcp/Settings.ts"
-import { RowSettings } from "../../services/rows/Settings.ts"
+import { ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
 import { supabaseEnabled } from "../../services/supabase/Settings.ts"
 import { install } from "../install/Install.ts"
 import { makeBranchPools } from "./BranchPools.ts"
@@ -96,7 +96,7 @@ export const layerDb = Layer.effect(
   Db,
   Effect.gen(function* () {
     const address = yield* PostgresAddress
-    const { schemas, searchPath } = yield* RowSettings
+    const { schemas, searchPath } = yield* ExposedSchemas
     const {
       assistant: assistants,
       branchMaxConnections,

@@ -4,9 +4,9 @@ import { layerCallerSql } from "./CallerSql.ts"
 import { DbSettings, layerDb, layerOwnTables } from "./Db.ts"
 import { layerListener } from "./Listener.ts"
 import { layerChangeLog } from "./log/ChangeLog.ts"
-import { layerServerCheck } from "./ServerCheck.ts"
+import { layerServerCheck } from "./servers/ServerCheck.ts"
 
-/** The ports of PostgreSQL, on the server that `layers/install/layer.ts` chooses. */
+/** The ports of PostgreSQL, on the server that `layers/postgres/Installation.ts` chooses. */
 export const layer = layerCallerSql.pipe(
   Layer.provideMerge(layerDb),
   Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener, layerChangeLog)),

@@ -3,7 +3,7 @@ import { FetchHttpClient, Headers, HttpClient, UrlParams } from "effect/http"
 import { OtlpExporter, OtlpLogger, OtlpSerialization } from "effect/observability"
 import { oneOf, url } from "../../domain/Settings.ts"
 import { layerTracer, traceShare } from "./Tracer.ts"
-import { workerNumber } from "../workers/Settings.ts"
+import { workerNumber } from "./WorkerSettings.ts"
 
 const levels = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"] as const
 

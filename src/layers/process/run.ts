@@ -1,7 +1,7 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Console, Effect, Exit, Layer } from "effect"
 import { readFileSync } from "node:fs"
-import { workerNumber } from "../workers/Settings.ts"
+import { workerNumber } from "./WorkerSettings.ts"
 import { startFailure } from "./StartError.ts"
 
 /** How often the parent is looked at, in ms. */

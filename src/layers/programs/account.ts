@@ -6,10 +6,10 @@ import { secret } from "../../domain/Settings.ts"
 import { AccountSettings } from "../../services/identity/AccountSettings.ts"
 import { Accounts } from "../../services/ports/identity/Accounts.ts"
 import { IdP } from "../../services/ports/IdP.ts"
-import { RowSettings } from "../../services/rows/Settings.ts"
+import { ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
 import * as identityProvider from "../identity/layer.ts"
 import { layerDb, layerOwnTables } from "../postgres/Db.ts"
-import { layerServerCheck } from "../postgres/ServerCheck.ts"
+import { layerServerCheck } from "../postgres/servers/ServerCheck.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { layerEncryptionKeys, layerEncryptionKeysKept } from "../process/Secrets.ts"
 import { startFailure } from "../process/StartError.ts"
@@ -75,7 +75,7 @@ const Parts = identityProvider.layerPorts.pipe(
   Layer.provideMerge(identityProvider.layerKeys),
   Layer.provide(EncryptionKeysOfDatabase),
   Layer.provideMerge(layerDb),
-  Layer.provideMerge(Layer.mergeAll(layerOwnTables, RowSettings.layer)),
+  Layer.provideMerge(Layer.mergeAll(layerOwnTables, ExposedSchemas.layer)),
   Layer.provide(layerServerCheck),
   Layer.provide(layerMainDatabase),
   Layer.provideMerge(Layer.mergeAll(AccountSettings.layer, identityProvider.IdPChoice.layer))

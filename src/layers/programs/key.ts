@@ -4,11 +4,11 @@ import { SqlClient } from "effect/sql"
 import { hashOf, KeyType, makeRawKey, prefixOf } from "../../domain/access/ApiKey.ts"
 import { layerMainDatabase } from "./MainDatabase.ts"
 import { layerDb, layerOwnTables } from "../postgres/Db.ts"
-import { layerServerCheck } from "../postgres/ServerCheck.ts"
+import { layerServerCheck } from "../postgres/servers/ServerCheck.ts"
 import { startFailure } from "../process/StartError.ts"
 import { byService, insertAudit } from "../../services/audit/Change.ts"
 import { Db } from "../../services/ports/Db.ts"
-import { RowSettings } from "../../services/rows/Settings.ts"
+import { ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
 
 /**
  * `npm run key -- <anon|service_role> ["label"]`: creates a key directly in the database, for operators who have lost
@@ -36,7 +36,7 @@ const makeKey = Effect.gen(function* () {
 })
 
 const Database = layerDb.pipe(
-  Layer.provideMerge(Layer.mergeAll(layerOwnTables, RowSettings.layer)),
+  Layer.provideMerge(Layer.mergeAll(layerOwnTables, ExposedSchemas.layer)),
   Layer.provide(layerServerCheck),
   Layer.provide(layerMainDatabase)
 )

@@ -8,7 +8,7 @@ import { StartError } from "../process/StartError.ts"
 import { workerEnvironment } from "./Environment.ts"
 import { type FromWorker } from "./Messages.ts"
 import { Primary, send } from "./Primary.ts"
-import { numberVariable, workerCount } from "./Settings.ts"
+import { numberVariable, workerCount } from "../process/WorkerSettings.ts"
 
 /** A worker may take this long to end after its shutdown delay, in ms: longer than requests in progress may take. */
 const graceMillis = 20_000

@@ -4,8 +4,8 @@ import { LRUCache } from "lru-cache"
 import { flag, list, secret as secretText, SettingError, text, url } from "../../domain/Settings.ts"
 import { Unauthorized, Unavailable } from "../../domain/errors.ts"
 import { type JwtClaims, leewaySeconds, readClaims, type TokenRules } from "../../domain/access/JwtClaims.ts"
-import { OwnSigningKeys } from "../identity/OwnSigningKeys.ts"
-import { ownUrl } from "../identity/Settings.ts"
+import { OwnSigningKeys } from "./OwnSigningKeys.ts"
+import { ownUrl } from "../OwnUrl.ts"
 import { KeysUnreachable, publicKeyAlgorithms, SigningKeys } from "./SigningKeys.ts"
 
 /** The secret of HS256 tokens; undefined: they are refused. From SVC_JWT_SECRET, or generated in embedded mode. */

@@ -10,7 +10,7 @@ import { type Database, serviceActor } from "../ports/Db.ts"
 import { Listener } from "../ports/Listener.ts"
 import { watchChannel } from "../NotifiedCache.ts"
 import { makeFunctionBodies } from "./FunctionBodies.ts"
-import { RowSettings } from "../rows/Settings.ts"
+import { ExposedSchemas } from "./ExposedSchemas.ts"
 
 type Reading = Effect.Effect<Catalogue, DatabaseError | Unavailable>
 
@@ -103,7 +103,7 @@ export class Catalogues extends Context.Service<
   static readonly layer = Layer.effect(
     Catalogues,
     Effect.gen(function* () {
-      const { schemas } = yield* RowSettings
+      const { schemas } = yield* ExposedSchemas
       const readBodies = yield* makeFunctionBodies
       const all = new Map<string, Known>()
       const ddlOfMain = yield* watchChannel(yield* Listener, "svc_ddl")

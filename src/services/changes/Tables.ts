@@ -10,7 +10,7 @@ import {
 import { createTriggerSql } from "../../domain/realtime/Trigger.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { triggerChanges, type WebhookTable, webhookTableSql } from "../../domain/webhooks/TriggerSql.ts"
-import { WatchedTables } from "../catalogue/WatchedTables.ts"
+import { WatchedTables } from "./WatchedTables.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { Listener } from "../ports/Listener.ts"
 import { changeSource } from "./Settings.ts"

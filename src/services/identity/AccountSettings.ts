@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { baseUrl, duration, flag, list, oneOf, secret, SettingError, text } from "../../domain/Settings.ts"
 import { readAddress } from "../../domain/identity/Address.ts"
-import { ownUrl } from "./Settings.ts"
+import { ownUrl } from "../OwnUrl.ts"
 
 export const loopback = /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
 
@@ -28,6 +28,8 @@ export class AccountSettings extends Context.Service<
     readonly registration: boolean
     /** Whether an account is created only when its address is confirmed. */
     readonly verifyFirst: boolean
+    /** Whether a new password at `/auth/v1` needs a code by mail a day after the sign-in. */
+    readonly reauthentication: boolean
     /** The relying party of passkeys and keys: a host name that all `origins` have or are below. */
     readonly rpId: string
     readonly origins: ReadonlyArray<string>
@@ -76,6 +78,7 @@ export class AccountSettings extends Context.Service<
         flowSeconds: (yield* duration("SVC_AUTH_FLOW_LIFESPAN", 3_600_000)) / 1000,
         registration: yield* flag("SVC_AUTH_REGISTRATION", true),
         verifyFirst: (yield* oneOf("SVC_AUTH_VERIFY", "optional", ["optional", "required"])) === "required",
+        reauthentication: yield* flag("SVC_SUPABASE_REAUTHENTICATION", false),
         rpId: yield* text("SVC_WEBAUTHN_RP_ID", host),
         origins: [...new Set(origins)],
         smtpUrl,

@@ -3,7 +3,7 @@ import { type Unavailable } from "../../domain/errors.ts"
 import { accountOf, type Browser } from "../../domain/identity/Identity.ts"
 import { sessionTokenType, TokenSettings } from "../access/Tokens.ts"
 import { type SessionError } from "../ports/IdP.ts"
-import { OwnSigningKeys } from "./OwnSigningKeys.ts"
+import { OwnSigningKeys } from "../access/OwnSigningKeys.ts"
 import { Sessions } from "./Sessions.ts"
 
 /** How long a token is valid, in s. A session that has ended is still good for as long. */

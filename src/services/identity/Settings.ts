@@ -1,15 +1,8 @@
 import { Context, Effect, Layer } from "effect"
 import { LRUCache } from "lru-cache"
 import { clientAddressOf, proxiesOf } from "../../domain/identity/ClientAddress.ts"
-import { baseUrl, flag, integer, list, SettingError } from "../../domain/Settings.ts"
-
-/**
- * The URL of this service in what leaves it without a request of a browser, such as links in e-mails, and as the issuer of
- * tokens: PUBLIC_URL, else its port on this machine. Never taken from a request, whose Host header anyone can choose.
- */
-export const ownUrl = Effect.gen(function* () {
-  return (yield* baseUrl("PUBLIC_URL")) ?? `http://localhost:${yield* integer("PORT", 3000, 0, 65_535)}`
-})
+import { baseUrl, flag, list, SettingError } from "../../domain/Settings.ts"
+import { ownUrl } from "../OwnUrl.ts"
 
 /** The settings of browsers and their users, read before the service starts anything. */
 export class IdentitySettings extends Context.Service<

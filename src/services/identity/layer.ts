@@ -2,7 +2,7 @@ import { Layer } from "effect"
 import { Mfa } from "./Mfa.ts"
 import { Sessions } from "./Sessions.ts"
 import { SessionTokens } from "./SessionTokens.ts"
-import { IdentitySignatures } from "./Signatures.ts"
+import { IdentitySignatures } from "../access/Signatures.ts"
 import { SignIn } from "./SignIn.ts"
 
 /** Sessions, sign-in and second factors. */

@@ -23,7 +23,7 @@ import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { Db, serviceActor, type Session } from "../ports/Db.ts"
-import { RowSettings } from "../rows/Settings.ts"
+import { ExposedSchemas } from "../catalogue/ExposedSchemas.ts"
 import { makeSharedRuns } from "../SharedRuns.ts"
 
 /** Findings of one kind in a report. */
@@ -83,7 +83,7 @@ export class Insights extends Context.Service<
     Insights,
     Effect.gen(function* () {
       const { main } = yield* Db
-      const { schemas } = yield* RowSettings
+      const { schemas } = yield* ExposedSchemas
       const catalogues = yield* Catalogues
       const shared = yield* makeSharedRuns<Report, Unavailable>()
       const exposedSchemas = arrayLiteral(schemas)

@@ -8,7 +8,7 @@ import { shorten } from "../../domain/text/Shorten.ts"
 import { Branches } from "../branches/Branches.ts"
 import { type Database, Db } from "../ports/Db.ts"
 import { Rows } from "../rows/Rows.ts"
-import { RowSettings } from "../rows/Settings.ts"
+import { ExposedSchemas } from "../catalogue/ExposedSchemas.ts"
 import { DatabaseSchemas } from "../schema/DatabaseSchemas.ts"
 import { writeOutline } from "../schema/Outlines.ts"
 import { bounded, branchField, type McpCaller, placeOf, tool } from "./Tool.ts"
@@ -55,7 +55,7 @@ const forClient = ({ columns, comment, delete: deletes, kind, name, schema }: Ou
 export const makeTableTools = Effect.gen(function* () {
   const rows = yield* Rows
   const schemas = yield* DatabaseSchemas
-  const settings = yield* RowSettings
+  const settings = yield* ExposedSchemas
   const database = placeOf(yield* Db, yield* Branches)
   const common = { reads: true, serviceRole: false, data: true }
 

@@ -4,7 +4,7 @@ import { type Browser, type IdentitySession } from "../../domain/identity/Identi
 import { asSwitched, localesOf, signInParameters, type SignInParameters } from "../../domain/oauth2/OAuth2.ts"
 import { Sessions } from "../identity/Sessions.ts"
 import { IdentitySettings } from "../identity/Settings.ts"
-import { IdentitySignatures } from "../identity/Signatures.ts"
+import { IdentitySignatures } from "../access/Signatures.ts"
 import { IdP, type IdPError } from "../ports/IdP.ts"
 import { type ChallengeError, OAuth2, type Redirect } from "../ports/OAuth2.ts"
 import { type ConsentError, OAuth2Consents } from "./Consents.ts"

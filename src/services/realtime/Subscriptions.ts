@@ -5,7 +5,7 @@ import { RealtimeSubscription, type RealtimeTable, rowSecurityWarnings } from ".
 import { channelOf, createTriggerSql, dropTriggerSql } from "../../domain/realtime/Trigger.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { audited, recordChange } from "../audit/Change.ts"
-import { type WatchedTable, WatchedTables } from "../catalogue/WatchedTables.ts"
+import { type WatchedTable, WatchedTables } from "../changes/WatchedTables.ts"
 import { ChangeTables } from "../changes/Tables.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { Listener } from "../ports/Listener.ts"

@@ -1,9 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { type SelectLimits } from "../../domain/rows/plan/Related.ts"
-import { quoteName } from "../../domain/sql/Names.ts"
-import { flag, integer, list, oneOf, SettingError } from "../../domain/Settings.ts"
-
-const neverExposed = new Set(["svc", "svc_ddl", "pg_catalog", "information_schema", "pg_toast"])
+import { flag, integer, oneOf } from "../../domain/Settings.ts"
 
 const txEnds = ["commit", "commit-allow-override", "rollback", "rollback-allow-override"] as const
 
@@ -11,10 +8,6 @@ const txEnds = ["commit", "commit-allow-override", "rollback", "rollback-allow-o
 export class RowSettings extends Context.Service<
   RowSettings,
   {
-    /** Exposed schemas; the first is the default. Never empty, never `svc`. */
-    readonly schemas: readonly [string, ...ReadonlyArray<string>]
-    /** `search_path` of a request on an exposed schema: the schema, then `SVC_DB_EXTRA_SEARCH_PATH`. */
-    readonly searchPath: (schema: string) => string
     /** The most rows that one read returns; 0: no limit. */
     readonly maxRows: number
     /** What writes return by default. */
@@ -29,17 +22,7 @@ export class RowSettings extends Context.Service<
   static readonly layer = Layer.effect(
     RowSettings,
     Effect.gen(function* () {
-      const [first = "public", ...others] = yield* list("SVC_DB_SCHEMAS", ["public"])
-      const refused = [first, ...others].find((schema) => neverExposed.has(schema))
-      if (refused !== undefined) {
-        return yield* new SettingError({ message: `SVC_DB_SCHEMAS must not name the system schema ${refused}` })
-      }
-      const extra = yield* list("SVC_DB_EXTRA_SEARCH_PATH", ["public", "extensions"])
-      const searchPath = (schema: string) => [...new Set([schema, ...extra])].map(quoteName).join(", ")
-      const searchPaths = new Map([first, ...others].map((schema) => [schema, searchPath(schema)]))
       return RowSettings.of({
-        schemas: [first, ...others],
-        searchPath: (schema) => searchPaths.get(schema) ?? searchPath(schema),
         maxRows: yield* integer("SVC_DB_MAX_ROWS", 10_000, 0, 2_147_483_647),
         defaultReturn: yield* oneOf("SVC_DB_DEFAULT_RETURN", "representation", ["representation", "minimal"]),
         limits: {

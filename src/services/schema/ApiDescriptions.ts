@@ -5,7 +5,7 @@ import { openApiDocument } from "../../domain/schema/openapi/Document.ts"
 import { swaggerDocument } from "../../domain/schema/openapi/Swagger.ts"
 import { type SchemaOutline } from "../../domain/schema/Outline.ts"
 import { type Actor, type Database } from "../ports/Db.ts"
-import { RowSettings } from "../rows/Settings.ts"
+import { ExposedSchemas } from "../catalogue/ExposedSchemas.ts"
 import { makeSharedRuns } from "../SharedRuns.ts"
 import { writeOutline, type Written } from "./Outlines.ts"
 
@@ -35,7 +35,7 @@ export class ApiDescriptions extends Context.Service<
   static readonly layer = Layer.effect(
     ApiDescriptions,
     Effect.gen(function* () {
-      const { schemas } = yield* RowSettings
+      const { schemas } = yield* ExposedSchemas
       const documents = new LRUCache<string, Document>({
         max: maxDocuments,
         maxSize: maxSize,

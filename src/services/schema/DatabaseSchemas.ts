@@ -6,7 +6,7 @@ import { promisedWarning } from "../../domain/catalogue/Promised.ts"
 import { typeScriptDatabase } from "../../domain/schema/typescript/Database.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
-import { RowSettings } from "../rows/Settings.ts"
+import { ExposedSchemas } from "../catalogue/ExposedSchemas.ts"
 import { asUnavailable, writeOutline } from "./Outlines.ts"
 
 /** The contents of the exposed schemas (spec: GET /v1/database/schema). */
@@ -27,7 +27,7 @@ export class DatabaseSchemas extends Context.Service<
   static readonly layer = Layer.effect(
     DatabaseSchemas,
     Effect.gen(function* () {
-      const { schemas } = yield* RowSettings
+      const { schemas } = yield* ExposedSchemas
       const catalogues = yield* Catalogues
 
       const describe = (database: Database, all = false) =>

@@ -1,13 +1,10 @@
 import { Context, Effect, Layer } from "effect"
 import { baseUrl, duration, flag, list, SettingError } from "../../domain/Settings.ts"
 import { redirectPattern } from "../../domain/supabase/Redirects.ts"
-import { ownUrl } from "../identity/Settings.ts"
+import { ownUrl } from "../OwnUrl.ts"
 
 /** SVC_SUPABASE, for what is built without the other settings. */
 export const supabaseEnabled = flag("SVC_SUPABASE", false)
-
-/** Whether a new password needs a code by mail a day after the sign-in. */
-export const reauthentication = flag("SVC_SUPABASE_REAUTHENTICATION", false)
 
 /** SVC_SUPABASE and what depends on it, read before anything is started (docs/configuration.md). */
 export class SupabaseSettings extends Context.Service<
@@ -49,7 +46,6 @@ export class SupabaseSettings extends Context.Service<
           message: "SVC_SUPABASE_JWT_KEYS and SVC_JWT_INSECURE_DECODE must not both be true"
         })
       }
-      yield* reauthentication
       const redirects = (yield* list("SVC_SUPABASE_REDIRECT_URLS", [])).map(redirectPattern)
       if (redirects.includes(undefined)) {
         return yield* new SettingError({

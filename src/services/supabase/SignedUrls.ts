@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { InvalidRequest, type Unavailable } from "../../domain/errors.ts"
-import { IdentitySignatures } from "../identity/Signatures.ts"
+import { IdentitySignatures } from "../access/Signatures.ts"
 
 const Payload = Schema.fromJsonString(
   Schema.Struct({

@@ -10,7 +10,7 @@ import {
 import { Listener } from "../ports/Listener.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { ChangeTables } from "../changes/Tables.ts"
-import { WatchedTables } from "../catalogue/WatchedTables.ts"
+import { WatchedTables } from "../changes/WatchedTables.ts"
 
 /**
  * The triggers that write row changes to the outbox: on every table that has a webhook, active or not, and on no other.

@@ -15,7 +15,7 @@ import {
   webhookNotFound
 } from "../../domain/webhooks/Webhook.ts"
 import { recordChange } from "../audit/Change.ts"
-import { WatchedTables } from "../catalogue/WatchedTables.ts"
+import { WatchedTables } from "../changes/WatchedTables.ts"
 import { onOwnTables } from "../OwnTables.ts"
 import { WebhookSettings } from "./Settings.ts"
 import { makeWebhookTriggers } from "./Triggers.ts"

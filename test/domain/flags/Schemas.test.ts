@@ -3,7 +3,7 @@ import { assert, describe, it } from "vitest"
 import { FlagBulkRequest, FlagEvaluationRequest } from "../../../src/domain/flags/Evaluation.ts"
 import { Flag, FlagChange, FlagPromotion, NewFlag } from "../../../src/domain/flags/Flag.ts"
 import { FlagSegmentChange, NewFlagSegment, segmentKeyOf } from "../../../src/domain/flags/Segment.ts"
-import { issueLines } from "../../../src/http/front/RequestErrors.ts"
+import { issueLines } from "../../../src/http/wire/RequestErrors.ts"
 
 /** Decodes as for the body of a request. */
 const decode = <A>(schema: Schema.Codec<A, unknown>, body: unknown): A =>

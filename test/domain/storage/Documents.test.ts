@@ -2,7 +2,7 @@ import { Exit, Schema, type SchemaIssue } from "effect"
 import { assert, describe, it } from "vitest"
 import { BucketPolicy, CorsRules } from "../../../src/domain/storage/Bucket.ts"
 import { CompletedParts } from "../../../src/domain/storage/Object.ts"
-import { issueLines } from "../../../src/http/front/RequestErrors.ts"
+import { issueLines } from "../../../src/http/wire/RequestErrors.ts"
 
 /** The issues as lines; empty if valid. */
 const faults = (schema: Schema.Codec<unknown, unknown>, value: unknown): string => {

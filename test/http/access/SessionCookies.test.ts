@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted } from "effect"
-import { credentialsOf, hasSessionCookie } from "../../../src/http/access/SessionCookies.ts"
+import { credentialsOf, hasSessionCookie } from "../../../src/http/access/cookies/SessionCookies.ts"
 
 const read = (cookie: string | undefined) =>
   credentialsOf(cookie).map(({ _tag, value }) => `${_tag} ${Redacted.value(value)}`)

@@ -5,7 +5,7 @@ import { Db, serviceActor } from "../../../src/services/ports/Db.ts"
 import * as postgres from "../../../src/layers/postgres/layer.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
 import { parseLogin } from "../../../src/layers/postgres/Login.ts"
-import { RowSettings } from "../../../src/services/rows/Settings.ts"
+import { ExposedSchemas } from "../../../src/services/catalogue/ExposedSchemas.ts"
 import { type PostgresCluster, startPostgresCluster } from "../../../bench/support/cluster.ts"
 
 let cluster: PostgresCluster
@@ -19,7 +19,7 @@ const service = (url: string) => {
   assert.isDefined(login)
   return ManagedRuntime.make(
     postgres.layer.pipe(
-      Layer.provideMerge(RowSettings.layer),
+      Layer.provideMerge(ExposedSchemas.layer),
       Layer.provide(Layer.succeed(PostgresAddress, login)),
       Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({}))),
       Layer.orDie

@@ -8,7 +8,7 @@ import { McpSettings } from "../../../src/services/mcp/Settings.ts"
 import { type Database, Db } from "../../../src/services/ports/Db.ts"
 import { DocFiles } from "../../../src/services/ports/DocFiles.ts"
 import { Rows } from "../../../src/services/rows/Rows.ts"
-import { RowSettings } from "../../../src/services/rows/Settings.ts"
+import { ExposedSchemas } from "../../../src/services/catalogue/ExposedSchemas.ts"
 import { DatabaseSchemas } from "../../../src/services/schema/DatabaseSchemas.ts"
 import { SqlRunner } from "../../../src/services/sql/SqlRunner.ts"
 
@@ -31,7 +31,7 @@ const layer = (mode: McpSettings["Service"]["mode"], ran: Array<string> = [], br
         Layer.mock(Catalogues, { changed: () => Effect.void, epoch: () => undefined }),
         Layer.mock(Db, { main, branch: () => main }),
         Layer.mock(Rows, {}),
-        Layer.succeed(RowSettings, {} as RowSettings["Service"]),
+        Layer.succeed(ExposedSchemas, {} as ExposedSchemas["Service"]),
         Layer.mock(DatabaseSchemas, {}),
         Layer.mock(SqlRunner, {
           run: (database, _actor, { read_only }) =>

@@ -4,7 +4,7 @@ import { type AddressInfo } from "node:net"
 import { ConfigProvider, Effect, Layer, Redacted } from "effect"
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose"
 import { JwtSecret, Tokens, TokenSettings } from "../../../src/services/access/Tokens.ts"
-import { OwnSigningKeys } from "../../../src/services/identity/OwnSigningKeys.ts"
+import { OwnSigningKeys } from "../../../src/services/access/OwnSigningKeys.ts"
 
 export const secret = "a test secret that is long enough!"
 /** The current time of the tests, in seconds since 1970. */

@@ -12,7 +12,7 @@ import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
 import { BackupSettings } from "../../../src/services/backups/Settings.ts"
 import { Branches } from "../../../src/services/branches/Branches.ts"
 import { BranchSettings } from "../../../src/services/branches/Settings.ts"
-import { RowSettings } from "../../../src/services/rows/Settings.ts"
+import { ExposedSchemas } from "../../../src/services/catalogue/ExposedSchemas.ts"
 import { asLogin, toDatabase } from "./branches.ts"
 
 const server = inject("databaseUrl")
@@ -67,7 +67,7 @@ export const layerOn = (login: Login, { settings = {} }: DatabaseOptions = {}) =
     Layer.provide(layerBranchDatabases),
     Layer.provide(layerDumps),
     Layer.provide(layerDb),
-    Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener, RowSettings.layer, BranchSettings.layer)),
+    Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener, ExposedSchemas.layer, BranchSettings.layer)),
     Layer.provide(Layer.succeed(PostgresAddress, login)),
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({ ...settings }))),
     Layer.orDie

@@ -1,7 +1,8 @@
 import { ConfigProvider, Effect, Layer } from "effect"
 import { layerWebhookTransport } from "../../../src/layers/webhooks/Transport.ts"
 import { type NewWebhook } from "../../../src/domain/webhooks/Webhook.ts"
-import * as catalogue from "../../../src/services/catalogue/layer.ts"
+import { Catalogues } from "../../../src/services/catalogue/Catalogues.ts"
+import * as changes from "../../../src/services/changes/layer.ts"
 import { WebhookAttempts } from "../../../src/services/webhooks/Attempts.ts"
 import { layerWebhookDeliveries } from "../../../src/services/webhooks/Deliveries.ts"
 import { Webhooks } from "../../../src/services/webhooks/Webhooks.ts"
@@ -24,7 +25,7 @@ const transport = Layer.orDie(layerWebhookTransport)
 export const layerWebhooks = (options: DatabaseOptions) =>
   Layer.mergeAll(Webhooks.layer, WebhookAttempts.layer).pipe(
     Layer.provideMerge(transport),
-    Layer.provideMerge(catalogue.layer),
+    Layer.provideMerge(Layer.mergeAll(Catalogues.layer, changes.layer)),
     Layer.provide(settingsOf(options.settings ?? {})),
     Layer.provideMerge(layerDatabase(options))
   )

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
-import { providerSecretOf, takeProviderSecret } from "../../access/ProviderCookie.ts"
+import { providerSecretOf, takeProviderSecret } from "../../access/cookies/ProviderCookie.ts"
 import { providerFailurePage } from "../../pages/accounts/ProviderPages.ts"
 import { field, leave, returningTo } from "../../pages/accounts/Visit.ts"
 import { redirectPage } from "../../pages/Pages.ts"

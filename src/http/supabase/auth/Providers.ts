@@ -3,7 +3,7 @@ import { HttpRouter } from "effect/http"
 import { NotFound } from "../../../domain/errors.ts"
 import { redirectOf } from "../../../domain/supabase/Redirects.ts"
 import { baseUrlOf, isSecure } from "../../access/Origins.ts"
-import { providerSecretOf, takeProviderSecret } from "../../access/ProviderCookie.ts"
+import { providerSecretOf, takeProviderSecret } from "../../access/cookies/ProviderCookie.ts"
 import { type Call, challengeOf, empty, json, makeAuthRoutes } from "./Access.ts"
 import { failedUrl, leaveTo, provenUrl } from "./Verify.ts"
 

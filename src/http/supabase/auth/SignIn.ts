@@ -3,7 +3,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { InvalidRequest } from "../../../domain/errors.ts"
 import { anonymousDisabled, invalid, phoneDisabled, signupDisabled } from "../../../domain/supabase/AuthErrors.ts"
 import { AccountSettings } from "../../../services/identity/AccountSettings.ts"
-import { OwnSigningKeys } from "../../../services/identity/OwnSigningKeys.ts"
+import { OwnSigningKeys } from "../../../services/access/OwnSigningKeys.ts"
 import {
   bodyOf,
   bool,

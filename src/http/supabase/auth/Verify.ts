@@ -7,7 +7,7 @@ import { redirectOf, withFragment, withQuery } from "../../../domain/supabase/Re
 import { BrandSettings } from "../../../services/identity/Brand.ts"
 import { CurrentLanguage } from "../../../services/identity/CurrentLanguage.ts"
 import { type Proven } from "../../../services/ports/supabase/AuthCalls.ts"
-import { headersOf } from "../../access/Credentials.ts"
+import { headersOf } from "../../wire/Headers.ts"
 import { formOf } from "../../pages/Forms.ts"
 import { html, page } from "../../pages/Html.ts"
 import { redirectPage } from "../../pages/Pages.ts"

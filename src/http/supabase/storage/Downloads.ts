@@ -4,8 +4,8 @@ import { type ClientError, InvalidRequest, NotImplemented } from "../../../domai
 import { asLatin1 } from "../../../domain/text/HeaderText.ts"
 import { type FileRecord } from "../../../services/supabase/FileSql.ts"
 import { type Files } from "../../../services/supabase/Files.ts"
-import { headersOf } from "../../access/Credentials.ts"
-import { withChosenStatus } from "../../front/ErrorBodies.ts"
+import { headersOf } from "../../wire/Headers.ts"
+import { withChosenStatus } from "../../wire/ErrorBodies.ts"
 import { parseRange } from "../../wire/ByteRange.ts"
 import { queryOf } from "../../wire/Paths.ts"
 

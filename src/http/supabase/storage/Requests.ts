@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { type HttpServerRequest } from "effect/http"
 import { type ClientError, InvalidRequest, NotFound } from "../../../domain/errors.ts"
 import { type FileName } from "../../../services/supabase/Files.ts"
-import { issueLines } from "../../front/RequestErrors.ts"
+import { issueLines } from "../../wire/RequestErrors.ts"
 import { bodyBytes, bodyLimit, utf8, withinBounds } from "../../wire/Body.ts"
 
 type Request = HttpServerRequest.HttpServerRequest

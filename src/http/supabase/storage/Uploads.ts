@@ -4,7 +4,7 @@ import { IncomingMessage } from "node:http"
 import { type ClientError, InvalidRequest, PayloadTooLarge, RequestTimeout } from "../../../domain/errors.ts"
 import { JsonObject } from "../../../domain/text/JsonObjectSchema.ts"
 import { type Upload } from "../../../services/supabase/Files.ts"
-import { headersOf } from "../../access/Credentials.ts"
+import { headersOf } from "../../wire/Headers.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 

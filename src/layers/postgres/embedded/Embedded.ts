@@ -31,7 +31,7 @@ import {
   whenReady
 } from "./Server.ts"
 import { StartError } from "../../process/StartError.ts"
-import { workerCount } from "../../workers/Settings.ts"
+import { workerCount } from "../../process/WorkerSettings.ts"
 import { type PostgresUser, postgresUser } from "./User.ts"
 
 type Dir = DataDir["Service"]

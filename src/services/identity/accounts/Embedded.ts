@@ -5,16 +5,15 @@ import { isStorableText } from "../../../domain/text/StorableText.ts"
 import { jwtAudiences } from "../../access/Tokens.ts"
 import { AccountSettings } from "../AccountSettings.ts"
 import { Mails } from "../Mails.ts"
-import { OwnSigningKeys } from "../OwnSigningKeys.ts"
-import { IdentitySeals } from "../Seals.ts"
-import { IdentitySignatures } from "../Signatures.ts"
+import { OwnSigningKeys } from "../../access/OwnSigningKeys.ts"
+import { IdentitySeals } from "../../access/Seals.ts"
+import { IdentitySignatures } from "../../access/Signatures.ts"
 import { CurrentMeters } from "../../metrics/Meters.ts"
 import { type AccountCalls, Accounts } from "../../ports/identity/Accounts.ts"
 import { type ProviderProtocol } from "../../ports/identity/Providers.ts"
 import { Db } from "../../ports/Db.ts"
 import { IdP } from "../../ports/IdP.ts"
 import { SupabaseAuth } from "../../ports/supabase/AuthCalls.ts"
-import { reauthentication } from "../../supabase/Settings.ts"
 import { makeAdmin } from "./Admin.ts"
 import { makeDevices } from "./limits/Devices.ts"
 import { makeFirstAdministrator } from "./FirstAdministrator.ts"
@@ -212,7 +211,6 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
         .pipe(Effect.catchTag("Unavailable", () => Effect.succeed(1)))
       const supabase = makeSupabaseAuth({
         settings,
-        reauthentication: yield* Effect.orDie(reauthentication),
         audiences: yield* Effect.orDie(jwtAudiences),
         signing: yield* OwnSigningKeys,
         mails,

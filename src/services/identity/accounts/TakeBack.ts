@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { revocations } from "../../oauth2/server/Revocation.ts"
+import { revocations } from "../../../domain/oauth2/Revocation.ts"
 import { type Store } from "./Store.ts"
 
 /**

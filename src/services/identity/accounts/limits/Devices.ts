@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
-import { type IdentitySignatures } from "../../Signatures.ts"
+import { type IdentitySignatures } from "../../../access/Signatures.ts"
 import { CurrentDevice, deviceCookie } from "../../../ports/identity/Accounts.ts"
 
 const days = 180

@@ -1,8 +1,8 @@
 import { type AccountSettings } from "../../AccountSettings.ts"
 import { type Mails } from "../../Mails.ts"
 import { type Meters } from "../../../metrics/Meters.ts"
-import { type OwnSigningKeys } from "../../OwnSigningKeys.ts"
-import { type IdentitySeals } from "../../Seals.ts"
+import { type OwnSigningKeys } from "../../../access/OwnSigningKeys.ts"
+import { type IdentitySeals } from "../../../access/Seals.ts"
 import { type AuthCalls } from "../../../ports/supabase/AuthCalls.ts"
 import { type KeyChecks } from "../factors/KeyChecks.ts"
 import { type EmbeddedKeys } from "../factors/Keys.ts"
@@ -30,7 +30,6 @@ import { makeVerifying } from "./Verifying.ts"
 /** The sign-in API of Supabase's clients, on the accounts of the embedded identity provider. */
 export const makeSupabaseAuth = (given: {
   readonly settings: AccountSettings["Service"]
-  readonly reauthentication: boolean
   readonly audiences: ReadonlyArray<string>
   readonly signing: OwnSigningKeys["Service"]
   readonly mails: Mails["Service"]
@@ -66,7 +65,7 @@ export const makeSupabaseAuth = (given: {
     tokens,
     messages
   )
-  const { reauthentication } = given
+  const { reauthentication } = given.settings
   const { ofAdmin, passkeys } = makePasskeyCalls(
     settings.verifyFirst,
     reauthentication,

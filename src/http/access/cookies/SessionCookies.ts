@@ -1,7 +1,7 @@
 import { Effect, Redacted } from "effect"
 import { Cookies, HttpEffect, HttpServerResponse } from "effect/http"
-import { type Credential } from "../../domain/identity/Identity.ts"
-import { deviceCookie } from "../../services/ports/identity/Accounts.ts"
+import { type Credential } from "../../../domain/identity/Identity.ts"
+import { deviceCookie } from "../../../services/ports/identity/Accounts.ts"
 
 /** `svc_session` is this service's, for apps that have a session token; `idp_session` is the identity provider's. */
 const tokenCookie = "svc_session"

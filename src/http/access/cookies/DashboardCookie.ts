@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Cookies, HttpEffect, HttpServerResponse } from "effect/http"
-import { lifetimeSeconds } from "../../domain/dashboard/Session.ts"
+import { lifetimeSeconds } from "../../../domain/dashboard/Session.ts"
 import { rawValue } from "./SessionCookies.ts"
 
 /** Of the two names, `__Host-` is one that browsers accept only from this host itself, and only over https. */

@@ -1,11 +1,11 @@
 import { Effect, Layer } from "effect"
-import { StartError } from "../process/StartError.ts"
-import { followPrimary } from "./servers/Primary.ts"
-import { MainSessions } from "./MainSessions.ts"
-import { PostgresAddress } from "./Address.ts"
-import { type Login, ownSearchPath } from "./Login.ts"
-import { checkPooler } from "./pooler/Check.ts"
-import { aMinute, ask, type Failure, firstLine, openAtStart, sqlState } from "./servers/Opening.ts"
+import { StartError } from "../../process/StartError.ts"
+import { followPrimary } from "./Primary.ts"
+import { MainSessions } from "../MainSessions.ts"
+import { PostgresAddress } from "../Address.ts"
+import { type Login, ownSearchPath } from "../Login.ts"
+import { checkPooler } from "../pooler/Check.ts"
+import { aMinute, ask, type Failure, firstLine, openAtStart, sqlState } from "./Opening.ts"
 
 /** Codes of OpenSSL and Node for a certificate that is not accepted, which does not change by waiting. */
 const isCertificate = (failure: Failure) =>

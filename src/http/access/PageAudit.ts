@@ -4,7 +4,7 @@ import { shownStatements } from "../../domain/audit/ShownSql.ts"
 import { isClientError } from "../../domain/errors.ts"
 import { describeChange } from "../../services/audit/Change.ts"
 import { branchHeader } from "../wire/BranchHeader.ts"
-import { CurrentCaller } from "../access/Caller.ts"
+import { CurrentCaller } from "./Caller.ts"
 import { ManagementAudit } from "./ManagementAudit.ts"
 
 /** What of a result the entry keeps. */

@@ -3,8 +3,8 @@ import { HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
 import { isUtf8 } from "node:buffer"
 import { InvalidRequest } from "../../domain/errors.ts"
-import { headersOf } from "../access/Credentials.ts"
-import { turnOf, withinBounds } from "../wire/Body.ts"
+import { headersOf } from "./Headers.ts"
+import { turnOf, withinBounds } from "./Body.ts"
 
 /**
  * Rejects bodies that are not UTF-8, in which HttpApi would replace characters silently, and JSON over its bounds, which HttpApi

@@ -3,7 +3,7 @@ import { HttpBody, HttpServerError, HttpServerResponse } from "effect/http"
 import { type ClientError, isClientError } from "../../domain/errors.ts"
 import { asLatin1 } from "../../domain/text/HeaderText.ts"
 import { shorten } from "../../domain/text/Shorten.ts"
-import { textResponse } from "../wire/OwnedResponse.ts"
+import { textResponse } from "./OwnedResponse.ts"
 
 /** The body of every error response (docs/errors.md). */
 export const ErrorBody = Schema.Struct({

@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto"
 import { Unavailable } from "../../domain/errors.ts"
 import { onOwnTables, queryRows } from "../OwnTables.ts"
 import { IdentitySeals } from "./Seals.ts"
-import { monotonicMillis } from "../access/RateLimits.ts"
+import { monotonicMillis } from "./RateLimits.ts"
 
 /** A key pair that signs tokens of this service with RS256. */
 export interface OwnSigningKey {

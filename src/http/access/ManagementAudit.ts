@@ -10,10 +10,11 @@ import { Audit } from "../../services/audit/Audit.ts"
 import { type AuditRow, type Change, CurrentChange } from "../../services/audit/Change.ts"
 import { type Session } from "../../services/identity/Sessions.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
-import { admittedBy, requestIdOf } from "../access/Admitted.ts"
-import { clientAddress } from "../access/ClientAddress.ts"
-import { bearerOf, headersOf } from "../access/Credentials.ts"
-import { frameworkFailure, knownFailure } from "./ErrorBodies.ts"
+import { admittedBy, requestIdOf } from "./Admitted.ts"
+import { clientAddress } from "./ClientAddress.ts"
+import { bearerOf } from "./Credentials.ts"
+import { headersOf } from "../wire/Headers.ts"
+import { frameworkFailure, knownFailure } from "../wire/ErrorBodies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 

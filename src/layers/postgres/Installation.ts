@@ -1,7 +1,7 @@
 import { Effect, Layer } from "effect"
 import { secret } from "../../domain/Settings.ts"
-import { layerEmbedded } from "../postgres/embedded/Embedded.ts"
-import { directUrl, layerExternal, PostgresAddress } from "../postgres/Address.ts"
+import { layerEmbedded } from "./embedded/Embedded.ts"
+import { directUrl, layerExternal, PostgresAddress } from "./Address.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { StartError } from "../process/StartError.ts"
 import { layerEncryptionKeys, layerEncryptionKeysKept, layerJwtSecret, layerJwtSecretKept } from "../process/Secrets.ts"
@@ -17,7 +17,7 @@ const layerAnnounced = Layer.effectDiscard(
  * Server and secrets of the installation: an embedded PostgreSQL with generated secrets in the data directory, or the
  * server of DATABASE_URL with secrets from settings only.
  */
-export const layer = Layer.unwrap(
+export const layerInstallation = Layer.unwrap(
   Effect.gen(function* () {
     const uri = yield* secret("DATABASE_URL")
     if (uri === undefined && (yield* directUrl) !== undefined) {

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { document, routes } from "../../../src/http/OpenApi.ts"
-import { routeName, routeNamesOf } from "../../../src/http/wire/RouteNames.ts"
+import { routeName, routeNamesOf } from "../../../src/http/front/RouteNames.ts"
 
 it("names the routes of the contract, whatever their parameters are", () => {
   for (const template of [...Object.keys(document().paths), ...routes.keys()]) {

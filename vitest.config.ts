@@ -29,7 +29,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["test/{domain,services,layers,house,dashboard}/**/*.test.ts"],
+          include: ["test/{domain,services,layers,structure,dashboard}/**/*.test.ts"],
           setupFiles,
           isolate: false,
           maxWorkers: 4,

@@ -1,37 +1,29 @@
 /**
- * `npm run house`: prints the size of every folder, the files that may be about two nouns, and those that should
- * perhaps be part of another file. Exit code 1 if a folder has too many files. The linter, which runs after this, checks
- * the imports.
+ * `npm run structure`: prints the size of every folder, the files that may be about two nouns, and those that should
+ * perhaps be part of another file. Exit code 1 if a folder has too many files, if imports tie nouns into a circle, or if
+ * more names than today have two meanings. The linter, which runs after this, checks the imports between the strata.
  */
-import { readdirSync, readFileSync } from "node:fs"
-import { basename, dirname, join, relative, resolve } from "node:path"
+import { basename, dirname } from "node:path"
+import { circularImports, homonymsOf, sourcesIn } from "./sources.ts"
 
-const root = resolve(import.meta.dirname, "..")
 const maxFiles = 16
 const maxLines = 250
 const minLines = 40
 
+/** Names that several files of src export. One name has one meaning, so this number only falls. */
+const maxHomonyms = 101
+/** Every noun has a `layer`. */
+const sharedName = "layer"
+
 /** Folders with one file for each noun of the API, and generated code. */
 const exempt = /^(src\/http\/(api|handlers)|src\/layers\/flags\/gen.*|src\/layers\/install\/migrations)$/
-
-const read = (folder: string) =>
-  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.tsx?$/.test(name))
-    .map((name) => {
-      const path = join(folder, name)
-      const text = readFileSync(join(root, path), "utf8")
-      const imports = [...text.matchAll(/\b(?:from|import|URL)\s*\(?\s*"(\.[^"]+)"/g)].map(([, to = ""]) =>
-        relative(root, resolve(root, dirname(path), to))
-      )
-      return { path, lines: text.split("\n").length - 1, imports }
-    })
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((total, number) => total + number, 0)
 
 let tooLarge = 0
 for (const top of ["src", "dashboard/src", "test", "bench"]) {
-  const files = read(top)
+  const files = sourcesIn(top)
   print(`\n${top}: ${files.length} files, ${sum(files.map(({ lines }) => lines))} lines`)
   const folders = Map.groupBy(files, ({ path }) => dirname(path))
   for (const [folder, inside] of [...folders].sort(([a], [b]) => (a < b ? -1 : 1))) {
@@ -54,5 +46,21 @@ for (const top of ["src", "dashboard/src", "test", "bench"]) {
 
 if (tooLarge > 0) {
   print(`\n${tooLarge} folders have over ${maxFiles} files: give each noun its own folder`)
+  process.exitCode = 1
+}
+
+const sources = sourcesIn("src").filter(({ path }) => !exempt.test(dirname(path)) || path.startsWith("src/http/"))
+const circles = circularImports(sources)
+for (const [pair, imports] of circles) print(`\nIn a circle: ${pair}\n  ${imports.join("\n  ")}`)
+if (circles.size > 0) {
+  print("\nImports tie these nouns into a circle: move what both need to the one below")
+  process.exitCode = 1
+}
+
+const homonyms = Array.from(homonymsOf(sources)).filter(([name]) => name !== sharedName)
+print(`\nNames with several meanings: ${homonyms.length}`)
+for (const [name, paths] of homonyms) print(`  ${name}: ${paths.join(", ")}`)
+if (homonyms.length > maxHomonyms) {
+  print(`\nThere were ${maxHomonyms}: rename the new one`)
   process.exitCode = 1
 }

@@ -73,7 +73,7 @@ export const requestsOn = ({ isFunction, kind, name, schema }: Case, random: Ran
       asked("POST", call, { body: { a: value } }),
       asked("GET", `${call}?a=${literal}`),
       asked("GET", call),
-      ...someOf(random, 2, [
+      ...someOf(random, 4, [
         asked("POST", `${call}?limit=1`, { body: {}, prefer: "count=exact" }),
         asked("POST", call, { body: { a: value }, accept: "text/csv" }),
         asked("HEAD", call),
@@ -90,7 +90,7 @@ export const requestsOn = ({ isFunction, kind, name, schema }: Case, random: Ran
       body: { t: "b" },
       prefer: random.of(["return=minimal", "return=representation"])
     }),
-    ...someOf(random, 2, [
+    ...someOf(random, 6, [
       asked("GET", `${name}?select=id,v&v=eq.${literal}&order=v`),
       asked("GET", `${name}?select=v::text,t&v=neq.${literal}&order=id.desc&limit=2`),
       asked("GET", `${name}?select=id,${name}_computed&order=${name}_computed`),
@@ -105,7 +105,7 @@ export const requestsOn = ({ isFunction, kind, name, schema }: Case, random: Ran
       asked("GET", `${name}?t=isdistinct.b`, { accept: "text/csv" }),
       asked("HEAD", name, { prefer: "count=planned" })
     ]),
-    ...someOf(random, 2, [
+    ...someOf(random, 4, [
       asked("POST", name, {
         body: [
           { id: id(), v: value, t: "x" },

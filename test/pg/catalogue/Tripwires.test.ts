@@ -40,7 +40,7 @@ describe("user code that is counted", () => {
     url.pathname = database
     await makeSchemas(url.href)
     const target = await inProcess(url.href)
-    const report = await run(url.href, target, 10_000).finally(async () => {
+    const report = await run(url.href, target, 20_000).finally(async () => {
       await target[Symbol.asyncDispose]()
       await Effect.runPromise(Scope.close(scope, Exit.void))
     })

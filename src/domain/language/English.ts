@@ -67,6 +67,14 @@ export const English = {
     ask: "We will send you a link and a code.",
     open: "Confirm my address"
   },
+  signUp: {
+    password: "The password that you chose when you signed up",
+    unknown:
+      "If you did not sign up yourself, or do not know the password, continue without it: everything that was set before is removed, and you can choose a password later.",
+    without: "Continue without the password",
+    wrong: "The password is wrong",
+    later: "Too many attempts; retry later"
+  },
   mailed: {
     send: "Send",
     title: "Check your e-mails",

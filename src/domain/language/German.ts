@@ -71,6 +71,14 @@ export const German: Words = {
     ask: "Wir senden Ihnen einen Link und einen Code.",
     open: "Meine Adresse bestätigen"
   },
+  signUp: {
+    password: "Das Passwort, das Sie bei der Registrierung gewählt haben",
+    unknown:
+      "Wenn Sie sich nicht selbst registriert haben oder das Passwort nicht kennen, fahren Sie ohne Passwort fort: Alles, was vorher eingerichtet wurde, wird entfernt, und Sie können später ein Passwort wählen.",
+    without: "Ohne Passwort fortfahren",
+    wrong: "Das Passwort ist falsch",
+    later: "Zu viele Versuche; versuchen Sie es später noch einmal"
+  },
   mailed: {
     send: "Senden",
     title: "Prüfen Sie Ihren Posteingang",

@@ -9,12 +9,13 @@ import { CurrentLanguage } from "../../../services/identity/CurrentLanguage.ts"
 import { type Proven } from "../../../services/ports/supabase/AuthCalls.ts"
 import { headersOf } from "../../wire/Headers.ts"
 import { formOf } from "../../pages/Forms.ts"
+import { alert, button, input } from "../../pages/accounts/Visit.ts"
 import { html, page } from "../../pages/Html.ts"
 import { redirectPage } from "../../pages/Pages.ts"
 import { authCodeOf } from "../Errors.ts"
-import { bodyOf, type Call, json, makeAuthRoutes, type Response, text } from "./Access.ts"
+import { bodyOf, type Call, json, makeAuthRoutes, present, type Response, text } from "./Access.ts"
 
-const Body = Schema.Struct({ type: text, token: text, token_hash: text, email: text, phone: text })
+const Body = Schema.Struct({ type: text, token: text, token_hash: text, email: text, phone: text, password: text })
 const verifyOf = bodyOf(Body)
 
 /** Where a browser goes with what was proven: with a code in the query, or with tokens in the fragment, which no server sees. */
@@ -58,15 +59,18 @@ export const AuthVerifyRoutes = HttpRouter.use(
     if (!enabled) return
     const { brand } = yield* BrandSettings
 
-    const followed = (call: Call, token: string, type: string) =>
+    const followed = (call: Call, token: string, type: string, password?: string) =>
       Effect.gen(function* () {
         const known = yield* call.calls.redirectOf(token)
         const to = known === undefined ? call.redirectTo : redirectOf(known, settings.site, settings.redirects)
-        return yield* call.calls
-          .verify({ type, tokenHash: token }, true)
-          .pipe(
-            Effect.match({ onSuccess: (proven) => provenUrl(to, proven), onFailure: (error) => failedUrl(to, error) })
+        return yield* call.calls.verify({ type, tokenHash: token }, { byLink: true, password }).pipe(
+          Effect.map((proven) => provenUrl(to, proven)),
+          // The page asks again; the link is not used up.
+          Effect.catchIf(
+            ({ code, status }) => password === undefined || (code !== "invalid_credentials" && status !== 429),
+            (error) => Effect.succeed(failedUrl(to, error))
           )
+        )
       })
 
     /** Programs that look into mails open their links: one that would use a token up is confirmed by its reader. */
@@ -85,13 +89,35 @@ export const AuthVerifyRoutes = HttpRouter.use(
         )
       })
 
+    /** Another person may have signed up with the reader's address: only who knows the password keeps it. */
+    const passwordPage = (token: string, type: string, fault?: ClientError) =>
+      Effect.map(CurrentLanguage, (language) => {
+        const { common, signUp, verify } = wordsOf(language)
+        return page(
+          verify.title,
+          html`<h1>${verify.title}</h1>
+            ${alert(fault && (fault.status === 429 ? signUp.later : signUp.wrong))}
+            <form method="post" action="verify">
+              <input type="hidden" name="token" value="${token}" />
+              <input type="hidden" name="type" value="${type}" />
+              ${input(signUp.password, { name: "password", type: "password", autocomplete: "current-password" })}
+              <div class="buttons">${button(common.continue)}</div>
+              <p>${signUp.unknown}</p>
+              <div class="buttons"><button name="without" value="true" formnovalidate>${signUp.without}</button></div>
+            </form>`,
+          { brand, language, status: fault?.status ?? 200 }
+        )
+      })
+
     yield* on("GET", "/verify", "everybody", (call) =>
       Effect.gen(function* () {
         const { query, request } = call
         const [token, type] = [query.get("token") ?? query.get("token_hash") ?? "", query.get("type") ?? ""]
         if (token === "" || token.length > 200) return leaveTo(failedUrl(call.redirectTo, otpExpired))
         const byPerson = headersOf(request)["sec-fetch-user"] === "?1"
-        if (request.method !== "GET" || (!byPerson && (yield* call.calls.needsConfirming(token)))) {
+        const asked = request.method === "GET" ? yield* call.calls.asksFor(token) : "click"
+        if (asked === "password") return yield* passwordPage(token, type.slice(0, 30))
+        if (asked === "click" && !(byPerson && request.method === "GET")) {
           return yield* confirmPage(token, type.slice(0, 30))
         }
         return leaveTo(yield* followed(call, token, type))
@@ -104,10 +130,15 @@ export const AuthVerifyRoutes = HttpRouter.use(
         if (/^application\/x-www-form-urlencoded/i.test(headersOf(request)["content-type"] ?? "")) {
           const fields = yield* formOf(request)
           const token = (fields.get("token") ?? "").slice(0, 200)
+          const type = (fields.get("type") ?? "").slice(0, 30)
+          const password = fields.has("without") ? undefined : present(fields.get("password")?.slice(0, 4096))
           // Not a redirect: the policy of the page's form applies to where it would lead.
-          return redirectPage(yield* followed(call, token, fields.get("type") ?? ""), yield* CurrentLanguage)
+          return yield* Effect.matchEffect(followed(call, token, type, password), {
+            onFailure: (error) => passwordPage(token, type, error),
+            onSuccess: (to) => Effect.map(CurrentLanguage, (language) => redirectPage(to, language))
+          })
         }
-        const { email, token, token_hash: tokenHash, type } = yield* verifyOf(call)
+        const { email, password, token, token_hash: tokenHash, type } = yield* verifyOf(call)
         if (type == null || type === "") return yield* invalid("Verify requires a verification type")
         const proof =
           tokenHash != null && tokenHash !== ""
@@ -115,7 +146,7 @@ export const AuthVerifyRoutes = HttpRouter.use(
             : email != null && token != null && /^\d{6}$/.test(token)
               ? { type, email, code: token }
               : yield* otpExpired
-        const proven = yield* call.calls.verify(proof, false)
+        const proven = yield* call.calls.verify(proof, { byLink: false, password: present(password) })
         if ("message" in proven) return json({ code: 200, msg: proven.message })
         return json("session" in proven ? proven.session : proven)
       })

@@ -217,7 +217,7 @@ export const makeProfile = (
         Effect.fnUntraced(function* ({ id }) {
           // Its owner may have taken the account back meanwhile.
           if (!(yield* sessions.stands(session.id))) return yield* unauthenticated
-          yield* records.setPassword(id, hash, session.id)
+          yield* records.setPassword(id, hash, { session: session.id })
           const to = addresses[0]?.value
           if (to === undefined) return
           yield* messages.notice("password", id, to)

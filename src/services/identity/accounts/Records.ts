@@ -4,7 +4,7 @@ import { type Address, isReachable, readAddress } from "../../../domain/identity
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { addressTaken, idTaken, invalidAddress } from "./Refusals.ts"
 import { type Store } from "./Store.ts"
-import { takeBack } from "./TakeBack.ts"
+import { type Spared, takeBack } from "./TakeBack.ts"
 
 /** Of all traits of an account, or its public metadata, as JSON text. */
 const maxTraits = 8 * 1024
@@ -91,14 +91,14 @@ export const makeRecords = (store: Store) => {
       const { traits } = yield* store.identity(id)
       yield* setTraits(id, { ...traits, email: address.value })
     }),
-    /** Ends all that may act for the account, but a session and what that has begun. In a transaction that locks the account. */
-    setPassword: Effect.fnUntraced(function* (id: string, hash: string, session?: string) {
+    /** Ends all that may act for the account, but what is spared. In a transaction that locks the account. */
+    setPassword: Effect.fnUntraced(function* (id: string, hash: string, spared: Spared = {}) {
       yield* store.count(
         `update svc.identities set password_hash = $2, password_changed_at = now(), updated_at = now()
          where id = $1::text::uuid returning 1`,
         [id, hash]
       )
-      yield* takeBack(store, id, "password", session === undefined ? {} : { session })
+      yield* takeBack(store, id, "password", spared)
     }),
     setState: Effect.fnUntraced(function* (id: string, state: "active" | "inactive") {
       yield* store.count(

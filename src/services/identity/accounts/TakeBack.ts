@@ -8,8 +8,8 @@ import { type Store } from "./Store.ts"
  */
 export type TakingBack = "password" | "recovery" | "claim" | "disable" | "delete"
 
-/** Rows that stay: the session that changes the password, and what it began; the mail that is being used. */
-interface Spared {
+/** Rows that stay: the session that changes the password, and what it began; the mail that is being used, with its codes. */
+export interface Spared {
   readonly session?: string
   readonly mail?: string
 }
@@ -82,7 +82,12 @@ export const holders: Readonly<Record<string, Holder>> = {
          and not ($4::text = 'password' and kind = 'signup') returning 1`
     ]
   },
-  "svc.supabase_codes": { ends: always, statements: [`delete from svc.supabase_codes where ${own} returning 1`] },
+  "svc.supabase_codes": {
+    ends: always,
+    statements: [
+      `delete from svc.supabase_codes where ${own} and ($3::text is null or data ->> 'mail' is distinct from $3::text) returning 1`
+    ]
+  },
   ...Object.fromEntries(
     Object.entries(revocations).map(([table, statements]) => [
       table,

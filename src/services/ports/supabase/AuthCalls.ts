@@ -57,6 +57,14 @@ export type OneTimeProof =
   | { readonly type: string; readonly tokenHash: string }
   | { readonly type: string; readonly email: string; readonly code: string }
 
+/** What else is known of the person who has a mail. */
+export interface Shown {
+  /** Whether a browser has opened the link, rather than the client sent its token. */
+  readonly byLink: boolean
+  /** Of the sign-up whose address the mail confirms. */
+  readonly password: string | undefined
+}
+
 /** How a link or provider has ended: signed in, or a step of several done. */
 export type Proven =
   | { readonly session: AuthSession; readonly type: string }
@@ -149,10 +157,13 @@ export interface AuthCalls {
   readonly sendOtp: (given: MailRequest & { readonly createUser: boolean; readonly data: JsonObject }) => Call<void>
   readonly sendRecovery: (given: MailRequest) => Call<void>
   readonly resend: (given: MailRequest & { readonly kind: "signup" | "email_change" }) => Call<void>
-  /** `byLink`: a browser has opened the link of a mail, rather than the client sent its token. */
-  readonly verify: (proof: OneTimeProof, byLink: boolean) => Call<Proven>
-  /** Whether a link that was mailed is valid and of a client without PKCE: opening it must not suffice to use it up. */
-  readonly needsConfirming: (tokenHash: string) => Call<boolean>
+  /** Without the password, the token of a sign-up's mail confirms the address and removes what the sign-up has set. */
+  readonly verify: (proof: OneTimeProof, shown: Shown) => Call<Proven>
+  /**
+   * What a page must ask for before a mailed link is used: nothing if a client with PKCE exchanges the code that it leads to,
+   * else a click, because programs open links of mails too; and the password of a sign-up, which another person may have made.
+   */
+  readonly asksFor: (tokenHash: string) => Call<"password" | "click" | undefined>
   /** Where a link leads: as it was requested, not as its URL says. */
   readonly redirectOf: (tokenHash: string) => Call<string | undefined>
 

@@ -64,7 +64,7 @@ export const makeAccount = (
       Effect.fnUntraced(function* ({ id }) {
         // Its owner may have taken the account back meanwhile.
         if (!(yield* sessions.stands(session.id))) return yield* noSession
-        yield* records.setPassword(id, hash, session.id)
+        yield* records.setPassword(id, hash, { session: session.id })
         if (email !== undefined) yield* messages.notice("password", id, email)
       })
     )

@@ -80,7 +80,7 @@ export const makeSupabaseAuth = (given: {
   return {
     ...tokens,
     ...entering,
-    ...makeVerifying(store, records, users, tokens, mails),
+    ...makeVerifying(store, records, passwords, limits, users, tokens, mails),
     ...makeAccount(reauthentication, store, records, sessions, passwords, limits, messages, users, mails, entering),
     ...makeProviders(store, flows, limits, links, users, tokens, sessions),
     ...factors,

@@ -20,7 +20,7 @@ import { type Messages } from "../Messages.ts"
 import { isImported, type Passwords } from "../Passwords.ts"
 import { type Records } from "../Records.ts"
 import { type Store } from "../Store.ts"
-import { type OneTimes } from "./OneTime.ts"
+import { challengeOf, type OneTimes } from "./OneTime.ts"
 import { type Tokens } from "./Tokens.ts"
 import { type Owner, type Users } from "./Users.ts"
 
@@ -119,7 +119,7 @@ export const makeEntering = (
         () => Effect.fail(userExists)
       )
       if (yield* messages.allowed("verification", address.lookup))
-        yield* store.atomically(mail("signup", request, address, id))
+        yield* store.atomically(mail("signup", request, address, id, { own: request.challenge !== undefined }))
       return yield* tokens.open(id, "password", hash)
     }
     yield* mails.mayMail("signup", address.lookup)
@@ -133,7 +133,12 @@ export const makeEntering = (
           return { user: lookAlike(address.value, data) }
         }
         const id = owner?.id ?? (yield* store.atomically(create({ ...made, passwordHash: null })))
-        yield* store.atomically(mail("signup", request, address, id, { hash, about: data }))
+        const before = yield* mails.pending("signup", address.lookup)
+        const known = before?.data["hash"]
+        const again = yield* passwords.matches(typeof known === "string" ? known : null, password)
+        const contested = before?.data["contested"] === true || (typeof known === "string" && !again)
+        const own = request.challenge !== undefined
+        yield* store.atomically(mail("signup", request, address, id, { hash, about: data, own, contested }))
         return { user: yield* users.byId(id) }
       })
     )
@@ -216,8 +221,14 @@ export const makeEntering = (
         const owner = yield* users.ownerOf(address.lookup)
         const id = before?.identity_id ?? owner?.id
         if (id === undefined || (kind === "signup" ? owner?.verified !== false : before === undefined)) return
-        const { hash, about, change, email: to, session } = before?.data ?? {}
-        yield* store.atomically(mail(name, request, address, id, { hash, about, change, email: to, session }))
+        const { about, change, contested, email: to, hash, own, session } = before?.data ?? {}
+        if (kind === "email_change") {
+          return yield* store.atomically(mail(name, request, address, id, { change, email: to, session }))
+        }
+        // The challenge stays that of the sign-up. If there were several, another person's may have been the last.
+        const challenge = (before === undefined ? undefined : challengeOf(before)) ?? request.challenge
+        const data = contested === true ? { contested } : { hash, about, own }
+        yield* store.atomically(mail(name, { ...request, challenge }, address, id, data))
       })
     )
   })

@@ -3,6 +3,7 @@ import { randomBytes, randomInt, timingSafeEqual } from "node:crypto"
 import { filled, type Words } from "../../../../domain/language/Language.ts"
 import { wordsOf } from "../../../../domain/language/Words.ts"
 import { mailsExceeded, otpExpired } from "../../../../domain/supabase/AuthErrors.ts"
+import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
 import { JsonObject } from "../../../../domain/text/JsonObjectSchema.ts"
 import { CurrentLanguage } from "../../CurrentLanguage.ts"
 import { type Mails } from "../../Mails.ts"
@@ -40,6 +41,12 @@ const Row = Schema.Struct({
 export type OneTime = typeof Row.Type
 
 const columns = "id::text, kind, lookup, identity_id::text, code, data"
+
+/** Of the client that requested a mail. */
+export const challengeOf = ({ data: { challenge } }: OneTime): Challenge | undefined =>
+  isJsonObject(challenge)
+    ? { value: String(challenge["value"]), method: challenge["method"] as Challenge["method"] }
+    : undefined
 
 /** What clients call the kinds. `email` is what a code for a sign-in or a sign-up is for. */
 const kindsOf: Readonly<Record<string, ReadonlyArray<MailKind>>> = {
@@ -219,6 +226,17 @@ export const makeOneTime = (
           [hashOf(token)]
         ),
         ([row]) => row
+      ),
+    byId: (id: string) =>
+      Effect.map(rows(`select ${columns} from svc.supabase_mails where id = $1::text::uuid`, [id]), ([row]) => row),
+    /** Whether a mail that signs in was requested for an address, and is still valid. */
+    signsIn: (lookup: string) =>
+      Effect.map(
+        store.count(
+          "select 1 from svc.supabase_mails where kind in ('magiclink', 'recovery', 'invite') and lookup = $1 and expires_at > now()",
+          [lookup]
+        ),
+        (count) => count > 0
       ),
     byUsedToken: (token: string) =>
       Effect.map(

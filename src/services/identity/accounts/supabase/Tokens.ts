@@ -21,7 +21,6 @@ import { CurrentDevice } from "../../../ports/identity/Accounts.ts"
 import { type ProvidedSignIn } from "../../../ports/identity/Providers.ts"
 import { type AuthSession, type Challenge, type CurrentSession } from "../../../ports/supabase/AuthCalls.ts"
 import { hashOf, isUuid, type Store } from "../Store.ts"
-import { takeBack } from "../TakeBack.ts"
 import { type Users } from "./Users.ts"
 
 /** How long an access token is valid, in s, as at Supabase. A session that has ended is still good for as long. */
@@ -300,7 +299,16 @@ export const makeTokens = (
       return code
     }),
 
-    exchange: Effect.fnUntraced(function* (code: string, verifier: string) {
+    /** `prove`: does what the code's mail proves, once it is known that the client that requested the mail has its code. */
+    exchange: Effect.fnUntraced(function* <E>(
+      code: string,
+      verifier: string,
+      prove: (code: {
+        readonly userId: string
+        readonly method: string
+        readonly mail: string | undefined
+      }) => Effect.Effect<void, E>
+    ) {
       const [row] = yield* codes(
         "select identity_id::text, data from svc.supabase_codes where hash = $1 and identity_id is not null and expires_at > now()",
         [hashOf(code)]
@@ -318,11 +326,7 @@ export const makeTokens = (
         )
         if (unused === 0) return yield* noFlowState
       }
-      if (amr === "recovery") {
-        yield* store
-          .exclusively(row.identity_id, ({ id }) => takeBack(store, id, "recovery"))
-          .pipe(Effect.catchTag("NotFound", () => Effect.fail(noFlowState)))
-      }
+      yield* prove({ userId: row.identity_id, method: String(amr), mail: typeof mail === "string" ? mail : undefined })
       const session = yield* open(row.identity_id, String(amr))
       if (typeof sealed !== "string") return session
       const text = yield* seals.unseal(placeOf(hashOf(code)), sealed)

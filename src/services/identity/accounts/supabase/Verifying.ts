@@ -1,12 +1,14 @@
 import { Effect, Schema } from "effect"
 import { readAddress } from "../../../../domain/identity/Address.ts"
-import { otpExpired } from "../../../../domain/supabase/AuthErrors.ts"
+import { invalidCredentials, noFlowState, otpExpired } from "../../../../domain/supabase/AuthErrors.ts"
 import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
-import { type AuthCalls, type Challenge } from "../../../ports/supabase/AuthCalls.ts"
+import { type AuthCalls, type OneTimeProof, type Shown } from "../../../../services/ports/supabase/AuthCalls.ts"
+import { type Limits } from "../limits/Limits.ts"
+import { type Passwords } from "../Passwords.ts"
 import { type Records } from "../Records.ts"
 import { type Store } from "../Store.ts"
 import { claimAddress, takeBack } from "../TakeBack.ts"
-import { type OneTime, type OneTimes, typeOf } from "./OneTime.ts"
+import { challengeOf, type OneTime, type OneTimes, typeOf } from "./OneTime.ts"
 import { type Tokens } from "./Tokens.ts"
 import { type Users } from "./Users.ts"
 
@@ -14,19 +16,60 @@ import { type Users } from "./Users.ts"
 const otherDue = "Confirmation link accepted. Please proceed to confirm link sent to the other email"
 
 const AddressRow = Schema.Struct({ verified: Schema.Boolean })
-
-const challengeOf = ({ data: { challenge } }: OneTime): Challenge | undefined =>
-  isJsonObject(challenge)
-    ? { value: String(challenge["value"]), method: challenge["method"] as Challenge["method"] }
-    : undefined
+const HashRow = Schema.Struct({ password_hash: Schema.NullOr(Schema.String) })
 
 /** What mailed tokens and codes do once they come back. */
-export const makeVerifying = (store: Store, records: Records, users: Users, tokens: Tokens, mails: OneTimes) => {
+export const makeVerifying = (
+  store: Store,
+  records: Records,
+  passwords: Passwords,
+  limits: Limits,
+  users: Users,
+  tokens: Tokens,
+  mails: OneTimes
+) => {
   const addresses = store.rows(AddressRow)
+  const hashes = store.rows(HashRow)
   const expired = () => Effect.fail(otpExpired)
+  const addressOf = ({ identity_id, lookup }: OneTime) =>
+    Effect.map(
+      addresses(
+        "select verified_at is not null as verified from svc.identity_addresses where lookup = $1 and identity_id = $2::text::uuid",
+        [lookup, identity_id]
+      ),
+      ([row]) => row
+    )
 
-  /** What a mail proves: its address, and what waits for that. Returns the account, and whether another mail is due. */
-  const apply = Effect.fnUntraced(function* (mail: OneTime, exchanged: boolean) {
+  /** Fails unless a password is that of the sign-up that a mail confirms. */
+  const rightPassword = ({ data, id, identity_id }: OneTime, password: string) =>
+    limits.guess(
+      `sign-up ${id}`,
+      Effect.gen(function* () {
+        const [row] = yield* hashes("select password_hash from svc.identities where id = $1::text::uuid", [identity_id])
+        const stored = typeof data["hash"] === "string" ? data["hash"] : (row?.password_hash ?? null)
+        if (!(yield* passwords.matches(stored, password))) return yield* invalidCredentials
+      })
+    )
+
+  /**
+   * Whether the person who has the mail of a sign-up has signed up, so that its password is theirs. A stranger may have signed
+   * up with the address, and its owner opens the link. A code is typed into the app that has signed up, unless it may be
+   * meant for another mail.
+   */
+  const hasSignedUp = Effect.fnUntraced(function* (mail: OneTime, proof: OneTimeProof, password: Shown["password"]) {
+    if (mail.kind !== "signup" || mail.data["mailed"] !== true) return true
+    if (password !== undefined) {
+      yield* rightPassword(mail, password)
+      return true
+    }
+    return "code" in proof && (proof.type === "signup" || !(yield* mails.signsIn(mail.lookup)))
+  })
+
+  /**
+   * What a mail proves: its address, and what waits for that. Returns the account, and whether another mail is due. `exchanged`:
+   * a code leads on, and is not exchanged yet. `own`: whether the person has signed up.
+   */
+  const apply = Effect.fnUntraced(function* (mail: OneTime, { exchanged, own }: { exchanged: boolean; own: boolean }) {
     const { data, identity_id: id, kind, lookup } = mail
     if (id === null) return yield* otpExpired
     const due = yield* store
@@ -42,10 +85,7 @@ export const makeVerifying = (store: Store, records: Records, users: Users, toke
             yield* users.set(id, `'{"email_change":""}'`)
             return false
           }
-          const [address] = yield* addresses(
-            "select verified_at is not null as verified from svc.identity_addresses where lookup = $1 and identity_id = $2::text::uuid",
-            [lookup, id]
-          )
+          const address = yield* addressOf(mail)
           // The address belongs to another account by now.
           if (address === undefined) return yield* otpExpired
           // Someone may have changed the password because another person reads their messages.
@@ -60,14 +100,14 @@ export const makeVerifying = (store: Store, records: Records, users: Users, toke
             if (kind === "recovery" && !exchanged) yield* takeBack(store, id, "recovery")
             return false
           }
-          // What was set with the same request as the mail is its recipient's; else another person may have registered it.
-          if (kind !== "signup") {
+          // Another person may have signed up with the address.
+          if (kind !== "signup" || !own) {
             yield* claimAddress(store, id, lookup, { mail: mail.id })
             return false
           }
           yield* records.setVerified(id, true)
           if (typeof data["hash"] !== "string") return false
-          yield* records.setPassword(id, data["hash"])
+          yield* records.setPassword(id, data["hash"], { mail: mail.id })
           const { traits } = yield* store.identity(id)
           if (isJsonObject(data["about"]))
             yield* records.setTraits(id, { ...data["about"], email: traits["email"] ?? null })
@@ -78,34 +118,55 @@ export const makeVerifying = (store: Store, records: Records, users: Users, toke
     return { id, due }
   })
 
-  const verify: AuthCalls["verify"] = Effect.fnUntraced(function* (given, byLink) {
+  const verify: AuthCalls["verify"] = Effect.fnUntraced(function* (given, { byLink, password }) {
     const lookup = "email" in given ? readAddress(given.email)?.lookup : undefined
     const mail = yield* mails.find(lookup === undefined ? given : { ...given, lookup })
     const challenge = byLink ? challengeOf(mail) : undefined
     const type = typeOf(mail.kind)
     if (challenge !== undefined) {
-      // Not used up until the client exchanges a code: a program that opens links of mails has no verifier.
-      const { due, id } = yield* apply(mail, true)
+      // Not used up until the client exchanges a code: a program that opens links of mails has no verifier. Nor does the owner
+      // of an address that another person has signed up with: such a link proves nothing before.
+      const { due, id } =
+        mail.kind === "signup" && mail.identity_id !== null
+          ? { due: false, id: mail.identity_id }
+          : yield* apply(mail, { exchanged: true, own: false })
       if (due) return { message: otherDue, type }
       const used = typeof mail.data["change"] === "string" ? {} : { mail: mail.id }
       return { code: yield* tokens.codeFor(id, mail.kind === "recovery" ? "recovery" : "otp", challenge, used), type }
     }
+    const own = yield* hasSignedUp(mail, given, password)
     yield* mails.use(mail)
-    const { due, id } = yield* apply(mail, false)
+    const { due, id } = yield* apply(mail, { exchanged: false, own })
     if (due) return { message: otherDue, type }
     return { session: yield* tokens.open(id, mail.kind === "recovery" ? "recovery" : "otp"), type }
   })
 
   return {
     verify,
-    needsConfirming: (token: string) =>
-      Effect.map(
-        mails.byToken(token),
-        (mail) =>
-          mail !== undefined &&
-          mail.data["mailed"] === true &&
-          (challengeOf(mail) === undefined || typeof mail.data["change"] === "string")
+    exchange: (code: string, verifier: string) =>
+      tokens.exchange(
+        code,
+        verifier,
+        Effect.fnUntraced(function* (proven) {
+          const mail = proven.mail === undefined ? undefined : yield* mails.byId(proven.mail)
+          if (mail?.kind === "signup") {
+            // The verifier is that of the sign-up, unless a later request had the challenge.
+            const own = mail.data["own"] === true || mail.data["mailed"] !== true
+            yield* apply(mail, { exchanged: false, own })
+          } else if (proven.method === "recovery") {
+            yield* store
+              .exclusively(proven.userId, ({ id }) => takeBack(store, id, "recovery"))
+              .pipe(Effect.catchTag("NotFound", () => Effect.fail(noFlowState)))
+          }
+        })
       ),
+    asksFor: Effect.fnUntraced(function* (token: string) {
+      const mail = yield* mails.byToken(token)
+      if (mail === undefined || mail.data["mailed"] !== true) return undefined
+      if (challengeOf(mail) !== undefined && typeof mail.data["change"] !== "string") return undefined
+      if (mail.kind !== "signup") return "click"
+      return (yield* addressOf(mail))?.verified === false ? "password" : "click"
+    }),
     redirectOf: (token: string) =>
       Effect.map(mails.byUsedToken(token), (mail) =>
         typeof mail?.data["redirectTo"] === "string" ? mail.data["redirectTo"] : undefined

@@ -12,14 +12,14 @@ import {
   unknownId
 } from "../../support/identity/idp.ts"
 import { refusal } from "../../support/refusals.ts"
-import { totpCode, wrongTotpCode } from "../../support/identity/totp.ts"
+import { nextTotpCode, totpCode, wrongTotpCode } from "../../support/identity/totp.ts"
 
 /** Sets up an authenticator app; returns its next code each time, for each is valid once. */
 export const enrolTotp = (credential: Credential) =>
   Effect.gen(function* () {
     const port = yield* IdP
     const { flowId, secret } = yield* port.beginTotp(credential)
-    yield* port.confirmTotp(credential, flowId, totpCode(Redacted.value(secret)))
+    yield* port.confirmTotp(credential, flowId, totpCode(Redacted.value(secret), Date.now() - 30_000))
     let step = 0
     return () => totpCode(Redacted.value(secret), Date.now() + 30_000 * step++)
   })
@@ -58,7 +58,7 @@ export const idpTotp = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
         )
         const later = yield* Effect.promise(() => signIn(idp, person))
         assert.strictEqual(yield* refusal(port.session(later)), "403 aal2_required")
-        const body = { method: "totp", totp_code: totpCode(Redacted.value(secret)) }
+        const body = { method: "totp", totp_code: nextTotpCode(Redacted.value(secret)) }
         yield* Effect.promise(() => showFactor(idp, later, body))
         assert.strictEqual((yield* port.session(later)).session.aal, "aal2")
         checkCookies(credential, yield* port.removeTotp(credential), "remove")

@@ -8,7 +8,7 @@ import { Webhook as Verifier } from "standardwebhooks"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { ask, assertRefused, type Request, sql } from "../../support/client.ts"
 import { asMember, logIn, register, sessionCookie } from "../../support/identity/people.ts"
-import { totpCode } from "../../support/identity/totp.ts"
+import { nextTotpCode, totpCode } from "../../support/identity/totp.ts"
 import { type Receiver, startReceiver } from "../../support/webhooks/receiver.ts"
 import { type Service, startService, until } from "../../support/service.ts"
 
@@ -485,7 +485,7 @@ describe("accounts", () => {
     assert.strictEqual((await asMember(service, cookie, "POST /api/auth/mfa/totp/verify", { body })).status, 200)
     const half = await logIn(service, email, password)
     assertRefused(half, 403, "aal2_required")
-    const code = totpCode(setup.totp_secret)
+    const code = nextTotpCode(setup.totp_secret)
     const whole = await asMember(service, sessionCookie(half), "POST /api/auth/login/factor", {
       body: { method: "totp", code }
     })

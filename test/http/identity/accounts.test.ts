@@ -3,7 +3,7 @@ import { type CryptoKey, decodeJwt, importJWK, type JWK, jwtVerify } from "jose"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { asMember, elsewhere, logIn, mailTo, register, sessionCookie } from "../../support/identity/people.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
-import { totpCode } from "../../support/identity/totp.ts"
+import { nextTotpCode, totpCode } from "../../support/identity/totp.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
 let service: InProcessService
@@ -108,12 +108,14 @@ describe("a person", () => {
     const show = (code: string) =>
       asMember(service, half, "POST /api/auth/login/factor", { body: { method: "totp", code } })
     assertRefused(await show("000000"), 400, "INVALID_CODE")
-    const done = await show(totpCode(secret))
+    // The code that has added the app.
+    assertRefused(await show(totpCode(secret)), 400, "INVALID_CODE")
+    const done = await show(nextTotpCode(secret))
     assert.strictEqual(done.status, 200, done.text)
     assert.strictEqual(decodeJwt(await tokenOf(half))["aal"], "aal2")
     // The same code in another session.
     const other = sessionCookie(await logIn(service, email, password))
-    const again = { body: { method: "totp", code: totpCode(secret) } }
+    const again = { body: { method: "totp", code: nextTotpCode(secret) } }
     assertRefused(await asMember(service, other, "POST /api/auth/login/factor", again), 400, "INVALID_CODE")
   })
 

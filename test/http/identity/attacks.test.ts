@@ -4,7 +4,7 @@ import { WebSocket } from "ws"
 import { ask, assertRefused, type Reply, sql } from "../../support/client.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
 import { asMember, elsewhere, logIn, mailTo, register, sessionCookie } from "../../support/identity/people.ts"
-import { totpCode, wrongTotpCode } from "../../support/identity/totp.ts"
+import { nextTotpCode, totpCode, wrongTotpCode } from "../../support/identity/totp.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 import { until } from "../../support/service.ts"
 
@@ -294,7 +294,7 @@ describe("second factors", () => {
   it("show a code once, in parallel, in sessions at two replicas", async () => {
     const { half, secret } = await withTotp()
     const sessions = await Promise.all(Array.from({ length: 5 }, half))
-    const code = totpCode(secret)
+    const code = nextTotpCode(secret)
     const replies = await Promise.all(
       sessions.map((cookie, turn) => show(cookie, code, "totp", turn % 2 === 0 ? service : replica))
     )

@@ -2,7 +2,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, sql } from "../../support/client.ts"
 import { elsewhere, mailTo } from "../../support/identity/people.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
-import { totpCode } from "../../support/identity/totp.ts"
+import { nextTotpCode, totpCode } from "../../support/identity/totp.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
 let service: InProcessService
@@ -116,7 +116,7 @@ describe("the pages", () => {
     await other.open("/auth/factor")
     assert.strictEqual((await other.submit("/auth/factor", { action: "totp", code: "000000" })).status, 400)
     assert.strictEqual(
-      (await other.submit("/auth/factor", { action: "totp", code: totpCode(secret) })).to,
+      (await other.submit("/auth/factor", { action: "totp", code: nextTotpCode(secret) })).to,
       "/auth/account"
     )
 

@@ -2,7 +2,7 @@ import { afterAll, assert, beforeAll, it } from "vitest"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { Authenticator } from "../../support/identity/authenticator.ts"
 import { asMember, elsewhere, register, sessionCookie } from "../../support/identity/people.ts"
-import { totpCode } from "../../support/identity/totp.ts"
+import { nextTotpCode, totpCode } from "../../support/identity/totp.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
 const origin = "https://id.example.com"
@@ -91,7 +91,7 @@ it("passkeys give apps without cookies a token, which is no cookie, and half of 
   assert.isEmpty(due.headers.getSetCookie())
   const half = `svc_session=${(due.json as { session_token: string }).session_token}`
   assertRefused(await at(half, "POST /api/auth/token"), 403, "aal2_required")
-  const shown = await at(half, "POST /api/auth/login/factor", { method: "totp", code })
+  const shown = await at(half, "POST /api/auth/login/factor", { method: "totp", code: nextTotpCode(setup.totp_secret) })
   assert.strictEqual(shown.status, 200, shown.text)
   assert.strictEqual((await at(half, "POST /api/auth/token")).status, 200)
 })

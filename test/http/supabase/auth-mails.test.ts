@@ -6,7 +6,7 @@ import { ask, sql } from "../../support/client.ts"
 import { freePort } from "../../support/docs/readme.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
 import { elsewhere, logIn } from "../../support/identity/people.ts"
-import { totpCode, wrongTotpCode } from "../../support/identity/totp.ts"
+import { nextTotpCode, totpCode, wrongTotpCode } from "../../support/identity/totp.ts"
 import { ok } from "../../support/identity/supabase.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
@@ -480,7 +480,11 @@ describe("authenticator apps", () => {
     )
     // The pages of the service ask for it too.
     assert.strictEqual((await logIn(service, email, password)).status, 403)
-    const next = totpCode(secret, Date.now() + 30_000)
+    assert.strictEqual(
+      failure(await other.auth.mfa.challengeAndVerify({ factorId: factor.id, code })),
+      "422 mfa_verification_failed"
+    )
+    const next = nextTotpCode(secret)
     ok(await other.auth.mfa.challengeAndVerify({ factorId: factor.id, code: next }))
     assert.strictEqual(
       failure(await other.auth.mfa.challengeAndVerify({ factorId: factor.id, code: next })),

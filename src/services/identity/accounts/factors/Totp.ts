@@ -30,7 +30,26 @@ export const makeTotp = (
       ([row]) => row?.totp_secret ?? null
     )
 
+  /**
+   * Adds an app whose first code is right. The code is used with that: it does not sign in once more (RFC 6238 5.2). `exists`:
+   * there is another app.
+   */
+  const add = Effect.fnUntraced(function* (identityId: string, sealed: string, code: string) {
+    const secret = yield* seals.unseal(placeOf(identityId), sealed)
+    const step = totpStepOf(secret, code, yield* Clock.currentTimeMillis)
+    if (step === undefined) return "wrong"
+    const added = yield* store.count(
+      `update svc.identities set totp_secret = $2, totp_last_step = $3::float8::bigint, updated_at = now()
+       where id = $1::text::uuid and totp_secret is null returning 1`,
+      [identityId, sealed, step]
+    )
+    if (added === 0) return "exists"
+    yield* messages.toOwner("totp", identityId)
+    return "added"
+  })
+
   return {
+    add,
     begin: Effect.fnUntraced(function* (credential: Credential) {
       const session = yield* sessions.whole(credential)
       if ((yield* stored(session.identity_id)) !== null) return yield* exists
@@ -52,15 +71,10 @@ export const makeTotp = (
           if (row.totp_secret !== null) return yield* exists
           const { totp } = data
           if (used || typeof totp !== "string") return yield* flowExpired
-          const secret = yield* seals.unseal(placeOf(row.id), totp)
-          if (totpStepOf(secret, code, yield* Clock.currentTimeMillis) === undefined) return yield* wrongCode
-          yield* store.count(
-            "update svc.identities set totp_secret = $2, totp_last_step = 0, updated_at = now() where id = $1::text::uuid returning 1",
-            [row.id, totp]
-          )
+          const outcome = yield* add(row.id, totp, code)
+          if (outcome !== "added") return yield* outcome === "wrong" ? wrongCode : exists
           yield* flows.use(flowId)
           yield* sessions.raise(session.id, "totp", false)
-          yield* messages.toOwner("totp", row.id)
         })
       )
       return sessions.cookiesOf(credential, current)

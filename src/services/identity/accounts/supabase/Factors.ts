@@ -1,7 +1,7 @@
 import { Clock, Effect, Schema } from "effect"
 import { uuidOf } from "../../../../domain/sql/Uuids.ts"
 import { InvalidRequest, Unprocessable } from "../../../../domain/errors.ts"
-import { makeTotpSecret, otpauthUri, totpStepOf } from "../../../../domain/identity/SecondFactors.ts"
+import { makeTotpSecret, otpauthUri } from "../../../../domain/identity/SecondFactors.ts"
 import { insufficientAal, invalid, noFactor } from "../../../../domain/supabase/AuthErrors.ts"
 import { isPlainText } from "../../../../domain/text/StorableText.ts"
 import { type IdentitySeals } from "../../../access/Seals.ts"
@@ -190,15 +190,8 @@ export const makeFactors = (
       if ((yield* factorsOf(userId, "")).any && session.aal !== "aal2") return yield* insufficientAal
       yield* use
       if (factor.kind === "totp") {
-        const secret = yield* seals.unseal(placeOf(userId), factor.secret ?? "")
-        if (!("code" in proof) || totpStepOf(secret, proof.code, now) === undefined) return yield* wrong
-        const set = yield* store.count(
-          `update svc.identities set totp_secret = $2, totp_last_step = 0, updated_at = now()
-           where id = $1::text::uuid and totp_secret is null returning 1`,
-          [userId, factor.secret]
-        )
-        if (set === 0) return yield* tooMany
-        yield* messages.toOwner("totp", userId)
+        const outcome = "code" in proof ? yield* totp.add(userId, factor.secret ?? "", proof.code) : "wrong"
+        if (outcome !== "added") return yield* outcome === "wrong" ? wrong : tooMany
         yield* store.count("update svc.supabase_factors set updated_at = now() where id = $1::text::uuid returning 1", [
           factorId
         ])

@@ -62,8 +62,7 @@ export const makeSupabaseAuth = (given: {
     limits,
     given.seals,
     users,
-    tokens,
-    messages
+    tokens
   )
   const { reauthentication } = given.settings
   const { ofAdmin, passkeys } = makePasskeyCalls(

@@ -9,7 +9,6 @@ import { type AuthCalls, type CurrentSession } from "../../../ports/supabase/Aut
 import { type Flows } from "../Flows.ts"
 import { type EmbeddedSessions, secondFactorSql } from "../Sessions.ts"
 import { type Limits } from "../limits/Limits.ts"
-import { type Messages } from "../Messages.ts"
 import { isUuid, type Store } from "../Store.ts"
 import { type EmbeddedTotp, placeOf } from "../factors/Totp.ts"
 import { type Tokens } from "./Tokens.ts"
@@ -63,8 +62,7 @@ export const makeFactors = (
   limits: Limits,
   seals: IdentitySeals["Service"],
   users: Users,
-  tokens: Tokens,
-  messages: Messages
+  tokens: Tokens
 ) => {
   const factors = store.rows(FactorRow)
   const has = store.rows(HasRow)

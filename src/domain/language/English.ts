@@ -168,6 +168,8 @@ export const English = {
   providerFailures: {
     PROVIDER_FAILED: "{name} does not respond. Please try again in a few minutes, or continue in another way.",
     PROVIDER_DENIED: "You cancelled it at {name}, or {name} does not allow it.",
+    PROVIDER_SIGN_IN_NOT_RECENT:
+      "{name} did not ask you to sign in again, so this does not show that it is you. Sign out here, and sign in again.",
     PROVIDER_ADDRESS_MISSING:
       "{name} did not tell us your e-mail address. Create an account here, and link {name} on its page.",
     PROVIDER_ADDRESS_UNVERIFIED:

@@ -172,6 +172,8 @@ export const German: Words = {
     PROVIDER_FAILED:
       "{name} antwortet nicht. Bitte versuchen Sie es in ein paar Minuten noch einmal, oder wählen Sie einen anderen Weg.",
     PROVIDER_DENIED: "Sie haben bei {name} abgebrochen, oder {name} erlaubt es nicht.",
+    PROVIDER_SIGN_IN_NOT_RECENT:
+      "{name} hat Sie nicht noch einmal nach Ihrer Anmeldung gefragt, also zeigt das nicht, dass Sie es sind. Melden Sie sich hier ab und wieder an.",
     PROVIDER_ADDRESS_MISSING:
       "{name} hat uns Ihre E-Mail-Adresse nicht mitgeteilt. Legen Sie hier ein Konto an, und verknüpfen Sie {name} auf dessen Seite.",
     PROVIDER_ADDRESS_UNVERIFIED:

@@ -190,14 +190,13 @@ describe("signing in at another instance of this service", () => {
   })
 
   it("makes a sign-in recent again, in place of the session before", async () => {
-    const { browser } = await atIssuer(true)
+    const { browser, person } = await atIssuer(true)
+    const old =
+      "update svc.identity_sessions set authenticated_at = now() - interval '1 hour' where identity_id = $1::text::uuid"
+    await sql(issuer, old, [person.id])
     await signInWith(browser, "work")
     const { id } = (await sessionOf(browser)).identity
-    await sql(
-      service,
-      "update svc.identity_sessions set authenticated_at = now() - interval '1 hour' where identity_id = $1::text::uuid",
-      [id]
-    )
+    await sql(service, old, [id])
     const change = () => my(`idp_session=${browser.cookie("localhost", "idp_session")}`, "POST /api/auth/links/github")
     assertRefused(await change(), 403, "reauthentication_required")
     const query = new URLSearchParams({ refresh: "true", return_to: at("/auth/account").href })
@@ -205,9 +204,18 @@ describe("signing in at another instance of this service", () => {
     assert.include(login.text, "Confirm that it is you")
     const url = new URL(nextOf(await press(browser, login, "provider", "work")))
     assert.strictEqual(url.searchParams.get("max_age"), "0")
-    // The issuer would ask for the password now.
-    url.searchParams.delete("max_age")
-    await back(browser, await through(browser, url.href))
+    // Of a provider that does not obey, or a browser that leaves it out.
+    const lax = new URL(url)
+    lax.searchParams.delete("max_age")
+    const refused = await back(browser, await through(browser, lax.href))
+    assert.include(refused.text, "did not ask you to sign in again")
+    assert.strictEqual(refused.status, 403)
+    assertRefused(await change(), 403, "reauthentication_required")
+    const next = new URL(nextOf(await press(browser, login, "provider", "work")))
+    const asked = await browser.go(next.href, isBack, { headers: html })
+    assert.strictEqual(asked.url.origin, new URL(issuer.url).origin)
+    const shown = await press(browser, asked, "refresh", "true", { password: person.password })
+    await back(browser, await through(browser, nextOf(shown)))
     assert.strictEqual((await change()).status, 200)
     const sessions = await sql(service, "select from svc.identity_sessions where identity_id = $1::text::uuid", [id])
     assert.lengthOf(sessions, 1)

@@ -13,7 +13,7 @@ import { asking, boundedFetch, timeoutSeconds } from "./Requests.ts"
 /** Signatures that only the provider can make. Those with a shared secret are not among them. */
 const algorithms = new Set("RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519".split(" "))
 /** How far the clocks of the provider and of this service may differ, in s. */
-const toleranceSeconds = 10
+export const toleranceSeconds = 10
 
 /** What of a provider's description says how its ID tokens are verified. */
 interface Metadata {

@@ -1,9 +1,15 @@
 import { Clock, Effect, Redacted } from "effect"
+import { Forbidden } from "../../../domain/errors.ts"
 import type * as OpenIdClient from "openid-client"
 import { type ProvidedPerson, type ProviderProtocol } from "../../../services/ports/identity/Providers.ts"
-import { makeIdTokens } from "./IdTokens.ts"
+import { makeIdTokens, toleranceSeconds } from "./IdTokens.ts"
 import { asking, boundedFetch, timeoutSeconds } from "./Requests.ts"
 import { type ProviderSettings } from "./Settings.ts"
+
+const notRecent = new Forbidden({
+  error: "The provider has not asked the person to sign in again: sign out here, and sign in again",
+  code: "PROVIDER_SIGN_IN_NOT_RECENT"
+})
 
 /** How long what discovery has found is used, in ms. */
 const rememberMillis = 3_600_000
@@ -86,9 +92,10 @@ export const makeOidc = (settings: ProviderSettings): ProviderProtocol => {
           }).href
         })
       ),
-    finish: ({ callback, nonce, state, verifier }, query) =>
-      Effect.flatMap(configured, (config) =>
-        asking(label, async () => {
+    finish: ({ callback, nonce, since, state, verifier }, query) =>
+      Effect.gen(function* () {
+        const config = yield* configured
+        const { claims, ...given } = yield* asking(label, async () => {
           const client = await library()
           const tokens = await client.authorizationCodeGrant(config, new URL(`${callback}?${query}`), {
             pkceCodeVerifier: verifier,
@@ -97,15 +104,18 @@ export const makeOidc = (settings: ProviderSettings): ProviderProtocol => {
             idTokenExpected: true
           })
           const claims = tokens.claims()!
+          const { access_token: token, refresh_token: refreshToken } = tokens
           // Many providers put addresses and names into userinfo only.
           const known =
             claims["email"] === undefined && config.serverMetadata().userinfo_endpoint !== undefined
               ? { ...(await client.fetchUserInfo(config, tokens.access_token, claims.sub)), ...claims }
               : claims
-          const { access_token: token, refresh_token: refreshToken } = tokens
-          return { person: personOf({ ...known, iss: claims.iss, sub: claims.sub }), token, refreshToken }
+          return { claims, person: personOf({ ...known, iss: claims.iss, sub: claims.sub }), token, refreshToken }
         })
-      ),
+        // The browser could leave out `max_age`, and not all providers obey it (OpenID Connect Core 3.1.3.7, 13).
+        if (since !== undefined && !((claims.auth_time ?? 0) >= since - toleranceSeconds)) return yield* notRecent
+        return given
+      }),
     read: (given) =>
       Effect.gen(function* () {
         const { claims, seconds } = yield* verify((yield* configured).serverMetadata(), given)

@@ -1,4 +1,4 @@
-import { Effect, Schema } from "effect"
+import { Clock, Effect, Schema } from "effect"
 import { type Unavailable } from "../../../domain/errors.ts"
 import { type Credential } from "../../../domain/identity/Identity.ts"
 import { type Address, readAddress } from "../../../domain/identity/Address.ts"
@@ -230,7 +230,8 @@ export const makeLinks = (
       const provider = yield* providerOf(name)
       yield* limits.takeOfClient("flows of", 60, 60)
       const identityId = credential === undefined ? null : (yield* sessions.privileged(credential)).identity_id
-      const data = { provider: name, browser: hashOf(browser), callback, returnTo }
+      const since = again ? Math.floor((yield* Clock.currentTimeMillis) / 1000) : undefined
+      const data = { provider: name, browser: hashOf(browser), callback, returnTo, since }
       const { id } = yield* flows.begin("provider", identityId, data)
       return yield* provider.start({ ...(yield* attemptOf(id, browser, callback)), again })
     }),
@@ -242,7 +243,9 @@ export const makeLinks = (
       const returnTo = typeof data["returnTo"] === "string" ? data["returnTo"] : undefined
       const outcome = Effect.gen(function* () {
         yield* refuseAnswer(query)
-        const { person } = yield* provider.finish(yield* attemptOf(state, browser, String(data["callback"])), query)
+        const attempt = yield* attemptOf(state, browser, String(data["callback"]))
+        const since = typeof data["since"] === "number" ? data["since"] : undefined
+        const { person } = yield* provider.finish({ ...attempt, since }, query)
         return identity_id === null
           ? yield* enter(provider, person, credentials)
           : yield* link(provider, person, identity_id, credentials, state)

@@ -1,5 +1,5 @@
 import { type Effect } from "effect"
-import { type BadGateway, type InvalidRequest } from "../../../domain/errors.ts"
+import { type BadGateway, type Forbidden, type InvalidRequest } from "../../../domain/errors.ts"
 
 /** Another service at which people can sign in. */
 export interface Provider {
@@ -35,6 +35,8 @@ interface ProviderAttempt {
   readonly callback: string
   readonly verifier: string
   readonly nonce: string
+  /** Of an attempt to prove that it is still the same person: its beginning, in s since 1970, before which a sign-in there does not count. */
+  readonly since?: number | undefined
 }
 
 /** A person who has signed in, and what the provider gives to call its API for them. */
@@ -59,7 +61,10 @@ export interface ProviderProtocol extends Provider {
   /** Where the browser continues. `again`: the person is to prove that it is them, even if they are signed in there. */
   readonly start: (attempt: ProviderAttempt & { readonly again: boolean }) => Effect.Effect<string, BadGateway>
   /** Who has signed in. `query`: the one with which the browser came back. */
-  readonly finish: (attempt: ProviderAttempt, query: URLSearchParams) => Effect.Effect<ProvidedSignIn, BadGateway>
+  readonly finish: (
+    attempt: ProviderAttempt,
+    query: URLSearchParams
+  ) => Effect.Effect<ProvidedSignIn, BadGateway | Forbidden>
   /**
    * Who an ID token is about that was issued to an app of this service, and for how many seconds it is valid. Undefined for
    * a provider without ID tokens.

@@ -11,6 +11,11 @@ describe("credentialsOf", () => {
     ["", []],
     ["a=b; idp_session=x%3D=; c", ["Cookie x%3D="]],
     ["idp_session=one; svc_session=two", ["Token two", "Cookie one"]],
+    [
+      "svc_session=planted; idp_session=planted; __Host-idp_session=own",
+      ["Cookie own", "Token planted", "Cookie planted"]
+    ],
+    ["idp_session=own; __Host-idp_session=own", ["Cookie own"]],
     ["svc_session=first;svc_session=second", ["Token first"]],
     ["my_svc_session=x; svc_sessions=y; SVC_SESSION=z", []],
     ["svc_session=", []],
@@ -25,6 +30,7 @@ describe("credentialsOf", () => {
   it("detects session cookies, valid or not", () => {
     assert.isTrue(hasSessionCookie("svc_session=a b"))
     assert.isTrue(hasSessionCookie("x=1; idp_session="))
+    assert.isTrue(hasSessionCookie("__Host-idp_session=x"))
     assert.isFalse(hasSessionCookie("x=svc_session=1"))
   })
 })

@@ -523,6 +523,27 @@ describe("sessions", () => {
     )
   })
 
+  it("of this host win over those that a sibling domain has planted", async () => {
+    const thief = await register(service)
+    const { email, password } = await register(service)
+    const signedIn = await logIn(service, email, password)
+    const line = signedIn.headers.getSetCookie().find((one) => one.startsWith("__Host-idp_session="))
+    assert.match(line ?? "", /; Path=\/; .*HttpOnly; Secure; SameSite=Lax$/)
+    assert.notInclude(line, "Domain")
+    const planted = thief.cookie.slice("idp_session=".length)
+    const token = bodyOf(
+      await ask(service, "POST /api/auth/login", {
+        body: { identifier: thief.email, password: thief.password, token: true },
+        headers: elsewhere()
+      })
+    )["session_token"]
+    const cookie = `svc_session=${String(token)}; idp_session=${planted}; ${line!.split(";")[0]}`
+    const reply = await as(cookie, "GET /api/auth/session")
+    assert.strictEqual((bodyOf(reply)["identity"] as { traits: { email: string } }).traits.email, email)
+    const out = await as(cookie, "POST /api/auth/logout")
+    assert.isTrue(out.headers.getSetCookie().some((one) => /^__Host-idp_session=;.*Max-Age=0/.test(one)))
+  })
+
   it("for cookies are no tokens", async () => {
     const { cookie } = await register(service)
     const value = cookie.slice("idp_session=".length)

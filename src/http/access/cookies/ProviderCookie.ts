@@ -4,20 +4,20 @@ import { randomBytes } from "node:crypto"
 import { rawValue } from "./SessionCookies.ts"
 
 /** Binds sign-ins at other services to the browser that began them. */
-const name = "svc_provider"
+const nameOf = (secure: boolean) => (secure ? "__Host-svc_provider" : "svc_provider")
 const minutes = 60
 
-/** The cookie's secret; "" without one. */
-export const providerSecretOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
-  const value = rawValue(headers["cookie"] ?? "", name) ?? ""
+/** The cookie's secret; "" without one. Over https the cookie is one that only this host can set. */
+export const providerSecretOf = ({ headers }: HttpServerRequest.HttpServerRequest, secure: boolean): string => {
+  const value = rawValue(headers["cookie"] ?? "", nameOf(secure)) ?? ""
   return /^[\w-]{43}$/.test(value) ? value : ""
 }
 
 /** The same; a browser without one gets one. Attempts in several tabs share it. */
 export const takeProviderSecret = (request: HttpServerRequest.HttpServerRequest, secure: boolean) => {
-  const value = providerSecretOf(request) || randomBytes(32).toString("base64url")
+  const value = providerSecretOf(request, secure) || randomBytes(32).toString("base64url")
   // Not only below /auth/callback: an attempt may be begun below /api.
-  const cookie = Cookies.makeCookieUnsafe(name, value, {
+  const cookie = Cookies.makeCookieUnsafe(nameOf(secure), value, {
     path: "/",
     httpOnly: true,
     // Sent when the provider redirects back, which is a navigation from another site.

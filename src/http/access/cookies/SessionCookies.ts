@@ -6,8 +6,13 @@ import { deviceCookie } from "../../../services/ports/identity/Accounts.ts"
 /** `svc_session` is this service's, for apps that have a session token; `idp_session` is the identity provider's. */
 const tokenCookie = "svc_session"
 const idpCookie = "idp_session"
+/**
+ * The same over https, set by the embedded identity provider beside `idp_session`. Browsers accept it from this host itself
+ * only, so it counts before the others, which the host of a sibling domain can set.
+ */
+const hostCookie = "__Host-idp_session"
 
-export const isSessionCookie = (name: string) => name === tokenCookie || name === idpCookie
+export const isSessionCookie = (name: string) => name === tokenCookie || name === idpCookie || name === hostCookie
 
 /** A cookie value (RFC 6265 4.1.1), unquoted and no longer than browsers store. */
 const valuePattern = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]{1,4096}$/
@@ -28,12 +33,18 @@ export const credentialsOf = (cookie: string | undefined): ReadonlyArray<Credent
     const value = rawValue(cookie, name)
     return value !== undefined && valuePattern.test(value) ? [{ _tag, value: Redacted.make(value) }] : []
   }
-  return [...of("Token", tokenCookie), ...of("Cookie", idpCookie)]
+  const own = of("Cookie", hostCookie)
+  const others = [...of("Token", tokenCookie), ...of("Cookie", idpCookie)]
+  const [first] = own
+  if (first === undefined) return others
+  const same = ({ _tag, value }: Credential) =>
+    _tag === "Cookie" && Redacted.value(value) === Redacted.value(first.value)
+  return [first, ...others.filter((one) => !same(one))]
 }
 
 /** Whether a browser sent session cookies, valid or not. */
 export const hasSessionCookie = (cookie: string | undefined): boolean =>
-  cookie !== undefined && [tokenCookie, idpCookie].some((name) => rawValue(cookie, name) !== undefined)
+  cookie !== undefined && [tokenCookie, idpCookie, hostCookie].some((name) => rawValue(cookie, name) !== undefined)
 
 const setCookies = (cookies: Cookies.Cookies) =>
   Cookies.isEmpty(cookies)
@@ -46,7 +57,7 @@ const setCookies = (cookies: Cookies.Cookies) =>
 const idpCookies = (lines: ReadonlyArray<string>, secure: boolean) =>
   Cookies.fromIterable(
     Object.values(Cookies.fromSetCookie(lines).cookies)
-      .filter(({ name }) => name === idpCookie || name === deviceCookie)
+      .filter(({ name }) => name === idpCookie || name === hostCookie || name === deviceCookie)
       .map((cookie): Cookies.Cookie => {
         const options: Cookies.Cookie["options"] = {
           ...cookie.options,
@@ -74,6 +85,8 @@ const expired = (name: string, secure: boolean) =>
 export const setSignInCookies = (lines: ReadonlyArray<string>, secure: boolean) =>
   setCookies(Cookies.merge(Cookies.fromIterable([expired(tokenCookie, secure)]), idpCookies(lines, secure)))
 
-/** Removes both session cookies after a sign-out. */
+/** Removes all session cookies after a sign-out. */
 export const clearSessionCookies = (secure: boolean) =>
-  setCookies(Cookies.fromIterable([expired(tokenCookie, secure), expired(idpCookie, secure)]))
+  setCookies(
+    Cookies.fromIterable([tokenCookie, idpCookie, ...(secure ? [hostCookie] : [])].map((name) => expired(name, secure)))
+  )

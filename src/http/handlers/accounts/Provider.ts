@@ -38,9 +38,14 @@ export const ProviderRoutes = HttpRouter.use(
         const request = yield* HttpServerRequest.HttpServerRequest
         const { provider: id = "" } = yield* HttpRouter.params
         const label = providers.list.find((one) => one.id === id)?.label
-        const { credentials } = given.browser
+        const { credentials, secure } = given.browser
         const begun = yield* Effect.result(
-          providers.finish({ provider: id, query: given.fields, browser: providerSecretOf(request), credentials })
+          providers.finish({
+            provider: id,
+            query: given.fields,
+            browser: providerSecretOf(request, secure),
+            credentials
+          })
         )
         if (begun._tag === "Failure") {
           if (label === undefined) return yield* begun.failure

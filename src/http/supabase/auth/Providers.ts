@@ -39,7 +39,9 @@ export const AuthProviderRoutes = HttpRouter.use(
     yield* on("GET", "/callback", "everybody", (call) =>
       Effect.gen(function* () {
         const { calls, query, request } = call
-        const begun = yield* Effect.result(calls.callback({ query, browser: providerSecretOf(request) }))
+        const begun = yield* Effect.result(
+          calls.callback({ query, browser: providerSecretOf(request, isSecure(request, identity)) })
+        )
         if (begun._tag === "Failure") return leaveTo(failedUrl(settings.site, begun.failure))
         // The settings may have changed since.
         const to = redirectOf(begun.success.redirectTo, settings.site, settings.redirects)

@@ -102,12 +102,15 @@ export const makeSessions = (
     )
 
   const secure = ownUrl.startsWith("https:") ? "; Secure" : ""
+  // Over https by the name too that only this host can set (SessionCookies.ts).
+  const cookieNames = secure === "" ? ["idp_session"] : ["__Host-idp_session", "idp_session"]
   /** The cookie again, for clients that have it: a session that has changed is set again. */
   const cookiesOf = ({ _tag, value }: Credential, { expires_at }: Pick<SessionRow, "expires_at">) =>
     _tag === "Cookie"
-      ? [
-          `idp_session=${Redacted.value(value)}; Path=/; Expires=${new Date(expires_at).toUTCString()}; HttpOnly; SameSite=Lax${secure}`
-        ]
+      ? cookieNames.map(
+          (name) =>
+            `${name}=${Redacted.value(value)}; Path=/; Expires=${new Date(expires_at).toUTCString()}; HttpOnly; SameSite=Lax${secure}`
+        )
       : []
 
   const signedIn = Effect.fnUntraced(function* (credential: Credential) {

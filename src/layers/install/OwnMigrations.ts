@@ -16,6 +16,7 @@ import { backupDigests } from "./migrations/0015_backup_digests.ts"
 import { dashboard } from "./migrations/0016_dashboard.ts"
 import { accounts } from "./migrations/0017_accounts.ts"
 import { accountTraces } from "./migrations/0031_account_traces.ts"
+import { oauth2Revocations } from "./migrations/0032_oauth2_revocations.ts"
 import { oauth2 } from "./migrations/0018_oauth2.ts"
 import { identityLinks } from "./migrations/0019_identity_links.ts"
 import { identityEvents } from "./migrations/0020_identity_events.ts"
@@ -61,5 +62,6 @@ export const migrations = {
   "0029_change_gaps": changeGaps,
   "0030_oauth2_subjects": oauth2Subjects,
   "0031_account_traces": accountTraces,
+  "0032_oauth2_revocations": oauth2Revocations,
   "0033_backup_checks": backupChecks
 }

@@ -5,12 +5,15 @@ import { AccountSettings } from "../../services/identity/AccountSettings.ts"
 import { OwnSigningKeys } from "../../services/access/OwnSigningKeys.ts"
 import { OAuth2Claims } from "../../services/oauth2/Claims.ts"
 import { OAuth2Endpoints } from "../../services/oauth2/Endpoints.ts"
+import { type Db } from "../../services/ports/Db.ts"
+import { type OAuth2 } from "../../services/ports/OAuth2.ts"
 import { IdP } from "../../services/ports/IdP.ts"
 import { idpAddress } from "../identity/Address.ts"
 import { makePublicFetch } from "../net/PublicFetch.ts"
-import { oauth2Address } from "./Address.ts"
-import { layerOAuth2Embedded } from "../../services/oauth2/server/Embedded.ts"
+import { type OAuth2Address, oauth2Address } from "./Address.ts"
+import { layerOAuth2Embedded } from "../postgres/embedded/Embedded.ts"
 import { layerOAuth2Hydra } from "./hydra/Hydra.ts"
+import { layerHydraRevocation } from "./hydra/Revocation.ts"
 import { layerOAuth2None } from "./None.ts"
 
 /** Whether URLs of clients may have loopback and private addresses. */
@@ -53,6 +56,17 @@ const layerEmbedded = Layer.unwrap(
   })
 ).pipe(Layer.provide(OAuth2Claims.layer))
 
+/** Accounts that this service keeps are taken back there too. */
+const layerHydraOf = (
+  address: OAuth2Address
+): Layer.Layer<OAuth2, Layer.Error<typeof layerEmbedded>, Layer.Services<typeof layerEmbedded> | Db> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const { embedded } = yield* AccountSettings
+      return embedded && (yield* idpAddress) === undefined ? layerHydraRevocation : Layer.empty
+    })
+  ).pipe(Layer.provideMerge(layerOAuth2Hydra(address)))
+
 /**
  * The OAuth 2.0 server of OAUTH2_ADMIN_URL, or the embedded one. None with SVC_IDENTITY=off, and with OAUTH2_PUBLIC_URL
  * only, which says that clients use another one.
@@ -60,9 +74,9 @@ const layerEmbedded = Layer.unwrap(
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const address = yield* oauth2Address
-    if (address !== undefined) return Layer.merge(layerOAuth2Hydra(address), layerElsewhere)
     const { embedded } = yield* AccountSettings
     const elsewhere = (yield* text("OAUTH2_PUBLIC_URL", undefined)) !== undefined
+    if (address !== undefined) return Layer.merge(layerHydraOf(address), layerElsewhere)
     return embedded && !elsewhere ? layerEmbedded : Layer.merge(layerOAuth2None, layerElsewhere)
   })
 )

@@ -94,6 +94,15 @@ export const holders: Readonly<Record<string, Holder>> = {
       { ends: [...always, "delete"], statements } satisfies Holder
     ])
   ),
+  // What another OAuth 2.0 server has granted: its rows are not here.
+  "svc.oauth2_revocations": {
+    ends: [...always, "delete"],
+    statements: [
+      `insert into svc.oauth2_revocations (subject) select $1
+       where exists (select from svc.oauth2_revocations where subject = '' and due_at > now())
+       on conflict (subject) do update set due_at = now(), attempts = 0 returning 1`
+    ]
+  },
   "svc.identity_addresses": { ends: { none: "an address of the account; a change of it is a flow or a mail" } },
   "svc.oauth2_subjects": { ends: { none: "whose rows of the OAuth 2.0 server are deleted with the account" } },
   "svc.oauth2_challenges": { ends: { none: "requests of apps; only an answer to one signs in" } },

@@ -2,7 +2,7 @@ import { matchAt, skipBlock, skipDollar, skipEscaped, skipLine, skipQuoted } fro
 
 /*
  * What the audit keeps of SQL. Entries can't be deleted on request, and any text or comment may be a password, a token or
- * somebody's data, so none is kept: of a statement there remain its words, names, numbers and punctuation.
+ * personal data, so none is kept: of a statement there remain its words, names, numbers and punctuation.
  */
 
 const space = /[ \t\n\r\f\v]+/y

@@ -32,7 +32,7 @@ export class SessionTokens extends Context.Service<
           const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
           const exp = Math.min(now + lifeSeconds, Math.floor(Date.parse(expires_at) / 1000))
           const account = accountOf(identity)
-          // Policies compare it: an address that nobody has proven would make anyone its owner.
+          // Policies compare it: an unproven address would make anyone its owner.
           const proven = identity.addresses.some(({ value, verified }) => verified && value === account)
           const token = yield* keys.sign(sessionTokenType, {
             iss,

@@ -35,7 +35,7 @@ const nameIn = (traits: unknown) => {
   return ["email", "username", "name", "phone"].map((key) => all[key]).find((one) => typeof one === "string")
 }
 
-/** What was typed, unless it is the name of one person and nobody's id. */
+/** What was typed, unless it is the name of exactly one person and not an id. */
 const idOf = (people: ReadonlyArray<Person>, text: string) => {
   const named = people.filter(({ name }) => name === text)
   return people.some(({ id }) => id === text) || named.length !== 1 ? text : (named[0]?.id ?? text)

@@ -115,7 +115,7 @@ export const makeRecovery = (
             )
             // Someone may have changed it because another person reads their messages.
             if (since > 0) return yield* flowExpired
-            // Another person may have registered the address, whoever has the link.
+            // Another person may have registered the address, also if an operator has made the link.
             if (!address.verified) yield* claimAddress(store, identityId, way.mailed ? way.lookup : undefined)
             else yield* takeBack(store, identityId, "recovery")
             return yield* sessions.open(identityId, kind, "code" in proof ? "code_recovery" : "link_recovery")

@@ -232,7 +232,7 @@ export interface AccountAdmin {
     pageSize: number,
     pageToken: string | undefined
   ) => Call<{ readonly identities: ReadonlyArray<Identity>; readonly next: string | null }>
-  /** 409 `IDENTITY_CHANGED`, see `readAt`; `ADDRESS_UNCONFIRMED` for an administrator whose address nobody has proven. */
+  /** 409 `IDENTITY_CHANGED`, see `readAt`; `ADDRESS_UNCONFIRMED` for an administrator whose address is not proven. */
   readonly change: (id: string, change: AccountChange) => Call<Identity>
   readonly remove: (id: string) => Call<void>
   /** The newest first; none is `current`. */

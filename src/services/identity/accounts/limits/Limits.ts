@@ -8,7 +8,7 @@ const Row = Schema.Struct({ count: Schema.Int, seconds: Schema.Int })
 
 /** Wrong passwords of one name from one place without a wait; then 1, 2, 4 … 60 s. */
 const freeGuesses = 5
-/** Wrong passwords of one name in an hour, from all places from which nobody has signed in to it (ASVS: at most 100). */
+/** Wrong passwords of one name in an hour, from all places without an earlier sign-in by it (ASVS: at most 100). */
 const guessesOfStrangers = 100
 /** How long the address of a client that has signed in is known, in days. */
 const knownDays = 30
@@ -90,8 +90,8 @@ export const makeLimits = (store: Store, devices: Devices) => {
     allows: (purpose: string, name: string, limit: number, seconds: number) =>
       Effect.map(counted(purpose, name, seconds), ({ count }) => count <= limit),
     /**
-     * Limits guesses of a password: of each client, of each place that guesses a name, and of all places together from which
-     * nobody has signed in by the name before. The last limit, which strangers can use up, does not keep out a browser or an
+     * Limits guesses of a password: of each client, of each place that guesses a name, and of all places together
+     * without an earlier sign-in by the name. The last limit, which strangers can use up, does not keep out a browser or an
      * address that has. A right password counts for none.
      */
     guess: Effect.fnUntraced(function* <A, E, R>(name: string, attempt: Effect.Effect<A, E, R>) {

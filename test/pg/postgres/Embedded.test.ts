@@ -51,9 +51,9 @@ const other = (path: string, layer: "layerEmbedded" | "layerAttachOrStart" = "la
   Effect.gen(function* () {
     const program = `
       import { Effect, Layer, ManagedRuntime } from "effect"
-      import { DataDir } from "../../../src/layers/process/DataDir.ts"
-      import { ${layer} } from "../../../src/layers/postgres/embedded/Embedded.ts"
-      import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
+      import { DataDir } from "./src/layers/process/DataDir.ts"
+      import { ${layer} } from "./src/layers/postgres/embedded/Embedded.ts"
+      import { PostgresAddress } from "./src/layers/postgres/Address.ts"
       const runtime = ManagedRuntime.make(Layer.provide(${layer}, DataDir.at(${JSON.stringify(path)})))
       await runtime.runPromise(Effect.service(PostgresAddress)).then(
         ({ at: { port } }) => console.log("ready " + port),

@@ -88,7 +88,7 @@ export const nextVersion = async (): Promise<SourceVersion> => {
   await edit(
     "src/layers/install/OwnMigrations.ts",
     "export const migrations = {",
-    `import { statements } from "../../../src/layers/install/migrations/statements.ts"\nexport const migrations = {\n  "9999_next_release": statements("create table svc.next_release (id int)", ${added.join(", ")}),`
+    `import { statements } from "./migrations/statements.ts"\nexport const migrations = {\n  "9999_next_release": statements("create table svc.next_release (id int)", ${added.join(", ")}),`
   )
   return versionAt(`${next}, with one more migration`, path)
 }

@@ -20,7 +20,7 @@ import { type Messages } from "../Messages.ts"
 import { isImported, type Passwords } from "../Passwords.ts"
 import { type Records } from "../Records.ts"
 import { type Store } from "../Store.ts"
-import { challengeOf, type OneTimes } from "./OneTime.ts"
+import { pkceChallengeOf, type OneTimes } from "./OneTime.ts"
 import { type Tokens } from "./Tokens.ts"
 import { type Owner, type Users } from "./Users.ts"
 
@@ -226,7 +226,7 @@ export const makeEntering = (
           return yield* store.atomically(mail(name, request, address, id, { change, email: to, session }))
         }
         // The challenge stays that of the sign-up. If there were several, another person's may have been the last.
-        const challenge = (before === undefined ? undefined : challengeOf(before)) ?? request.challenge
+        const challenge = (before === undefined ? undefined : pkceChallengeOf(before)) ?? request.challenge
         const data = contested === true ? { contested } : { hash, about, own }
         yield* store.atomically(mail(name, { ...request, challenge }, address, id, data))
       })

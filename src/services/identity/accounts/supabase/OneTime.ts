@@ -43,7 +43,7 @@ export type OneTime = typeof Row.Type
 const columns = "id::text, kind, lookup, identity_id::text, code, data"
 
 /** Of the client that requested a mail. */
-export const challengeOf = ({ data: { challenge } }: OneTime): Challenge | undefined =>
+export const pkceChallengeOf = ({ data: { challenge } }: OneTime): Challenge | undefined =>
   isJsonObject(challenge)
     ? { value: String(challenge["value"]), method: challenge["method"] as Challenge["method"] }
     : undefined

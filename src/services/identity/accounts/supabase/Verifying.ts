@@ -8,7 +8,7 @@ import { type Passwords } from "../Passwords.ts"
 import { type Records } from "../Records.ts"
 import { type Store } from "../Store.ts"
 import { claimAddress, takeBack } from "../TakeBack.ts"
-import { challengeOf, type OneTime, type OneTimes, typeOf } from "./OneTime.ts"
+import { pkceChallengeOf, type OneTime, type OneTimes, typeOf } from "./OneTime.ts"
 import { type Tokens } from "./Tokens.ts"
 import { type Users } from "./Users.ts"
 
@@ -121,7 +121,7 @@ export const makeVerifying = (
   const verify: AuthCalls["verify"] = Effect.fnUntraced(function* (given, { byLink, password }) {
     const lookup = "email" in given ? readAddress(given.email)?.lookup : undefined
     const mail = yield* mails.find(lookup === undefined ? given : { ...given, lookup })
-    const challenge = byLink ? challengeOf(mail) : undefined
+    const challenge = byLink ? pkceChallengeOf(mail) : undefined
     const type = typeOf(mail.kind)
     if (challenge !== undefined) {
       // Not used up until the client exchanges a code: a program that opens links of mails has no verifier. Nor does the owner
@@ -163,7 +163,7 @@ export const makeVerifying = (
     asksFor: Effect.fnUntraced(function* (token: string) {
       const mail = yield* mails.byToken(token)
       if (mail === undefined || mail.data["mailed"] !== true) return undefined
-      if (challengeOf(mail) !== undefined && typeof mail.data["change"] !== "string") return undefined
+      if (pkceChallengeOf(mail) !== undefined && typeof mail.data["change"] !== "string") return undefined
       if (mail.kind !== "signup") return "click"
       return (yield* addressOf(mail))?.verified === false ? "password" : "click"
     }),

@@ -24,6 +24,8 @@ export interface Options {
   readonly hangUps: number
   /** Stops at the first findings of this number. */
   readonly maxFindings: number
+  /** Ends the run. */
+  readonly signal?: AbortSignal
   /** Called about once a second. */
   readonly progress?: (report: Report) => void
 }
@@ -110,7 +112,11 @@ export const runIsolation = async (target: Target, options: Options): Promise<Re
   const kills: Array<number> = []
   const started = performance.now()
   let running = true
-  const done = () => !running || report.answers >= options.answers || findingsOf(report) >= options.maxFindings
+  const done = () =>
+    !running ||
+    options.signal?.aborted === true ||
+    report.answers >= options.answers ||
+    findingsOf(report) >= options.maxFindings
 
   /** Sends a request of a caller; returns the answer if it was counted. */
   const send = async (caller: Caller, request: Request, hangUpAfter?: number) => {

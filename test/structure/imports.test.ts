@@ -22,7 +22,7 @@ const program = `
   console.log(JSON.stringify([...packages]))
   process.exit(0)`
 
-it("a start does not load what few requests need", async () => {
+it("a start does not load what few requests need", { timeout: 120_000 }, async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program], {
     cwd: root,
     env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), "svc-compile-cache") }

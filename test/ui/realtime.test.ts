@@ -101,8 +101,11 @@ it("a lost connection is resumed: what was missed is replayed, and nothing is sh
 it("events that the service no longer has leave a gap that can be seen", async () => {
   const page = await openPage()
   const sockets: Array<WebSocketRoute> = []
-  await page.routeWebSocket(/\/realtime/, (socket) => {
+  const missed = Promise.withResolvers<void>()
+  await page.routeWebSocket(/\/realtime/, async (socket) => {
     sockets.push(socket)
+    // Not before there are more events than the service keeps.
+    if (sockets.length > 1) await missed.promise
     socket.connectToServer()
   })
   await open(page)
@@ -111,6 +114,7 @@ it("events that the service no longer has leave a gap that can be seen", async (
   await sockets.at(-1)?.close({ code: 1013 })
   await page.getByText("This browser read too slowly").waitFor()
   await sql(service, `insert into ${table} select i, 1, 'new' from generate_series(1, 300) i`)
+  missed.resolve()
   await list(page).getByText("note: new").first().waitFor()
   await list(page).focus()
   await page.keyboard.press("End")

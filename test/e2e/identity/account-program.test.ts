@@ -51,7 +51,8 @@ it("npm run account gives the rights of an administrator to no stranger who has 
   assert.strictEqual((await asMember(service, other.cookie, "GET /api/auth/session")).status, 401)
 })
 
-it("npm run account creates and recovers accounts, and says what is wrong", async () => {
+// Starts npm and the service's programs a dozen times.
+it("npm run account creates and recovers accounts, and says what is wrong", { timeout: 180_000 }, async () => {
   const email = freshEmail()
   const unknown = await account("recover", email)
   assert.deepStrictEqual([unknown.code, unknown.output], [1, `There is no account with the address ${email}\n`])

@@ -97,7 +97,7 @@ it.each(["trigger", "wal"])(
       const again = await client(url)
       const waiting = async () =>
         (await again.query("select from svc.webhook_messages where next_attempt_at is not null")).rowCount
-      assert.strictEqual(await until(waiting, (count) => count === 0, 30_000), 0)
+      assert.strictEqual(await until(waiting, (count) => count === 0, 120_000), 0)
 
       const { rows } = await again.query<{ id: number }>("select id from loss order by id")
       const stored = rows.map(({ id }) => id)

@@ -19,6 +19,7 @@ const summaryOf = (report: Report) => {
 const assertIsolated = async (options: Partial<Options>) => {
   // A change costs as much as some hundred answers: every clean connection is opened anew.
   const report = await runIsolation(service, { ...defaults, seed, hangUps: 0.02, ...options })
+  assert.isAtLeast(report.answers, options.answers ?? 0, "it was aborted")
   process.stdout.write(`Isolation: ${summaryOf(report)}\n`)
   for (const happened of ["poisons", "hungUp", "ddl", "kills", "audited"] as const) {
     assert.isAbove(report[happened], 0, happened)
@@ -33,10 +34,10 @@ const assertIsolated = async (options: Partial<Options>) => {
 }
 
 // `npm run check:isolation` checks more answers.
-it("no caller gets, changes or loses rows because of another", { timeout: 240_000 }, () =>
-  assertIsolated({ answers: 16_000, ddlEvery: 2_000 })
+it("no caller gets, changes or loses rows because of another", { timeout: 400_000 }, ({ signal }) =>
+  assertIsolated({ answers: 16_000, ddlEvery: 2_000, signal })
 )
 
-it("every write is made once, by its caller, while the tables change", { timeout: 240_000 }, () =>
-  assertIsolated({ mix: "writes", answers: 4_000, ddlEvery: 400 })
+it("every write is made once, by its caller, while the tables change", { timeout: 240_000 }, ({ signal }) =>
+  assertIsolated({ mix: "writes", answers: 4_000, ddlEvery: 400, signal })
 )

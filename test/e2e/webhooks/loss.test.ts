@@ -183,4 +183,4 @@ it("a delivery that a crash of PostgreSQL has undone is made again under the sam
     await service[Symbol.asyncDispose]()
     await sink[Symbol.asyncDispose]()
   }
-}, 120_000)
+}, 240_000)

@@ -134,7 +134,7 @@ it.each(["trigger", "wal"])(
       await removeDataDir(path)
     }
   },
-  120_000
+  300_000
 )
 
 it("a delivery that a crash of PostgreSQL has undone is made again under the same id", async () => {

@@ -74,10 +74,10 @@ const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(
     Layer.mergeAll(
       identityProvider.IdPChoice.layer,
-      oauth2Server.layerSettings,
+      oauth2Server.layerOAuth2Settings,
       layerAllSettings,
       layerHttpSettings,
-      operations.layerSettings
+      operations.layerOperationsSettings
     )
   )
 )

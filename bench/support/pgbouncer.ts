@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Client } from "pg"
 import { setTimeout as sleep } from "node:timers/promises"
-import { freePort } from "./processes.ts"
+import { freePort } from "./freePort.ts"
 
 /** A PgBouncer of the operating system's packages, in front of one server. */
 export interface PgBouncer extends AsyncDisposable {

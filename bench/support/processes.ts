@@ -1,7 +1,6 @@
 /** The processes of a run: the service, its baselines and the load generators. All are terminated with this one. */
 import { type ChildProcess, fork, spawn } from "node:child_process"
 import { once } from "node:events"
-import { type AddressInfo, createServer } from "node:net"
 import { join } from "node:path"
 import { type Answer } from "../rows/baseline.ts"
 import { type DriverOptions } from "../rows/drivers.ts"
@@ -40,15 +39,6 @@ export const stop = async (child: ChildProcess) => {
   const patience = setTimeout(() => child.kill("SIGKILL"), 20_000)
   await ended
   clearTimeout(patience)
-}
-
-export const freePort = async () => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, "close")
-  return port
 }
 
 const file = (name: string) => join(import.meta.dirname, "..", name)

@@ -6,7 +6,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { freePort, start, stop } from "./processes.ts"
+import { freePort } from "./freePort.ts"
+import { start, stop } from "./processes.ts"
 import { type Credentials, type Scenario, user } from "../rows/scenarios.ts"
 
 export interface Service {

@@ -23,7 +23,7 @@ const withoutPassword = (text: string) => {
 }
 
 /** Records a setting that was read. `given`: its text, "" if it is not set. */
-export const remember = (name: string, given: string, fallback: string | undefined): void => {
+export const rememberSetting = (name: string, given: string, fallback: string | undefined): void => {
   known.set(name, {
     name,
     value: given === "" ? (fallback ?? null) : withoutPassword(given),
@@ -32,7 +32,8 @@ export const remember = (name: string, given: string, fallback: string | undefin
   })
 }
 
-export const rememberSecret = (name: string, isSet: boolean): void => remember(name, isSet ? mask : "", undefined)
+export const rememberSecret = (name: string, isSet: boolean): void =>
+  rememberSetting(name, isSet ? mask : "", undefined)
 
 /** All settings that were read, by name. */
 export const knownSettings = (): ReadonlyArray<KnownSetting> =>

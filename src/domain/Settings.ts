@@ -1,5 +1,5 @@
 import { Config, Data, Effect, Option, Redacted } from "effect"
-import { remember, rememberSecret } from "./KnownSettings.ts"
+import { rememberSetting, rememberSecret } from "./KnownSettings.ts"
 
 /** A variable has an invalid value; the start ends with this line. */
 export class SettingError extends Data.TaggedError("SettingError")<{ readonly message: string }> {}
@@ -17,7 +17,7 @@ const setting = <A>(
 ) =>
   Effect.gen(function* () {
     const text = (yield* Effect.orDie(Config.String(name).pipe(Config.withDefault("")))).trim()
-    remember(name, text, fallback == null ? undefined : written(fallback))
+    rememberSetting(name, text, fallback == null ? undefined : written(fallback))
     if (text === "") return fallback
     const value = parse(text)
     return value === undefined

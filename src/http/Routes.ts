@@ -66,7 +66,7 @@ import { AuthSignInRoutes } from "./supabase/auth/SignIn.ts"
 import { AuthUserRoutes } from "./supabase/auth/User.ts"
 import { AuthVerifyRoutes } from "./supabase/auth/Verify.ts"
 import { SupabaseGate } from "./supabase/Gate.ts"
-import { ChannelSocket } from "./supabase/Realtime.ts"
+import { ChannelSocketRoute } from "./supabase/Realtime.ts"
 import { FileBucketsRoutes } from "./supabase/storage/Buckets.ts"
 import { FilesRoutes } from "./supabase/storage/Objects.ts"
 import { ResumableRoutes } from "./supabase/storage/Resumable.ts"
@@ -158,7 +158,7 @@ export const Routes = Layer.mergeAll(
   AuthFactorRoutes,
   AuthPasskeyRoutes,
   AuthAdminRoutes,
-  ChannelSocket,
+  ChannelSocketRoute,
   FileBucketsRoutes,
   FilesRoutes,
   ResumableRoutes,

@@ -1,5 +1,5 @@
 import { assert, it } from "vitest"
-import { knownSettings, remember } from "../../src/domain/KnownSettings.ts"
+import { knownSettings, rememberSetting } from "../../src/domain/KnownSettings.ts"
 
 it.each([
   ["https://me:s3cret@store.example.com/x", "https://me:****@store.example.com/x"],
@@ -9,7 +9,7 @@ it.each([
   ["plain", "plain"],
   ["", null]
 ])("the setting %s is shown as %s", (given, shown) => {
-  remember("TEST_SETTING", given, undefined)
+  rememberSetting("TEST_SETTING", given, undefined)
   const found = knownSettings().find(({ name }) => name === "TEST_SETTING")
   assert.deepStrictEqual(found, { name: "TEST_SETTING", value: shown, default: null, is_set: given !== "" })
 })

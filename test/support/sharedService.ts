@@ -2,7 +2,7 @@ import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import { type TestProject } from "vitest/node"
 import { otherStore } from "./storage/external.ts"
-import { freePort } from "./docs/readme.ts"
+import { freePort } from "../../bench/support/freePort.ts"
 import { copyDataDir, makeDataDir, prepareDataDir, removeDataDir } from "./dataDir.ts"
 import { type Address, root, startService } from "./service.ts"
 

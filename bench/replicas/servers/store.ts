@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import { mkdir } from "node:fs/promises"
 import { connect } from "node:net"
 import { join } from "node:path"
-import { freePort } from "../../support/processes.ts"
+import { freePort } from "../../support/freePort.ts"
 import { type Part, Program } from "./part.ts"
 
 /** An S3 store; `part` is undefined if it is not this run's own. */

@@ -42,7 +42,7 @@ export const makeRawKey = (type: KeyType) => prefixes[type] + randomBytes(32).to
 export const prefixOf = (rawKey: string) => rawKey.slice(0, 12)
 
 /** The SHA-256 of a raw key, in lower-case hex. */
-export const hashOf = (rawKey: string) => hash("sha256", rawKey, "hex")
+export const keyHashOf = (rawKey: string) => hash("sha256", rawKey, "hex")
 
 /** Whether a text has the form of a raw key; anything else needs no look-up. */
 export const looksLikeKey = (text: string) => /^svc_[ps]k_[A-Za-z0-9_-]{43}$/.test(text)

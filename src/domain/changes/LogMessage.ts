@@ -130,11 +130,11 @@ export const decodeLogMessage = (data: Buffer): LogMessage | undefined => {
 }
 
 /** A position in the log as PostgreSQL prints it. */
-export const lsnText = (lsn: bigint) =>
+export const positionText = (lsn: bigint) =>
   `${(lsn >> 32n).toString(16)}/${(lsn & 0xffff_ffffn).toString(16)}`.toUpperCase()
 
 /** 0 for a text that is no position. */
-export const parseLsn = (text: string): bigint => {
+export const parsePosition = (text: string): bigint => {
   const found = /^([0-9A-F]{1,8})\/([0-9A-F]{1,8})$/i.exec(text)
   return found === null ? 0n : (BigInt(`0x${found[1]}`) << 32n) | BigInt(`0x${found[2]}`)
 }

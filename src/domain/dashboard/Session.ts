@@ -9,7 +9,7 @@ export const lifetimeSeconds = 7 * 24 * 3600
 export const linkSql = "interval '10 minutes'"
 
 /** Who is signed in, as the histories record it. */
-export const SignedIn = Schema.Struct({
+export const DashboardUser = Schema.Struct({
   author: Schema.Union([
     Schema.Struct({ type: Schema.Literal("key"), id: Schema.Int, label: Schema.String }),
     Schema.Struct({ type: Schema.Literal("identity"), id: Schema.String, label: Schema.String })

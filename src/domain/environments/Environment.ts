@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { jsonProblems } from "../flags/Json.ts"
-import { JsonObject } from "../text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../text/JsonObjectSchema.ts"
 import { isStorable } from "../text/StorableText.ts"
 import { bucketNameFault } from "../storage/Bucket.ts"
 
@@ -20,8 +20,8 @@ const Slug = Schema.String.check(
 )
 
 /** A JSON object of at most 32 levels and 10,000 values. The table limits its size. */
-const Config = JsonObject.check(
-  Schema.makeFilter((config: JsonObject) =>
+const Config = JsonObjectSchema.check(
+  Schema.makeFilter((config: JsonObjectSchema) =>
     jsonProblems(config, { depth: 32, nodes: 10_000, stored: true })
       .slice(0, 50)
       .map(({ path, problem }) => ({ path, issue: problem }))
@@ -54,7 +54,7 @@ export const Environment = Schema.Struct({
   is_default: Schema.Boolean,
   schema_name: Schema.String,
   bucket_name: Schema.String,
-  config: JsonObject,
+  config: JsonObjectSchema,
   created_at: Schema.String,
   updated_at: Schema.String,
   deleted_at: Schema.NullOr(Schema.String)

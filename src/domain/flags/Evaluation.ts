@@ -1,11 +1,11 @@
 import { Schema } from "effect"
 import { FlagEnvironment } from "./Environment.ts"
 import { contextProblems } from "./Json.ts"
-import { JsonObject } from "../text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../text/JsonObjectSchema.ts"
 
 /** A JSON object; `$flagd` in it is overwritten. */
-const Context = JsonObject.check(
-  Schema.makeFilter((context: JsonObject) =>
+const Context = JsonObjectSchema.check(
+  Schema.makeFilter((context: JsonObjectSchema) =>
     contextProblems(context).map(({ path, problem }) => ({ path, issue: problem }))
   )
 )

@@ -1,10 +1,10 @@
 import { Schema } from "effect"
 import { FlagEnvironment } from "./Environment.ts"
-import { JsonObject } from "../text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../text/JsonObjectSchema.ts"
 import { isStorable } from "../text/StorableText.ts"
 
 export const keyPattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
-export const keyForm = "1–128 letters, digits, `.`, `_`, `:` and `-`, the first a letter or a digit"
+export const flagKeyForm = "1–128 letters, digits, `.`, `_`, `:` and `-`, the first a letter or a digit"
 
 /** Path segments of other routes under `/api/flags`. */
 const reserved: ReadonlySet<string> = new Set(["segments", "evaluate", "status"])
@@ -12,7 +12,7 @@ const reserved: ReadonlySet<string> = new Set(["segments", "evaluate", "status"]
 /** The key of a new flag. Lookups accept any text, and answer 404 for an invalid key. */
 const FlagKey = Schema.String.check(
   Schema.makeFilter((key: string) => {
-    if (!keyPattern.test(key)) return `Expected ${keyForm}`
+    if (!keyPattern.test(key)) return `Expected ${flagKeyForm}`
     return !reserved.has(key) || "Expected another key: `segments`, `evaluate` and `status` are reserved"
   })
 )
@@ -33,11 +33,11 @@ export const NewFlag = Schema.Struct({
   key: FlagKey,
   type: FlagType,
   description: Schema.optionalKey(Description),
-  variants: JsonObject,
+  variants: JsonObjectSchema,
   /** Default: ENABLED. */
   state: Schema.optionalKey(FlagState),
   /** JsonLogic; `{}` for no rule. */
-  targeting: Schema.optionalKey(JsonObject),
+  targeting: Schema.optionalKey(JsonObjectSchema),
   defaultVariant: Schema.String,
   /** The environment at the top level of the answer. */
   environment: Schema.optionalKey(FlagEnvironment)
@@ -53,19 +53,19 @@ export const FlagChange = Schema.Struct({
   key: Schema.optionalKey(Schema.String),
   type: Schema.optionalKey(FlagType),
   description: Schema.optionalKey(Description),
-  variants: Schema.optionalKey(JsonObject),
+  variants: Schema.optionalKey(JsonObjectSchema),
   state: Schema.optionalKey(FlagState),
-  targeting: Schema.optionalKey(JsonObject),
+  targeting: Schema.optionalKey(JsonObjectSchema),
   defaultVariant: Schema.optionalKey(Schema.String),
   environment: Schema.optionalKey(FlagEnvironment),
-  environments: Schema.optionalKey(JsonObject)
+  environments: Schema.optionalKey(JsonObjectSchema)
 })
 export type FlagChange = typeof FlagChange.Type
 
 /** The part of a flag that each environment has for itself. */
 export const FlagConfiguration = Schema.Struct({
   state: FlagState,
-  targeting: JsonObject,
+  targeting: JsonObjectSchema,
   defaultVariant: Schema.String
 })
 export type FlagConfiguration = typeof FlagConfiguration.Type
@@ -80,7 +80,7 @@ export const Flag = Schema.Struct({
   key: Schema.String,
   type: FlagType,
   description: Schema.NullOr(Schema.String),
-  variants: JsonObject,
+  variants: JsonObjectSchema,
   ...FlagConfiguration.fields,
   /** The environment of state, targeting, defaultVariant and last_evaluated_at at this level. */
   environment: FlagEnvironment,
@@ -112,9 +112,9 @@ export const FlagHistoryEntry = Schema.Struct({
     Schema.Struct({ type: Schema.Literal("identity"), id: Schema.String, label: Schema.String })
   ]),
   /** Null for the creation. */
-  before: Schema.NullOr(JsonObject),
+  before: Schema.NullOr(JsonObjectSchema),
   /** Null for the deletion. */
-  after: Schema.NullOr(JsonObject),
+  after: Schema.NullOr(JsonObjectSchema),
   revision: Schema.Int,
   created_at: Schema.String
 })

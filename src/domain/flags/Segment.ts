@@ -1,11 +1,11 @@
 import { Schema } from "effect"
 import { Label } from "../access/ApiKey.ts"
-import { Description, keyForm, keyPattern } from "./Flag.ts"
-import { JsonObject } from "../text/JsonObjectSchema.ts"
+import { Description, flagKeyForm, keyPattern } from "./Flag.ts"
+import { JsonObjectSchema } from "../text/JsonObjectSchema.ts"
 
 /** The key of a new segment. Lookups accept any text, and answer 404 for an invalid key. */
 const SegmentKey = Schema.String.check(
-  Schema.makeFilter((key: string) => keyPattern.test(key) || `Expected ${keyForm}`)
+  Schema.makeFilter((key: string) => keyPattern.test(key) || `Expected ${flagKeyForm}`)
 )
 
 /**
@@ -18,7 +18,7 @@ export const NewFlagSegment = Schema.Struct({
   /** Default: empty. */
   name: Schema.optionalKey(Label),
   description: Schema.optionalKey(Description),
-  rules: JsonObject
+  rules: JsonObjectSchema
 }).check(
   Schema.makeFilter((given: { readonly key?: string; readonly segmentKey?: string }) => {
     if (given.key === undefined && given.segmentKey === undefined) return { path: ["key"], issue: "Missing key" }
@@ -36,7 +36,7 @@ export const FlagSegmentChange = Schema.Struct({
   segmentKey: Schema.optionalKey(Schema.String),
   name: Schema.optionalKey(Label),
   description: Schema.optionalKey(Description),
-  rules: Schema.optionalKey(JsonObject)
+  rules: Schema.optionalKey(JsonObjectSchema)
 })
 export type FlagSegmentChange = typeof FlagSegmentChange.Type
 
@@ -46,7 +46,7 @@ export const FlagSegment = Schema.Struct({
   segmentKey: Schema.String,
   name: Schema.String,
   description: Schema.NullOr(Schema.String),
-  rules: JsonObject,
+  rules: JsonObjectSchema,
   /** Keys of the flags and segments whose rules refer to it directly. */
   used_by: Schema.Struct({ flags: Schema.Array(Schema.String), segments: Schema.Array(Schema.String) }),
   revision: Schema.Int,

@@ -1,5 +1,5 @@
 import { type Redacted, Schema } from "effect"
-import { JsonObject } from "../text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../text/JsonObjectSchema.ts"
 
 /** A person's account at the identity provider (spec: Sessions), with the fields that its user may see. */
 export const Identity = Schema.Struct({
@@ -7,8 +7,8 @@ export const Identity = Schema.Struct({
   id: Schema.String,
   state: Schema.Literals(["active", "inactive"]),
   schema_id: Schema.String,
-  traits: JsonObject,
-  metadata_public: JsonObject,
+  traits: JsonObjectSchema,
+  metadata_public: JsonObjectSchema,
   /** E-mail addresses, and whether the identity provider has verified them. */
   addresses: Schema.Array(Schema.Struct({ value: Schema.String, verified: Schema.Boolean })),
   created_at: Schema.NullOr(Schema.String),

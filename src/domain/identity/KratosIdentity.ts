@@ -1,5 +1,5 @@
 import { Schema, Stream } from "effect"
-import { JsonObject } from "../text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../text/JsonObjectSchema.ts"
 
 const Address = { value: Schema.String, via: Schema.Literal("email") }
 const State = Schema.Literals(["active", "inactive"])
@@ -12,8 +12,8 @@ export const KratosIdentity = Schema.Struct({
   schema_id: Schema.optionalKey(Schema.String),
   external_id: Schema.optionalKey(Schema.String),
   state: Schema.optionalKey(State),
-  traits: JsonObject,
-  metadata_public: Schema.optionalKey(Schema.NullOr(JsonObject)),
+  traits: JsonObjectSchema,
+  metadata_public: Schema.optionalKey(Schema.NullOr(JsonObjectSchema)),
   verifiable_addresses: Schema.optionalKey(
     Schema.Array(
       Schema.Struct({ ...Address, verified: Schema.Boolean, status: Schema.Literals(["pending", "sent", "completed"]) })
@@ -33,8 +33,8 @@ export interface ExportedAccount {
   readonly id: string
   readonly state: typeof State.Type
   readonly schema_id: string
-  readonly traits: JsonObject
-  readonly metadata_public: JsonObject
+  readonly traits: JsonObjectSchema
+  readonly metadata_public: JsonObjectSchema
   readonly addresses: ReadonlyArray<{ readonly value: string; readonly verified: boolean }>
   readonly passwordHash: string | null
 }

@@ -68,7 +68,7 @@ export const Check = Schema.Struct({
 })
 export type Check = typeof Check.Type
 
-export const Insights = Schema.Struct({
+export const InsightReport = Schema.Struct({
   checked_at: Schema.String,
   database: Schema.Struct({
     name: Schema.String,
@@ -80,4 +80,4 @@ export const Insights = Schema.Struct({
   checks: Schema.Array(Check),
   findings: Schema.Array(Finding)
 })
-export type Insights = typeof Insights.Type
+export type InsightReport = typeof InsightReport.Type

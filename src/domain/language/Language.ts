@@ -41,7 +41,7 @@ export const acceptedLanguage = (header: string | undefined): Language => {
 }
 
 /** A text with its `{names}` replaced. */
-export const filled = (text: string, values: Readonly<Record<string, string>>): string =>
+export const withValues = (text: string, values: Readonly<Record<string, string>>): string =>
   text.replaceAll(/\{(\w+)\}/g, (whole, name: string) =>
     Object.hasOwn(values, name) ? (values[name] ?? whole) : whole
   )

@@ -1,4 +1,4 @@
-import { isNode, listOf, type Tree, type TreeNode, words } from "../catalogue/bodies/Tree.ts"
+import { isNode, treesIn, type Tree, type TreeNode, words } from "../catalogue/bodies/Tree.ts"
 import { catalogueRelations, shownSettings } from "./ReadLists.ts"
 
 /** What a statement names. Rows of a JSON array for `refusedSql`; `schema` is null if the name has none. */
@@ -91,10 +91,10 @@ const visitors: Readonly<Record<string, (node: TreeNode, add: Add) => void>> = {
     if (isNatural !== undefined || usingClause !== undefined) add("operator", nameOf("="))
   },
   ColumnRef: ({ fields }, add) => {
-    for (const part of listOf(fields).slice(1)) if (textOf(part) !== undefined) add("attribute", [part])
+    for (const part of treesIn(fields).slice(1)) if (textOf(part) !== undefined) add("attribute", [part])
   },
   A_Indirection: ({ indirection }, add) => {
-    for (const part of listOf(indirection)) if (textOf(part) !== undefined) add("attribute", [part])
+    for (const part of treesIn(indirection)) if (textOf(part) !== undefined) add("attribute", [part])
   },
   RangeVar: checkRelation
 }
@@ -114,7 +114,7 @@ const visit = (tree: Tree, add: Add): void => {
 
 /** Judges a parsed text by an allow list of syntax. */
 export const readStatement = (parsed: Tree): ReadStatement => {
-  const [only, second] = isNode(parsed) ? listOf(parsed["stmts"]) : []
+  const [only, second] = isNode(parsed) ? treesIn(parsed["stmts"]) : []
   const statement = isNode(only) ? only["stmt"] : undefined
   if (!isNode(statement) || second !== undefined) return { refused: "anything but one statement" }
   const show = statement["VariableShowStmt"]
@@ -123,7 +123,7 @@ export const readStatement = (parsed: Tree): ReadStatement => {
   if (statement["SelectStmt"] === undefined) return { refused: Object.keys(statement)[0] ?? "an empty statement" }
   const names = new Map<string, ReadName>()
   const add: Add = (kind, path) => {
-    const parts = listOf(path).map((part) => textOf(part) ?? refuse("a name"))
+    const parts = treesIn(path).map((part) => textOf(part) ?? refuse("a name"))
     const [name = refuse("a name"), schema = null, third] = parts.toReversed()
     if (third !== undefined) refuse(`the name ${parts.join(".")}`)
     names.set(JSON.stringify([kind, schema, name]), { kind, schema, name })

@@ -1,4 +1,4 @@
-import { type SqlPiece, statements } from "../sql/Statements.ts"
+import { type SqlPiece, statementsIn } from "../sql/Statements.ts"
 
 /** A migration file that can be run. Offsets and lines are those of the file, without its byte order mark. */
 export interface MigrationScript {
@@ -70,7 +70,7 @@ export const migrationScript = (source: string, breakpoints: boolean): Migration
       line: lineAt(text, down.index)
     }
   }
-  const pieces = statements(text)
+  const pieces = statementsIn(text)
   const copy = pieces.find(copiesIn)
   if (copy !== undefined) {
     return {

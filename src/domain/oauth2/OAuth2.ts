@@ -1,6 +1,6 @@
 import { type Language, languageOfLocales } from "../language/Language.ts"
 import { Schema } from "effect"
-import { JsonObject } from "../text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../text/JsonObjectSchema.ts"
 
 /**
  * Maximum length of a challenge in characters. Servers store a request in its challenge, together with the whole client;
@@ -29,7 +29,7 @@ export const OAuth2Client = Schema.Struct({
   token_endpoint_auth_method: Schema.String,
   /** The server's own field, beside `metadata.skip_consent`. */
   skip_consent: Schema.Boolean,
-  metadata: JsonObject,
+  metadata: JsonObjectSchema,
   created_at: Schema.NullOr(Schema.String),
   updated_at: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "OAuth2Client" })

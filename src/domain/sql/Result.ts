@@ -6,7 +6,7 @@ export const maxResultSize = 64 * 1024 * 1024
 /** Maximum characters of a result as JSON, in which column names are repeated in every row. */
 const maxJson = 4 * maxResultSize
 
-export const resultTooLarge = () =>
+export const sqlResultTooLarge = () =>
   new DatabaseError({
     error: "The result exceeds the limit of 64 MiB per response",
     code: "RESULT_TOO_LARGE",

@@ -115,7 +115,7 @@ class Body {
  * white space and comments. Never fails: an unterminated string or comment extends to the end of the text, which
  * PostgreSQL then reports. Linear in the length of the text.
  */
-export const statements = (text: string): ReadonlyArray<SqlPiece> => {
+export const statementsIn = (text: string): ReadonlyArray<SqlPiece> => {
   const pieces: Array<SqlPiece> = []
   let at = 0
   let start = -1
@@ -190,7 +190,7 @@ export const statements = (text: string): ReadonlyArray<SqlPiece> => {
 }
 
 /** Upper case first word of the first statement; "" if there is none. */
-export const leadingKeyword = (text: string): string => statements(text)[0]?.keyword ?? ""
+export const leadingKeyword = (text: string): string => statementsIn(text)[0]?.keyword ?? ""
 
 const transactionControl = new Set([
   "BEGIN",
@@ -224,7 +224,7 @@ export const checkSingle = (text: string): Effect.Effect<SqlPiece, InvalidReques
       "The SQL text contains a character that PostgreSQL cannot store (NUL or an unpaired surrogate)"
     )
   }
-  const pieces = statements(text)
+  const pieces = statementsIn(text)
   const [piece] = pieces
   if (piece === undefined) return fail("SQL_EMPTY", "The SQL text contains no statement")
   if (pieces.length > 1) {

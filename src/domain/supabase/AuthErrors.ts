@@ -71,7 +71,7 @@ export const noSession = new Forbidden({
 })
 export const notAdmin = new Forbidden({ error: "User not allowed", code: "not_admin" })
 export const noUser = new NotFound({ error: "User not found", code: "user_not_found" })
-export const invalid = (error: string) => new InvalidRequest({ error, code: "validation_failed" })
+export const validationFailed = (error: string) => new InvalidRequest({ error, code: "validation_failed" })
 export const invalidEmail = new InvalidRequest({
   error: "Unable to validate email address: invalid format",
   code: "email_address_invalid"

@@ -5,8 +5,8 @@ import { isJsonObject, type JsonObject as Plain } from "./JsonObject.ts"
  * A JSON object with all its members, where `Schema.Record` would silently drop `__proto__` and unknown names. Callers
  * must validate its members.
  */
-export const JsonObject = Schema.declare(isJsonObject, {
+export const JsonObjectSchema = Schema.declare(isJsonObject, {
   expected: "object",
   toCodecJson: () => undefined
 }).check(Schema.makeFilter(() => true, { toJsonSchema: () => ({ type: "object" }) }))
-export type JsonObject = Plain
+export type JsonObjectSchema = Plain

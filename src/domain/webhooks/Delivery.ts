@@ -24,7 +24,7 @@ export interface WebhookReply {
 export const isSuccess = ({ status }: WebhookReply) => status !== null && status >= 200 && status < 300
 
 /** The receiver wants no more deliveries. */
-export const isGone = ({ status }: WebhookReply) => status === 410
+export const isReceiverGone = ({ status }: WebhookReply) => status === 410
 
 /**
  * The first 1,024 bytes as text that PostgreSQL can store, cut at a character boundary. Invalid UTF-8 and NUL become

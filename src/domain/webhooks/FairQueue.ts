@@ -29,7 +29,7 @@ const maxSize = 16 * 1024 * 1024
  *
  * A worker holds a few more messages of each webhook than are in flight, so that the next ones are at hand.
  */
-export class FairQueue<J extends Job> {
+export class EndpointQueue<J extends Job> {
   private readonly backlogs = new Map<number, Backlog<J>>()
   private readonly concurrency: number
   private readonly share: number
@@ -48,7 +48,7 @@ export class FairQueue<J extends Job> {
   }
 
   /** Adds the messages that were claimed with `room`. */
-  add(jobs: ReadonlyArray<J>, room: ReturnType<FairQueue<J>["room"]>) {
+  add(jobs: ReadonlyArray<J>, room: ReturnType<EndpointQueue<J>["room"]>) {
     const counts = new Map<number, number>()
     for (const job of jobs) {
       this.backlog(job.webhook).waiting.push(job)

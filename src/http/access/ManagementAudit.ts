@@ -7,7 +7,7 @@ import { type Author } from "../../domain/Author.ts"
 import { type ClientError, isClientError } from "../../domain/errors.ts"
 import { accountOf } from "../../domain/identity/Identity.ts"
 import { Audit } from "../../services/audit/Audit.ts"
-import { type AuditRow, type Change, CurrentChange } from "../../services/audit/Change.ts"
+import { type AuditRow, type AuditedChange, CurrentChange } from "../../services/audit/Change.ts"
 import { type Session } from "../../services/identity/Sessions.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { admittedBy, requestIdOf } from "./Admitted.ts"
@@ -19,7 +19,7 @@ import { frameworkFailure, knownFailure } from "../wire/ErrorBodies.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 /** An endpoint, as its middleware knows it. */
-export interface Place {
+export interface AuditedEndpoint {
   readonly endpoint: Pick<HttpApiEndpoint.Top, "identifier" | "method">
   readonly group: Pick<HttpApiGroup.Top, "identifier">
 }
@@ -59,7 +59,7 @@ const unrecorded = new Set([
 const recordedReads = new Set(["accountAdmin.export", "backups.file", "backups.globals"])
 
 /** The action of an endpoint, such as `oauth2.set_client`; undefined if the audit does not record it. */
-export const actionOf = ({ endpoint, group }: Place): string | undefined => {
+export const actionOf = ({ endpoint, group }: AuditedEndpoint): string | undefined => {
   const name = `${group.identifier}.${endpoint.identifier}`
   const isRead = endpoint.method === "GET" || endpoint.method === "HEAD"
   if (isRead ? !recordedReads.has(name) : unrecorded.has(name)) return undefined
@@ -82,12 +82,12 @@ export class ManagementAudit extends Context.Service<
     /** Runs a management request, and records what it changes and how it ended, unless a transaction has done so. */
     readonly around: <A, E, R>(
       app: Effect.Effect<A, E, R>,
-      place: Place,
+      place: AuditedEndpoint,
       request: Request,
       author: Author | AuditActor
     ) => Effect.Effect<A, E, R>
     /** Records that a caller with a key or a session may not do this; those without are for the access log. */
-    readonly refused: (place: Place, request: Request, error: ClientError) => Effect.Effect<void>
+    readonly refused: (place: AuditedEndpoint, request: Request, error: ClientError) => Effect.Effect<void>
     /** Runs an attempt to sign in to the dashboard, or to sign out, and records how it ended. */
     readonly signing: <A, E, R>(
       attempt: Effect.Effect<A, E, R>,
@@ -124,7 +124,7 @@ export class ManagementAudit extends Context.Service<
           counted(`${row.actor.id || row.address} ${row.action}`, now) ? audit.write(row) : Effect.void
         )
 
-      const changeOf = (request: Request, action: string, subject: string, actor: AuditActor): Change => {
+      const changeOf = (request: Request, action: string, subject: string, actor: AuditActor): AuditedChange => {
         const headers = headersOf(request)
         return {
           actor,
@@ -139,10 +139,10 @@ export class ManagementAudit extends Context.Service<
           address: clientAddress(request, settings)
         }
       }
-      const subjectOf = ({ group }: Place, params: Readonly<Record<string, string | undefined>>) =>
+      const subjectOf = ({ group }: AuditedEndpoint, params: Readonly<Record<string, string | undefined>>) =>
         [nouns[group.identifier] ?? group.identifier, Object.values(params).join("/")].filter(Boolean).join(":")
 
-      const rowOf = (change: Change, exit: Exit.Exit<unknown, unknown>): AuditRow => ({
+      const rowOf = (change: AuditedChange, exit: Exit.Exit<unknown, unknown>): AuditRow => ({
         ...change,
         ...(Exit.isSuccess(exit) ? { outcome: "done", status: null, code: null } : failureOf(exit.cause))
       })
@@ -171,7 +171,7 @@ export class ManagementAudit extends Context.Service<
           return writeAttempt({ ...change, outcome: "refused", status, code })
         },
         signing: (attempt, action, request) => {
-          const change: Change = { ...changeOf(request, action, "dashboard", unknown), dashboard: true }
+          const change: AuditedChange = { ...changeOf(request, action, "dashboard", unknown), dashboard: true }
           return Effect.onExit(Effect.provideService(attempt, CurrentChange, change), (exit) => {
             if (Exit.isSuccess(exit) && (change.recorded || change.actor === unknown)) return Effect.void
             const row = rowOf(change, exit)

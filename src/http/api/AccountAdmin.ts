@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Identity, SessionSummary, SignInFactor } from "../../domain/identity/Identity.ts"
 import { KratosIdentity } from "../../domain/identity/KratosIdentity.ts"
-import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../domain/text/JsonObjectSchema.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { Mail } from "../../services/identity/Mails.ts"
 import { Management } from "../access/Access.ts"
@@ -18,8 +18,8 @@ const summary = (summary: string, description?: string) =>
 
 const newAccount = {
   email: text(320),
-  traits: Schema.optionalKey(JsonObject),
-  metadata_public: Schema.optionalKey(JsonObject),
+  traits: Schema.optionalKey(JsonObjectSchema),
+  metadata_public: Schema.optionalKey(JsonObjectSchema),
   verified: Schema.optionalKey(Schema.Boolean),
   state: Schema.optionalKey(State)
 }
@@ -106,8 +106,8 @@ export class AccountAdminApi extends HttpApiGroup.make("accountAdmin")
       params: { id: Id },
       payload: Schema.Struct({
         state: Schema.optionalKey(State),
-        traits: Schema.optionalKey(JsonObject),
-        metadata_public: Schema.optionalKey(JsonObject),
+        traits: Schema.optionalKey(JsonObjectSchema),
+        metadata_public: Schema.optionalKey(JsonObjectSchema),
         verified: Schema.optionalKey(Schema.Boolean),
         updated_at: Schema.optionalKey(text(40))
       }),

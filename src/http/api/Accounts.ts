@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Unavailable } from "../../domain/errors.ts"
 import { Identity, IdentitySession } from "../../domain/identity/Identity.ts"
-import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../domain/text/JsonObjectSchema.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
 import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
@@ -69,7 +69,7 @@ export class AccountsApi extends HttpApiGroup.make("accounts")
     }).annotateMerge(summary("Show how people can sign in")),
     HttpApiEndpoint.post("register", "/register", {
       query,
-      payload: Schema.Struct({ email: Email, password: Password, traits: Schema.optionalKey(JsonObject), token }),
+      payload: Schema.Struct({ email: Email, password: Password, traits: Schema.optionalKey(JsonObjectSchema), token }),
       success: [SignedIn.pipe(HttpApiSchema.status(201)), Sent.pipe(HttpApiSchema.status(202))],
       error
     }).annotateMerge(
@@ -169,7 +169,7 @@ export class AccountsApi extends HttpApiGroup.make("accounts")
     ),
     HttpApiEndpoint.patch("setAccount", "/account", {
       query,
-      payload: Schema.Struct({ traits: JsonObject }),
+      payload: Schema.Struct({ traits: JsonObjectSchema }),
       success: Identity,
       error
     }).annotateMerge(summary("Replace my traits; `email` stays")),

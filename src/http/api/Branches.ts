@@ -4,7 +4,7 @@ import { Branch, BranchChanges, BranchId, NewBranch } from "../../domain/branche
 import { Conflict, Forbidden, NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
-import { recordChange } from "../wire/RecordChange.ts"
+import { asRecordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 
 const params = { id: BranchId }
@@ -42,7 +42,7 @@ export class BranchesApi extends HttpApiGroup.make("branches")
     ),
     HttpApiEndpoint.patch("change", "/:id", {
       params,
-      payload: recordChange(BranchChanges, Branch),
+      payload: asRecordChange(BranchChanges, Branch),
       success: Branch,
       error: [NotFound, Unavailable]
     }).annotateMerge(

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { SignedIn } from "../../domain/dashboard/Session.ts"
+import { DashboardUser } from "../../domain/dashboard/Session.ts"
 import {
   Forbidden,
   Gone,
@@ -35,7 +35,7 @@ const Config = Schema.Struct({
 /** The sessions of browsers that use the dashboard; it calls the same endpoints as every other client. */
 export class DashboardApi extends HttpApiGroup.make("dashboard")
   .add(
-    HttpApiEndpoint.get("show", "/session", { success: SignedIn }).annotateMerge(
+    HttpApiEndpoint.get("show", "/session", { success: DashboardUser }).annotateMerge(
       OpenApi.annotations({ summary: "Show who is signed in" })
     )
   )
@@ -43,7 +43,7 @@ export class DashboardApi extends HttpApiGroup.make("dashboard")
   .add(
     HttpApiEndpoint.post("open", "/session", {
       payload: Schema.Union([Schema.Struct({ key: token(200) }), Schema.Struct({ link: token(200) })]),
-      success: SignedIn.pipe(HttpApiSchema.status(201)),
+      success: DashboardUser.pipe(HttpApiSchema.status(201)),
       error: [InvalidRequest, Unauthorized, Forbidden, Gone, NotFound, TooManyRequests, Unavailable]
     }).annotateMerge(
       OpenApi.annotations({

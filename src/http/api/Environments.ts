@@ -12,7 +12,7 @@ import {
 } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
-import { recordChange } from "../wire/RecordChange.ts"
+import { asRecordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 
 const ofProject = "/api/projects/:projectId/environments"
@@ -52,7 +52,7 @@ export class EnvironmentsApi extends HttpApiGroup.make("environments")
     }).annotateMerge(OpenApi.annotations({ summary: "Show an environment" })),
     HttpApiEndpoint.patch("update", one, {
       params,
-      payload: recordChange(EnvironmentChange, Environment),
+      payload: asRecordChange(EnvironmentChange, Environment),
       success: Environment,
       error: [NotFound, InvalidRequest, Forbidden, Conflict, Unavailable]
     }).annotateMerge(

@@ -8,7 +8,7 @@ import { Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable } f
 import { AnyKeyOrSession, Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { IfMatch, IfNoneMatch, Tagged } from "../wire/Preconditions.ts"
-import { recordChange } from "../wire/RecordChange.ts"
+import { asRecordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 
 /** Any text; an invalid key is answered with 404. */
@@ -88,7 +88,7 @@ export class FlagChangesApi extends HttpApiGroup.make("flagChanges")
     HttpApiEndpoint.put("updateSegment", "/segments/:key", {
       params,
       headers: IfMatch,
-      payload: recordChange(FlagSegmentChange, FlagSegment),
+      payload: asRecordChange(FlagSegmentChange, FlagSegment),
       success: OneSegment,
       error: refused
     }).annotateMerge(
@@ -104,7 +104,7 @@ export class FlagChangesApi extends HttpApiGroup.make("flagChanges")
       params,
       query,
       headers: IfMatch,
-      payload: recordChange(FlagChange, Flag),
+      payload: asRecordChange(FlagChange, Flag),
       success: OneFlag,
       error: refused
     }).annotateMerge(

@@ -1,13 +1,13 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Unavailable } from "../../domain/errors.ts"
-import { Insights } from "../../domain/insights/Insight.ts"
+import { InsightReport } from "../../domain/insights/Insight.ts"
 import { Management } from "../access/Access.ts"
 
 /** What to improve in the main database. */
 export class InsightsApi extends HttpApiGroup.make("insights")
   .add(
     HttpApiEndpoint.get("report", "/api/insights", {
-      success: Insights,
+      success: InsightReport,
       error: Unavailable
     }).annotateMerge(
       OpenApi.annotations({

@@ -4,7 +4,7 @@ import { ApiKey, KeyId, KeyType, Label, RateLimit } from "../../domain/access/Ap
 import { NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
-import { recordChange } from "../wire/RecordChange.ts"
+import { asRecordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 
 const params = { id: KeyId }
@@ -26,7 +26,7 @@ export class KeysApi extends HttpApiGroup.make("keys")
     }).annotateMerge(OpenApi.annotations({ summary: "Create a key; `secret` is returned only once" })),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
-      payload: recordChange(
+      payload: asRecordChange(
         Schema.Struct({ label: Schema.optionalKey(Label), rate_limit: Schema.optionalKey(RateLimit) }),
         ApiKey.json
       ),

@@ -1,14 +1,14 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { NotFound } from "../../domain/errors.ts"
-import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../domain/text/JsonObjectSchema.ts"
 
 /** Contract of http/handlers/Mcp.ts. */
 export class McpApi extends HttpApiGroup.make("mcp")
   .add(
     HttpApiEndpoint.post("message", "/mcp", {
-      payload: JsonObject,
-      success: JsonObject,
+      payload: JsonObjectSchema,
+      success: JsonObjectSchema,
       error: NotFound
     }).annotateMerge(
       OpenApi.annotations({

@@ -11,7 +11,7 @@ import {
   StepUpRequired,
   Unavailable
 } from "../../domain/errors.ts"
-import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../domain/text/JsonObjectSchema.ts"
 import { maxChallengeLength, OAuth2Client } from "../../domain/oauth2/OAuth2.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { AnyKeyOrSession, Management } from "../access/Access.ts"
@@ -162,12 +162,12 @@ const ClientChanges = Schema.Struct({
   scope: Schema.optionalKey(Schema.String),
   audience: Schema.optionalKey(Names),
   skip_consent: Schema.optionalKey(Schema.Boolean),
-  metadata: Schema.optionalKey(JsonObject)
+  metadata: Schema.optionalKey(JsonObjectSchema)
 })
 const ClaimsConfig = Schema.Struct({
-  id_token_claims: JsonObject,
-  access_token_claims: JsonObject,
-  claim_scopes: Schema.optionalKey(JsonObject)
+  id_token_claims: JsonObjectSchema,
+  access_token_claims: JsonObjectSchema,
+  claim_scopes: Schema.optionalKey(JsonObjectSchema)
 })
 const SigningKey = Schema.Struct({
   kid: Schema.String,
@@ -202,7 +202,7 @@ export class OAuth2AdminApi extends HttpApiGroup.make("oauth2Admin")
         scope: Schema.Array(ScopeName).check(Schema.isMaxLength(200)),
         config: Schema.optionalKey(ClaimsConfig)
       }),
-      success: Schema.Struct({ id_token_claims: JsonObject, access_token_claims: JsonObject }),
+      success: Schema.Struct({ id_token_claims: JsonObjectSchema, access_token_claims: JsonObjectSchema }),
       error: [InvalidRequest, NotFound, ...upstreamErrors]
     }).annotateMerge(
       summary(
@@ -219,7 +219,7 @@ export class OAuth2AdminApi extends HttpApiGroup.make("oauth2Admin")
       error: [InvalidRequest, ...upstreamErrors]
     }).annotateMerge(summary("List clients", "`page_size` defaults to 100.")),
     HttpApiEndpoint.post("createClient", "/clients", {
-      payload: JsonObject,
+      payload: JsonObjectSchema,
       success: ClientWithSecret.pipe(HttpApiSchema.status(201)),
       error: [InvalidRequest, Conflict, ...upstreamErrors]
     }).annotateMerge(summary("Register a client (RFC 7591 fields); its secret is returned only once")),

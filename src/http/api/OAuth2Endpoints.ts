@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../domain/text/JsonObjectSchema.ts"
 
 const text = Schema.optionalKey(Schema.String)
 const form = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
@@ -67,12 +67,12 @@ export class OAuth2EndpointsApi extends HttpApiGroup.make("oauth2Endpoints")
         "A refresh token is valid once: each exchange returns a new one."
       )
     ),
-    HttpApiEndpoint.get("userinfo", "/oauth2/userinfo", { success: JsonObject }).annotateMerge(
+    HttpApiEndpoint.get("userinfo", "/oauth2/userinfo", { success: JsonObjectSchema }).annotateMerge(
       summary("Show the claims of an access token's user (OpenID Connect Core 5.3)")
     ),
     HttpApiEndpoint.post("userinfoByForm", "/oauth2/userinfo", {
       payload: form({ access_token: text }),
-      success: JsonObject
+      success: JsonObjectSchema
     }).annotateMerge(summary("The same, with the token in the header or the form")),
     HttpApiEndpoint.post("revoke", "/oauth2/revoke", {
       payload: form({ token: Schema.String, token_type_hint: text, ...client }),
@@ -80,7 +80,7 @@ export class OAuth2EndpointsApi extends HttpApiGroup.make("oauth2Endpoints")
     }).annotateMerge(summary("Revoke a token of the client, with all tokens of its grant (RFC 7009)")),
     HttpApiEndpoint.post("introspect", "/oauth2/introspect", {
       payload: form({ token: Schema.String, token_type_hint: text, ...client }),
-      success: JsonObject
+      success: JsonObjectSchema
     }).annotateMerge(summary("Show whether a token of the client is active (RFC 7662)")),
     HttpApiEndpoint.get("logout", "/oauth2/sessions/logout", {
       query: { id_token_hint: text, client_id: text, post_logout_redirect_uri: text, state: text },
@@ -90,12 +90,12 @@ export class OAuth2EndpointsApi extends HttpApiGroup.make("oauth2Endpoints")
       payload: form({ id_token_hint: text, client_id: text, post_logout_redirect_uri: text, state: text }),
       success: HttpApiSchema.Empty(303)
     }).annotateMerge(summary("The same, with the parameters in a form")),
-    HttpApiEndpoint.get("discovery", "/.well-known/openid-configuration", { success: JsonObject }).annotateMerge(
+    HttpApiEndpoint.get("discovery", "/.well-known/openid-configuration", { success: JsonObjectSchema }).annotateMerge(
       summary("Describe the server (OpenID Connect Discovery 1.0)")
     ),
-    HttpApiEndpoint.get("metadata", "/.well-known/oauth-authorization-server", { success: JsonObject }).annotateMerge(
-      summary("Describe the server (RFC 8414)")
-    )
+    HttpApiEndpoint.get("metadata", "/.well-known/oauth-authorization-server", {
+      success: JsonObjectSchema
+    }).annotateMerge(summary("Describe the server (RFC 8414)"))
   )
   .annotateMerge(
     OpenApi.annotations({

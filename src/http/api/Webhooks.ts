@@ -12,7 +12,7 @@ import {
 } from "../../domain/webhooks/Webhook.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
-import { recordChange } from "../wire/RecordChange.ts"
+import { asRecordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 
 const params = { id: WebhookId }
@@ -34,7 +34,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
     ),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
-      payload: recordChange(WebhookChange, Webhook),
+      payload: asRecordChange(WebhookChange, Webhook),
       success: Webhook,
       error: [NotFound, InvalidRequest, Forbidden, Unavailable]
     }).annotateMerge(

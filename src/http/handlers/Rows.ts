@@ -3,7 +3,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RowsApi } from "../api/Rows.ts"
 import { Branches } from "../../services/branches/Branches.ts"
 import { Db } from "../../services/ports/Db.ts"
-import { type Conflict, Imports } from "../../services/rows/Imports.ts"
+import { type ImportConflict, Imports } from "../../services/rows/Imports.ts"
 import { RowMethods } from "../../services/rows/Methods.ts"
 import { Rows, type RowsAnswer } from "../../services/rows/Rows.ts"
 import { ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
@@ -32,7 +32,7 @@ const nameOf = ({ schema, table }: DecodedRequest) => `${schema}.${table}`
 const rowsIn = ({ count }: Pick<RowsAnswer, "count">) => ({ rows: count })
 
 const importParameters = new Set(["null", "on_conflict", "resolution"])
-const resolutions: Readonly<Record<string, Conflict["resolution"]>> = {
+const resolutions: Readonly<Record<string, ImportConflict["resolution"]>> = {
   "merge-duplicates": "merge",
   "ignore-duplicates": "ignore"
 }
@@ -56,7 +56,7 @@ const conflictOf = (query: ReadonlyArray<readonly [string, string]>) => {
   const names = readNames(cursor)
   return names === undefined
     ? Effect.fail(parseError("on_conflict parameter", cursor))
-    : Effect.succeed<Conflict>({ columns: names, resolution })
+    : Effect.succeed<ImportConflict>({ columns: names, resolution })
 }
 
 /**

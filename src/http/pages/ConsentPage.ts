@@ -1,6 +1,6 @@
 import { type HttpServerResponse } from "effect/http"
 import { type ConsentRequest } from "../../domain/oauth2/OAuth2.ts"
-import { filled, type Words } from "../../domain/language/Language.ts"
+import { withValues, type Words } from "../../domain/language/Language.ts"
 import { wordsOf } from "../../domain/language/Words.ts"
 import { filledHtml, type Html, html, type Look, nameText, page, webLink } from "./Html.ts"
 import { type Brand } from "../../services/identity/Brand.ts"
@@ -41,7 +41,7 @@ const destination = ({ client, requestUrl }: ConsentRequest, app: string) => {
   const uri = requested ?? client.redirect_uris[0] ?? ""
   if (!URL.canParse(uri)) return undefined
   const { host, protocol } = new URL(uri)
-  return host === "" ? filled(app, { scheme: protocol }) : host
+  return host === "" ? withValues(app, { scheme: protocol }) : host
 }
 
 /** A logo that the page's policy allows. */

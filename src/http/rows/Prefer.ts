@@ -57,10 +57,10 @@ export const parsePreferences = (header: string | undefined): Result.Result<Pref
 }
 
 /** The kind of request, which determines the preferences that apply. */
-export type Operation = "read" | "insert" | "upsert" | "update" | "remove" | "call"
+export type RowOperation = "read" | "insert" | "upsert" | "update" | "remove" | "call"
 
 /** `Preference-Applied`, in a fixed order; undefined if no preference applied. */
-export const preferenceApplied = (preferences: Preferences, operation: Operation): string | undefined => {
+export const preferenceApplied = (preferences: Preferences, operation: RowOperation): string | undefined => {
   if (preferences === noPreferences) return undefined
   const { consistency, count, handling, maxAffected, maxCell, missing, resolution, timezone, tx } = preferences
   const writes = operation !== "read" && operation !== "call"

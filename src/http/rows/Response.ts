@@ -9,7 +9,7 @@ import { type RowsAnswer } from "../../services/rows/Rows.ts"
 import { type RowSettings } from "../../services/rows/Settings.ts"
 import { withChosenStatus } from "../wire/ErrorBodies.ts"
 import { textResponse, withRepeated } from "../wire/OwnedResponse.ts"
-import { type Operation, preferenceApplied } from "./Prefer.ts"
+import { type RowOperation, preferenceApplied } from "./Prefer.ts"
 import { lsnHeader } from "./Freshness.ts"
 import { contentRange, rangeStatus } from "./Range.ts"
 import { type DecodedRequest } from "./Request.ts"
@@ -74,7 +74,7 @@ const withProfile = ({ profile }: DecodedRequest, headers: Record<string, string
   return headers
 }
 
-const withApplied = (request: DecodedRequest, operation: Operation, headers: Record<string, string>) => {
+const withApplied = (request: DecodedRequest, operation: RowOperation, headers: Record<string, string>) => {
   const { form, stated } = request
   const own = stated.maxCell === undefined ? stated : { ...stated, maxCell: maxCellOf(form, stated) }
   const applied = preferenceApplied(own, operation)

@@ -1,7 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Forbidden, PayloadTooLarge, Unavailable, Unprocessable } from "../../domain/errors.ts"
-import { type Body } from "../../domain/realtime/channels/Frames.ts"
+import { type FrameBody } from "../../domain/realtime/channels/Frames.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { Channels } from "../../services/realtime/channels/Channels.ts"
 import { remember } from "../access/Admitted.ts"
@@ -96,7 +96,7 @@ export const BroadcastRoutes = HttpRouter.use(
         return yield* invalid("This server does not store broadcasts of clients")
       }
       const bytes = headersOf(request)["content-type"]?.startsWith("application/octet-stream") === true
-      const body: Body = bytes
+      const body: FrameBody = bytes
         ? yield* bodyBytes(request, bodyLimit)
         : yield* jsonText((yield* jsonBody(request, bodyLimit)).value)
       if (Buffer.byteLength(body) > maxMessage) return yield* tooLarge

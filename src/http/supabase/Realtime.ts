@@ -49,7 +49,7 @@ const expiryOf = (token: string | undefined): number | undefined => {
 }
 
 /** `/realtime/v1/websocket`: channels of Supabase's clients, by Phoenix's protocol (docs/supabase.md). */
-export const ChannelSocket = HttpRouter.use(
+export const ChannelSocketRoute = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const channels = yield* Channels
     if (channels === undefined) return

@@ -4,7 +4,7 @@ import { Schema, SchemaTransformation } from "effect"
  * The payload that changes a record: its other fields may be sent along, as in the record that was read, and are ignored.
  * Fields of neither are refused.
  */
-export const recordChange = <C extends Schema.Struct.Fields>(
+export const asRecordChange = <C extends Schema.Struct.Fields>(
   change: Schema.Struct<C>,
   record: { readonly fields: Schema.Struct.Fields }
 ) => {

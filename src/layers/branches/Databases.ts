@@ -18,7 +18,7 @@ import { createEmpty, lockBranch } from "./EmptyDatabase.ts"
 import { explained, finaliseBranch, giveToRole } from "./Finalise.ts"
 import { removeLeftovers } from "./Leftovers.ts"
 import { checkFreeSpace, type CopyPlan, planCopy, spaceOf } from "./FreeSpace.ts"
-import { busy, checkRights, copyLocks, unlock, whenFree, whenQuiet } from "./Source.ts"
+import { sourceBusy, checkRights, copyLocks, unlock, whenFree, whenQuiet } from "./Source.ts"
 import { atPrimary, type Login } from "../postgres/Login.ts"
 import { MainSessions } from "../postgres/MainSessions.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
@@ -123,7 +123,7 @@ export const layerBranchDatabases = Layer.effect(
     const undisturbed = <A, E>(dump: Effect.Effect<A, E>) =>
       locked(`select pg_try_advisory_lock_shared(${backupsLock}) as acquired`).pipe(
         Effect.flatMap(checkFreeSpace),
-        Effect.catchTag("Conflict", ({ error }) => Effect.fail(busy(error, "Try again when it is done"))),
+        Effect.catchTag("Conflict", ({ error }) => Effect.fail(sourceBusy(error, "Try again when it is done"))),
         Effect.andThen(dump),
         Effect.scoped
       )

@@ -4,7 +4,7 @@ import { backupsLock, migrationsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { noSpace } from "./FreeSpace.ts"
 import { type QueryFailed, type DirectConnection } from "../postgres/DirectConnection.ts"
 
-export const busy = (details: string, hint: string) =>
+export const sourceBusy = (details: string, hint: string) =>
   new Unavailable({
     error: "The database is in use and can't be copied at the moment",
     code: "BRANCH_SOURCE_BUSY",
@@ -61,7 +61,7 @@ export const whenFree = Effect.fnUntraced(function* (main: DirectConnection) {
       main,
       copyLocks.filter((_, at) => row?.[at] === true)
     )
-    if ((yield* Clock.currentTimeMillis) > until) return yield* busy(held.work, "Try again when that is done")
+    if ((yield* Clock.currentTimeMillis) > until) return yield* sourceBusy(held.work, "Try again when that is done")
     yield* Effect.sleep("250 millis")
   }
 })
@@ -87,23 +87,29 @@ export const whenQuiet = Effect.fnUntraced(function* (main: DirectConnection, en
     )
     if (row === undefined) return undefined
     if (Number(row["prepared"]) > 0) {
-      return yield* busy("There are prepared transactions", "Commit or roll back the transactions in pg_prepared_xacts")
+      return yield* sourceBusy(
+        "There are prepared transactions",
+        "Commit or roll back the transactions in pg_prepared_xacts"
+      )
     }
     if (!endSessions && row["others"] !== null) {
-      return yield* busy(
+      return yield* sourceBusy(
         `Other sessions: ${String(row["others"])}`,
         "Close them, or let the service end them: SVC_BRANCH_END_SESSIONS=true"
       )
     }
     if (row["stuck"] !== null) {
-      return yield* busy(
+      return yield* sourceBusy(
         `Sessions that the service's database login is not allowed to end: ${String(row["stuck"])}`,
         "Close them, or grant pg_signal_backend to the login"
       )
     }
     if (Number(row["long"]) === 0) return undefined
     if ((yield* Clock.currentTimeMillis) > until) {
-      return yield* busy("A statement of this service has been running for over 30 s", "Try again when it has ended")
+      return yield* sourceBusy(
+        "A statement of this service has been running for over 30 s",
+        "Try again when it has ended"
+      )
     }
     yield* Effect.sleep("100 millis")
   }
@@ -129,7 +135,7 @@ const notEndable = `not exists (
 
 /** The error for the SQLSTATE of a failed copy; undefined for other SQLSTATEs. */
 export const copyFailure = ({ code, message }: QueryFailed): Forbidden | Unavailable | undefined => {
-  if (code === "55006") return busy(message, "Try again when the other sessions have ended")
+  if (code === "55006") return sourceBusy(message, "Try again when the other sessions have ended")
   if (code === "53100") return noSpace(message)
   if (code === "42501") return notAllowed(message, "It must own the database and have CREATEDB and CREATEROLE")
   if (code === "57014") {

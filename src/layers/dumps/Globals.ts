@@ -56,7 +56,7 @@ const settingsSql = `
 const lists = /^(search_path|temp_tablespaces|unix_socket_directories|\w+_preload_libraries)$/
 
 /** The names of such a list. Its author may have fewer rights than the user who runs the script. */
-export const namesOf = (list: string) =>
+export const roleNamesOf = (list: string) =>
   [...list.matchAll(/\s*(?:"((?:[^"]|"")*)"|([^,]*?))\s*(?:,|$)/g)]
     .slice(0, -1) // the empty match at the end
     .map(([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare ?? "")
@@ -66,7 +66,8 @@ const settingText = (setting: string) => {
   const at = setting.indexOf("=")
   const name = setting.slice(0, at)
   const value = setting.slice(at + 1)
-  const values = lists.test(name) && value !== "" ? namesOf(value).map(quoteLiteral).join(", ") : quoteLiteral(value)
+  const values =
+    lists.test(name) && value !== "" ? roleNamesOf(value).map(quoteLiteral).join(", ") : quoteLiteral(value)
   return `${quoteName(name)} to ${values}`
 }
 

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { quoteLiteral, quoteName } from "../../domain/sql/Names.ts"
 import { type DumpFailed } from "../../services/ports/DumpTools.ts"
 import { type Login } from "../postgres/Login.ts"
-import { namesOf } from "./Globals.ts"
-import { connectRestore, refusal, type RestoreSession } from "./plain/Session.ts"
+import { roleNamesOf } from "./Globals.ts"
+import { connectRestore, restoreRefusal, type RestoreSession } from "./plain/Session.ts"
 
 /**
  * The search paths that sessions of the database have: first that of the service's login, by PostgreSQL's precedence, then
@@ -27,7 +27,7 @@ export const pathText = (names: ReadonlyArray<string>) =>
 const askSession = ({ client }: RestoreSession, text: string) =>
   Effect.tryPromise({
     try: () => client.query<Readonly<Record<string, unknown>>>(text),
-    catch: (cause) => refusal(cause)
+    catch: (cause) => restoreRefusal(cause)
   }).pipe(Effect.map(({ rows }) => rows))
 
 /**
@@ -43,7 +43,7 @@ export const searchPathOf = (admin: Login): Effect.Effect<ReadonlyArray<string>,
       const own = set.find(({ own }) => own === true)?.["path"] ?? (yield* askSession(session, defaultSql))[0]?.["path"]
       const others = set.filter(({ own }) => own !== true).map(({ path }) => path)
       return [own, ...others]
-        .flatMap((path) => namesOf(String(path)))
+        .flatMap((path) => roleNamesOf(String(path)))
         .map((name) => (name === "$user" ? admin.user : name))
     })
   )

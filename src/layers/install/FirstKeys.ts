@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import { chmod, chown, rename, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { firstKeysLock } from "../../domain/sql/AdvisoryLocks.ts"
-import { hashOf, type KeyType, makeRawKey, prefixOf } from "../../domain/access/ApiKey.ts"
+import { keyHashOf, type KeyType, makeRawKey, prefixOf } from "../../domain/access/ApiKey.ts"
 import { byService, insertAudit } from "../../services/audit/Change.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { DataDir } from "../process/DataDir.ts"
@@ -24,7 +24,7 @@ export const layerFirstKeys = Layer.effectDiscard(
         if (some.length > 0) return undefined
         const make = (type: KeyType) => {
           const raw = makeRawKey(type)
-          const row = { key_type: type, key_prefix: prefixOf(raw), key_hash: hashOf(raw), label: "first start" }
+          const row = { key_type: type, key_prefix: prefixOf(raw), key_hash: keyHashOf(raw), label: "first start" }
           return Effect.gen(function* () {
             const [made] = yield* sql<{ readonly id: number }>`insert into svc.api_keys ${sql.insert(row)} returning id`
             const after = { key_type: type, label: row.label, rate_limit: null, revoked: false }

@@ -9,12 +9,12 @@ import { type MigrationLayout } from "../../domain/migrations/Migration.ts"
 export const maxFileSize = 16 * 1024 * 1024
 export const tooLarge = "it is larger than 16 MiB"
 
-export type Place =
+export type MigrationSource =
   | { readonly path: string; readonly size: number; readonly problem?: undefined }
   | { readonly problem: string }
 
 /** Resolves a path to a regular file below the directory, or the problem with it. Rejects when nothing exists there. */
-export const placeOf = async (directory: string, path: string): Promise<Place> => {
+export const migrationSourceOf = async (directory: string, path: string): Promise<MigrationSource> => {
   const [root, real] = [await realpath(directory), await realpath(path)]
   if (!real.startsWith(root.endsWith(sep) ? root : root + sep)) return { problem: "it is outside the directory" }
   const status = await stat(real)

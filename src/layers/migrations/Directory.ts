@@ -4,7 +4,7 @@ import { join, resolve } from "node:path"
 import { Unprocessable } from "../../domain/errors.ts"
 import { MigrationFiles } from "../../services/ports/MigrationFiles.ts"
 import { MigrationSettings } from "../../services/migrations/Settings.ts"
-import { checksumOf, maxFileSize, placeOf, tooLarge, withoutMark } from "./Content.ts"
+import { checksumOf, maxFileSize, migrationSourceOf, tooLarge, withoutMark } from "./Content.ts"
 import { readLayout, UnreadableDirectory } from "./Layouts.ts"
 
 /** Turns problems of files, as a text from `read` or an error of the file system, into errors. */
@@ -34,7 +34,7 @@ export const layerMigrationDirectory = Layer.effect(
         reading(file.path, async () => {
           if (file.problem !== undefined) return file.problem
           // Resolved again: it may have changed since it was listed.
-          const place = await placeOf(path, join(path, file.path))
+          const place = await migrationSourceOf(path, join(path, file.path))
           if (place.problem !== undefined) return place.problem
           if (place.size > maxFileSize) return tooLarge
           const bytes = await readFile(place.path)

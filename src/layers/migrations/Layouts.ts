@@ -10,7 +10,7 @@ import {
   type MigrationFolder,
   type MigrationLayout
 } from "../../domain/migrations/Migration.ts"
-import { checksumOf, maxFileSize, otherLineEnds, placeOf, streamedChecksum, tooLarge } from "./Content.ts"
+import { checksumOf, maxFileSize, otherLineEnds, migrationSourceOf, streamedChecksum, tooLarge } from "./Content.ts"
 
 /** `message` describes the problem. */
 export class UnreadableDirectory extends Error {}
@@ -33,7 +33,7 @@ const read = async (root: string, candidate: Candidate, layout: MigrationLayout)
     problem
   })
   try {
-    const place = await placeOf(root, join(root, candidate.path))
+    const place = await migrationSourceOf(root, join(root, candidate.path))
     if (place.problem !== undefined) return made(null, place.problem)
     if (place.size > maxFileSize) return made(await streamedChecksum(place.path), tooLarge)
     const bytes = await readFile(place.path)
@@ -48,7 +48,7 @@ const read = async (root: string, candidate: Candidate, layout: MigrationLayout)
 
 const exists = async (root: string, path: string) => {
   try {
-    return (await placeOf(root, join(root, path))).problem === undefined
+    return (await migrationSourceOf(root, join(root, path))).problem === undefined
   } catch {
     return false
   }
@@ -58,7 +58,7 @@ const exists = async (root: string, path: string) => {
 const journal = async (root: string): Promise<ReadonlyArray<JournalEntry> | undefined> => {
   const path = "meta/_journal.json"
   if (!(await exists(root, path))) return undefined
-  const place = await placeOf(root, join(root, path))
+  const place = await migrationSourceOf(root, join(root, path))
   if (place.problem !== undefined || place.size > maxFileSize) throw new UnreadableDirectory(`${path} can't be read`)
   const entries = journalEntries(await readFile(place.path, "utf8"))
   if (entries === undefined) throw new UnreadableDirectory(`${path} is not a valid Drizzle journal`)

@@ -20,7 +20,7 @@ import { layerOAuth2None } from "./None.ts"
 const allowPrivate = flag("SVC_OAUTH2_ALLOW_PRIVATE", false)
 
 /** Validates the settings before anything is started. */
-export const layerSettings = Layer.effectDiscard(Effect.all([oauth2Address, allowPrivate]))
+export const layerOAuth2Settings = Layer.effectDiscard(Effect.all([oauth2Address, allowPrivate]))
 
 const layerElsewhere = Layer.succeed(OAuth2Endpoints, { handler: undefined })
 

@@ -14,7 +14,7 @@ import { serveOperations } from "./Server.ts"
 import { operationsSettings, type OperationsSettings } from "./Settings.ts"
 
 /** Validates the settings before anything starts. */
-export const layerSettings = Layer.effectDiscard(operationsSettings)
+export const layerOperationsSettings = Layer.effectDiscard(operationsSettings)
 
 /** How long a text is served again, so that any number of scrapes costs one reading a second. */
 const freshness = "1 second"

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises"
 import { type ConnectionOptions, getCACertificates } from "node:tls"
 import { secret } from "../../domain/Settings.ts"
 import { attempt, StartError } from "../process/StartError.ts"
-import { type Address, type Login, loginOf, parseServerUri, type ServerUri, type TlsFiles } from "./Login.ts"
+import { type ServerAddress, type Login, loginOf, parseServerUri, type ServerUri, type TlsFiles } from "./Login.ts"
 
 /**
  * Address of the main database and credentials of its owner: of the embedded server, or from DATABASE_URL. The rest of
@@ -16,7 +16,7 @@ const refused = (variable: string, problem: string) => new StartError({ message:
 /** Adds certificates and keys from files to TLS options. */
 const withFiles = Effect.fnUntraced(function* (
   variable: string,
-  ssl: Address["ssl"],
+  ssl: ServerAddress["ssl"],
   { sslcert, sslkey, sslrootcert }: TlsFiles
 ) {
   const read = (name: string, path: string | undefined) =>

@@ -3,10 +3,10 @@ import { Redacted } from "effect"
 import { isIP } from "node:net"
 import { type ConnectionOptions } from "node:tls"
 import { type ClientConfig as PgConfig } from "pg"
-import { type Place, Servers } from "./servers/Servers.ts"
+import { type HostAndPort, Servers } from "./servers/Servers.ts"
 
 /** Where a server is, and how to reach it. It has no credentials: who logs in there does not depend on it. */
-export interface Address extends Place {
+export interface ServerAddress extends HostAndPort {
   /** TLS as `node:tls` takes it; false for a plain connection. */
   readonly ssl: false | ConnectionOptions
   /** All servers, if there are several; `host` and `port` are of one of them. */
@@ -23,7 +23,7 @@ interface Credentials {
 
 /** How to connect to one database as one role. A login has an address rather than being one, so that neither is taken for the other. */
 export interface Login extends Credentials {
-  readonly at: Address
+  readonly at: ServerAddress
   /** Servers that replicate each other have the same databases; a pooler may have another name for one. */
   readonly database: string
   /** Where a pooler leads to the same database, for what needs no session of its own. */
@@ -34,7 +34,7 @@ export interface Login extends Credentials {
 
 /** A pooler's address, and its name for the database. */
 interface Pooler {
-  readonly at: Address
+  readonly at: ServerAddress
   readonly database: string
 }
 
@@ -54,7 +54,10 @@ export const pooled = (login: Login, patience: number): Login => {
 }
 
 /** The login at one of its servers. Encryption is that of the whole address. */
-export const atPlace = (login: Login, { host, port }: Place): Login => ({ ...login, at: { ...login.at, host, port } })
+export const atPlace = (login: Login, { host, port }: HostAndPort): Login => ({
+  ...login,
+  at: { ...login.at, host, port }
+})
 
 /** The login at the server that is the primary now. What connects takes it each time. */
 export const atPrimary = (login: Login): Login =>
@@ -106,7 +109,7 @@ export const pgConfig = (login: Login, options: Readonly<Record<string, string>>
 })
 
 /** The server's address for `node:net`. */
-export const socketAddress = ({ host, port }: Place) =>
+export const socketAddress = ({ host, port }: HostAndPort) =>
   host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port }
 
 const tlsByMode: Readonly<Record<string, false | ConnectionOptions>> = {
@@ -130,7 +133,7 @@ export interface TlsFiles {
 
 /** What a libpq URI says. The parts that it may leave out are undefined. */
 export interface ServerUri {
-  readonly at: Address
+  readonly at: ServerAddress
   readonly user: string | undefined
   readonly password: Redacted.Redacted | undefined
   readonly database: string | undefined
@@ -154,7 +157,7 @@ const splitHosts = (uri: string): { readonly uri: string; readonly hosts: Readon
 }
 
 /** `host:port` of a URI, each of which may be missing; undefined if it is invalid. */
-const placeOf = (host: string, port: string): Place | undefined => {
+const placeOf = (host: string, port: string): HostAndPort | undefined => {
   const number = Number(port || 5432)
   if (/[\s@/?#,]/.test(host) && !host.startsWith("/")) return undefined
   return /^\d*$/.test(port) && number > 0 && number < 65_536
@@ -165,7 +168,7 @@ const placeOf = (host: string, port: string): Place | undefined => {
 const hostAndPort = /^(\[[^\]]*\]|[^:]*)(?::(.*))?$/s
 
 /** The servers of a URI: of its parameters `host` and `port`, as libpq prefers them, or of its authority. */
-const placesOf = (url: URL, listed: ReadonlyArray<string>): ReadonlyArray<Place | undefined> => {
+const placesOf = (url: URL, listed: ReadonlyArray<string>): ReadonlyArray<HostAndPort | undefined> => {
   const [host, port] = [url.searchParams.get("host"), url.searchParams.get("port")]
   if (host === null && listed.length > 0) {
     return listed.map((one) => {

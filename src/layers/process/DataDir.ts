@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { chmod, chown, mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
 import { text } from "../../domain/Settings.ts"
-import { type Owner, takeFileLock } from "./FileLock.ts"
+import { type FileOwner, takeFileLock } from "./FileLock.ts"
 import { attempt, errorCode, StartError } from "./StartError.ts"
 
 /** Another process uses this data directory. */
@@ -20,7 +20,7 @@ export class DataDir extends Context.Service<
     /** Absolute. */
     readonly path: string
     /** Owner of the directory, and so of new files, if the process is root and the owner is not. */
-    readonly owner: Owner | undefined
+    readonly owner: FileOwner | undefined
     /** The secret of this name, created and stored (mode 0600) at its first use. Safe between processes. */
     readonly secret: (name: string, make: () => string) => Effect.Effect<Redacted.Redacted, StartError>
     /** The secret of this name if there is one. */
@@ -90,7 +90,7 @@ const readSecrets = (file: string) =>
   })
 
 /** Replaces the file atomically, also in case of a power failure: a new file is synced and renamed. */
-const writeSecrets = (file: string, secrets: Readonly<Record<string, string>>, owner: Owner | undefined) =>
+const writeSecrets = (file: string, secrets: Readonly<Record<string, string>>, owner: FileOwner | undefined) =>
   attempt(`Failed to write ${file}`, async () => {
     const temporary = `${file}.${process.pid}.tmp`
     const handle = await open(temporary, "w", 0o600)
@@ -113,7 +113,7 @@ export const syncDirectory = async (path: string) => {
   await handle.sync().finally(() => handle.close())
 }
 
-const waitForLock = Effect.fnUntraced(function* (path: string, owner: Owner | undefined) {
+const waitForLock = Effect.fnUntraced(function* (path: string, owner: FileOwner | undefined) {
   for (let tries = 0; tries < 250; tries++) {
     const lock = yield* takeFileLock(path, owner)
     if (lock !== undefined) return yield* Effect.addFinalizer(() => Effect.sync(lock.release))
@@ -122,7 +122,7 @@ const waitForLock = Effect.fnUntraced(function* (path: string, owner: Owner | un
   return yield* new StartError({ message: `${path} has been locked by another process for over 5 seconds` })
 })
 
-const lockDirectory = (path: string, owner: Owner | undefined) => {
+const lockDirectory = (path: string, owner: FileOwner | undefined) => {
   const pidFile = join(path, "lock.pid")
   return Effect.gen(function* () {
     const lock = yield* Effect.acquireRelease(takeFileLock(join(path, "lock"), owner), (taken) =>

@@ -5,7 +5,7 @@ import { attempt, startError } from "./StartError.ts"
 import { Effect } from "effect"
 
 /** A user and group by number. */
-export interface Owner {
+export interface FileOwner {
   readonly uid: number
   readonly gid: number
 }
@@ -22,7 +22,7 @@ export interface FileLock {
  * with its process even on kill -9, has no stale locks or reused pids, and works between containers that share a volume.
  * The file must not be opened in any other way: closing any descriptor of a file drops the process's locks on it.
  */
-export const takeFileLock = Effect.fnUntraced(function* (path: string, owner: Owner | undefined) {
+export const takeFileLock = Effect.fnUntraced(function* (path: string, owner: FileOwner | undefined) {
   if (create(path) && owner !== undefined)
     yield* attempt(`Failed to change the owner of ${path}`, () => chown(path, owner.uid, owner.gid))
   return yield* Effect.try({

@@ -1,7 +1,7 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Console, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { hashOf, KeyType, makeRawKey, prefixOf } from "../../domain/access/ApiKey.ts"
+import { keyHashOf, KeyType, makeRawKey, prefixOf } from "../../domain/access/ApiKey.ts"
 import { layerMainDatabase } from "./MainDatabase.ts"
 import { layerDb, layerOwnTables } from "../postgres/Db.ts"
 import { layerServerCheck } from "../postgres/servers/ServerCheck.ts"
@@ -24,7 +24,7 @@ const makeKey = Effect.gen(function* () {
   yield* Db // makes sure that the schema is installed
   const sql = yield* SqlClient.SqlClient
   const raw = makeRawKey(type)
-  const row = { key_type: type, key_prefix: prefixOf(raw), key_hash: hashOf(raw), label }
+  const row = { key_type: type, key_prefix: prefixOf(raw), key_hash: keyHashOf(raw), label }
   yield* sql.withTransaction(
     Effect.gen(function* () {
       const [made] = yield* sql<{ readonly id: number }>`insert into svc.api_keys ${sql.insert(row)} returning id`

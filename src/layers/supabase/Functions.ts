@@ -6,7 +6,7 @@ import { Transform } from "node:stream"
 import { BadGateway, GatewayTimeout, NotFound, PayloadTooLarge } from "../../domain/errors.ts"
 import {
   bodyTooLarge,
-  type FunctionCall,
+  type PassedOnCall,
   type FunctionReply,
   FunctionServer,
   maxFunctionBody
@@ -48,7 +48,7 @@ const replyOf = (incoming: IncomingMessage): FunctionReply => ({
   body: NodeStream.fromReadable({ evaluate: () => incoming, onError: () => unreachable })
 })
 
-const send = (base: URL, { body, headers, method, path }: FunctionCall, timeout: number): ClientRequest => {
+const send = (base: URL, { body, headers, method, path }: PassedOnCall, timeout: number): ClientRequest => {
   const request = (base.protocol === "https:" ? requestHttps : requestHttp)({
     // The address is the setting's, whatever the path contains.
     protocol: base.protocol,
@@ -80,7 +80,7 @@ export const layerFunctionServer = Layer.effect(
     if (url === undefined) return FunctionServer.of({ call: () => Effect.fail(none) })
     const base = new URL(url)
 
-    const sent = (given: FunctionCall) =>
+    const sent = (given: PassedOnCall) =>
       Effect.flatMap(
         Effect.acquireRelease(
           Effect.sync(() => {
@@ -102,7 +102,7 @@ export const layerFunctionServer = Layer.effect(
             )
           })
       )
-    const call = (given: FunctionCall) =>
+    const call = (given: PassedOnCall) =>
       inCall(
         { name: "function.call", kind: "client", attributes: { "http.request.method": given.method } },
         (headers) => sent({ ...given, headers: { ...given.headers, ...headers } }),

@@ -11,7 +11,7 @@ import {
 } from "../../domain/access/CountLog.ts"
 
 /** Where a process begins to read the log: the counts of everything before. */
-export interface LogPosition {
+export interface CountLogPosition {
   /** How often the log has changed its file. */
   readonly generation: number
   readonly offset: number
@@ -66,7 +66,7 @@ export class CountLogFile {
   constructor(
     files: LogFiles,
     writer: number,
-    start: LogPosition | undefined,
+    start: CountLogPosition | undefined,
     onGeneration: (generation: number) => void
   ) {
     this.files = files
@@ -105,7 +105,7 @@ export class CountLogFile {
   }
 
   /** Where a process that joins now begins. */
-  position(): LogPosition {
+  position(): CountLogPosition {
     this.catchUp()
     return { generation: this.generation, offset: this.offset, counts: this.state.snapshot() }
   }

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type Peers, type PeerTopic } from "../../services/ports/workers/Peers.ts"
-import { type LogPosition } from "./CountLogFile.ts"
+import { type CountLogPosition } from "./CountLogFile.ts"
 
 /** What a worker sends to the process that started it. `svc` distinguishes these from messages of Node's own. */
 export type FromWorker =
@@ -15,7 +15,7 @@ export type FromWorker =
 
 /** What it receives. */
 export type ToWorker =
-  | { readonly svc: "joined"; readonly position: LogPosition }
+  | { readonly svc: "joined"; readonly position: CountLogPosition }
   | { readonly svc: "do"; readonly id: number; readonly topic: PeerTopic; readonly message: string }
   /** The answers of all that were in time. */
   | { readonly svc: "acknowledged"; readonly id: number; readonly answers: ReadonlyArray<string> }

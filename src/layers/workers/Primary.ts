@@ -32,7 +32,7 @@ export class Primary extends Context.Service<
   }
 >()("svc/layers/Primary") {}
 
-export const send = (worker: Worker, message: ToWorker) => {
+export const sendToPrimary = (worker: Worker, message: ToWorker) => {
   // A channel that is closed means that the worker is ending.
   if (worker.isConnected()) worker.send(message, () => undefined)
 }
@@ -79,7 +79,7 @@ export const layerPrimary = Layer.effectContext(
           if (by.size === 0) return resume(Effect.void)
           const id = ++last
           unacknowledged.set(id, { by, answers, done: () => resume(Effect.void) })
-          for (const worker of by) send(worker, { svc: "do", id, topic, message })
+          for (const worker of by) sendToPrimary(worker, { svc: "do", id, topic, message })
           return Effect.sync(() => unacknowledged.delete(id))
         })
         return Effect.as(Effect.timeoutOption(asked, notifyTimeout), answers)
@@ -89,7 +89,7 @@ export const layerPrimary = Layer.effectContext(
       if (message.svc === "join") {
         const position = log.position()
         members.set(worker, position.generation)
-        send(worker, { svc: "joined", position })
+        sendToPrimary(worker, { svc: "joined", position })
       } else if (message.svc === "generation") members.set(worker, message.generation)
       else if (message.svc === "done") handled(message.id, worker, message.answers)
       else if (message.svc === "notify") {
@@ -97,7 +97,7 @@ export const layerPrimary = Layer.effectContext(
         const all = [askWorkers(topic, message.message, worker), handlers.run(topic, message.message)]
         Effect.runForkWith(context)(
           Effect.map(Effect.all(all, { concurrency: "unbounded" }), (answers) =>
-            send(worker, { svc: "acknowledged", id, answers: answers.flat() })
+            sendToPrimary(worker, { svc: "acknowledged", id, answers: answers.flat() })
           )
         )
       } else {

@@ -5,7 +5,7 @@ import { type Place } from "../../domain/access/PlaceCounts.ts"
 import { type WindowResult } from "../../domain/access/SlidingWindow.ts"
 import { Counts } from "../../services/ports/workers/Counts.ts"
 import { Peers, type PeerTopic } from "../../services/ports/workers/Peers.ts"
-import { CountLogFile, type LogPosition } from "./CountLogFile.ts"
+import { CountLogFile, type CountLogPosition } from "./CountLogFile.ts"
 import { type FromWorker, PeerHandlers, relayTimeout, type ToWorker } from "./Messages.ts"
 
 /** Descriptors that the parent passes: after stdin, stdout, stderr and the channel. */
@@ -44,7 +44,7 @@ export const layerWorker = Layer.effectContext(
     const handlers = new PeerHandlers()
     const waiting = new Map<number, (answers: ReadonlyArray<string>) => void>()
     let last = 0
-    let joined: (position: LogPosition) => void = () => undefined
+    let joined: (position: CountLogPosition) => void = () => undefined
     const receive = (message: ToWorker) => {
       if (message.svc === "joined") joined(message.position)
       else if (message.svc === "acknowledged") waiting.get(message.id)?.(message.answers)
@@ -60,7 +60,7 @@ export const layerWorker = Layer.effectContext(
       Effect.sync(() => process.on("message", receive)),
       () => Effect.sync(() => process.off("message", receive))
     )
-    const position = yield* Effect.callback<LogPosition>((resume) => {
+    const position = yield* Effect.callback<CountLogPosition>((resume) => {
       joined = (position) => resume(Effect.succeed(position))
       send({ svc: "join" })
     })

@@ -7,7 +7,7 @@ import { Shutdown } from "../../services/Shutdown.ts"
 import { StartError } from "../process/StartError.ts"
 import { workerEnvironment } from "./Environment.ts"
 import { type FromWorker } from "./Messages.ts"
-import { Primary, send } from "./Primary.ts"
+import { Primary, sendToPrimary } from "./Primary.ts"
 import { numberVariable, workerCount } from "../process/WorkerSettings.ts"
 
 /** A worker may take this long to end after its shutdown delay, in ms: longer than requests in progress may take. */
@@ -93,7 +93,7 @@ export const layerWorkers = Layer.effectDiscard(
     const stop = ({ ended, worker }: Started) =>
       Effect.gen(function* () {
         // Windows has no signal that a process could handle.
-        if (process.platform === "win32") send(worker, { svc: "stop" })
+        if (process.platform === "win32") sendToPrimary(worker, { svc: "stop" })
         else worker.process.kill(shutdown.signal())
         const late = yield* Effect.timeoutOption(Deferred.await(ended), endMillis)
         if (late._tag === "Some") return

@@ -3,7 +3,7 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { LRUCache } from "lru-cache"
 import {
   ApiKey,
-  hashOf,
+  keyHashOf,
   type KeyId,
   type KeyType,
   looksLikeKey,
@@ -114,7 +114,7 @@ export class Keys extends Context.Service<
         const inserted = one(
           `insert into svc.api_keys (key_type, key_prefix, key_hash, label, rate_limit)
            values ($1, $2, $3, $4, $5::int4) returning ${columns}`,
-          [type, prefixOf(secret), hashOf(secret), label, rateLimit]
+          [type, prefixOf(secret), keyHashOf(secret), label, rateLimit]
         )
         const key = yield* onOwnTables(
           audited(sql, inserted, (key) => key && { subject: `key:${key.id}`, after: shownKey(key) })
@@ -244,7 +244,7 @@ export class Keys extends Context.Service<
 
       const verify = (rawKey: string): Effect.Effect<LiveKey, Unauthorized | Unavailable> => {
         if (!looksLikeKey(rawKey)) return Effect.fail(rawKey === "" ? missing : refused)
-        const hash = hashOf(rawKey)
+        const hash = keyHashOf(rawKey)
         const live = cache.peek(hash)
         if (live === undefined) {
           const known = lastKnown.get(hash)

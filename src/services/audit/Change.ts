@@ -14,7 +14,7 @@ export interface Described {
 }
 
 /** A change that a request is making, to be recorded once. */
-export interface Change {
+export interface AuditedChange {
   actor: AuditActor
   subject: string
   before: Document
@@ -29,7 +29,7 @@ export interface Change {
 }
 
 /** The change of the current request; undefined for those that the audit does not record. */
-export const CurrentChange = Context.Reference<Change | undefined>("svc/services/CurrentChange", {
+export const CurrentChange = Context.Reference<AuditedChange | undefined>("svc/services/CurrentChange", {
   defaultValue: () => undefined
 })
 

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { LRUCache } from "lru-cache"
-import { Bodies, type Body, bodyRow, namesOf } from "../../domain/catalogue/bodies/Body.ts"
+import { Bodies, type Body, bodyRow, namesInBody } from "../../domain/catalogue/bodies/Body.ts"
 import { bodiesSql } from "../../domain/catalogue/bodies/BodiesSql.ts"
 import { type BodyParser } from "../../domain/catalogue/bodies/Names.ts"
 import { type Tree } from "../../domain/catalogue/bodies/Tree.ts"
@@ -22,11 +22,11 @@ const decode = Schema.decodeUnknownEffect(Bodies)
 /** Reads the functions of a database whose bodies are text, for the second parameter of `catalogueSql`. */
 export const makeFunctionBodies = Effect.gen(function* () {
   const parser = yield* Effect.cached(loadParser)
-  const results = new LRUCache<string, { readonly names: ReturnType<typeof namesOf> }>({ max: maxResults })
+  const results = new LRUCache<string, { readonly names: ReturnType<typeof namesInBody> }>({ max: maxResults })
 
   const read = (parser: BodyParser, body: Body) => {
     const key = `${body.language}:${body.head}:${body.source}`
-    const known = results.get(key) ?? { names: namesOf(parser, body) }
+    const known = results.get(key) ?? { names: namesInBody(parser, body) }
     results.set(key, known)
     return known.names === undefined ? undefined : bodyRow(body, known.names)
   }

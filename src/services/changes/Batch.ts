@@ -1,5 +1,5 @@
 import { rowJson, type LogTypes } from "../../domain/changes/LogJson.ts"
-import { type LogMessage, type LogRelation, type LogTuple, lsnText } from "../../domain/changes/LogMessage.ts"
+import { type LogMessage, type LogRelation, type LogTuple, positionText } from "../../domain/changes/LogMessage.ts"
 
 /** Events of one table in one transaction; one gap replaces the others. As svc.notify_row_change (migration 0002). */
 const maxEvents = 10_000
@@ -61,7 +61,7 @@ export class ChangeBatch {
       this.rests,
       this.feed,
       this.positions,
-      lsnText(lsn),
+      positionText(lsn),
       String(done)
     ]
   }
@@ -88,7 +88,7 @@ export class LogReader {
     switch (message._tag) {
       case "Begin":
         this.lsn = message.lsn
-        this.lsnName = lsnText(message.lsn)
+        this.lsnName = positionText(message.lsn)
         this.micros = message.micros
         this.at = new Date(Math.floor(message.micros / 1000)).toISOString()
         this.done = 0

@@ -2,7 +2,7 @@ import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { isUnknownType, type LogType } from "../../domain/changes/LogJson.ts"
 import { announceGapsSql, logPublication, slotSql, typesSql } from "../../domain/changes/LogSql.ts"
-import { type LogMessage, parseLsn } from "../../domain/changes/LogMessage.ts"
+import { type LogMessage, parsePosition } from "../../domain/changes/LogMessage.ts"
 import { aLoopTurn } from "../LoopTurn.ts"
 import { isOutage, logFailure } from "../OwnTables.ts"
 import { CurrentMeters } from "../metrics/Meters.ts"
@@ -88,7 +88,7 @@ export const layerChangeReader = Layer.effectDiscard(
       sql.unsafe<{ readonly lsn: string; readonly done: string }>(
         `select lsn::text as lsn, done::text as done from svc.change_log where slot = ${slotSql}`
       ),
-      ([row]) => (row === undefined ? undefined : { lsn: parseLsn(row.lsn), done: Number(row.done) })
+      ([row]) => (row === undefined ? undefined : { lsn: parsePosition(row.lsn), done: Number(row.done) })
     )
 
     const gaps = (yield* CurrentMeters).counter("svc_changes_gaps_total", {})

@@ -17,7 +17,7 @@ export interface DashboardSession {
 }
 
 /** What a browser signs in with: a key, or the token of a link. */
-export type SignIn = { readonly key: string } | { readonly link: string }
+export type DashboardSignIn = { readonly key: string } | { readonly link: string }
 
 type SignInError = Unauthorized | Forbidden | Gone | NotFound | TooManyRequests | Unavailable
 
@@ -57,7 +57,7 @@ export class DashboardSessions extends Context.Service<
      * client's, whose failed attempts are limited.
      */
     readonly open: (
-      by: SignIn,
+      by: DashboardSignIn,
       address: string,
       before: string | undefined
     ) => Effect.Effect<DashboardSession & { readonly token: string }, SignInError>
@@ -157,7 +157,7 @@ export class DashboardSessions extends Context.Service<
         .pipe(Effect.catchCause(logFailure("Failed to delete ended sessions of the dashboard")))
 
       const open = Effect.fn("DashboardSessions.open")(function* (
-        by: SignIn,
+        by: DashboardSignIn,
         address: string,
         before: string | undefined
       ) {

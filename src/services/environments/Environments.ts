@@ -17,7 +17,7 @@ import { type JsonObject } from "../../domain/text/JsonObject.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { withAdvisoryLocks } from "../AdvisoryLock.ts"
 import { makeEnvironmentBuckets } from "./Buckets.ts"
-import { busy, invalid, notFound, refusals, schemaExists } from "./Failures.ts"
+import { environmentsBusy, invalidPayload, notFound, refusals, schemaExists } from "./Failures.ts"
 import { EnvironmentSettings } from "./Settings.ts"
 import { type StoreError } from "../ports/ObjectStore.ts"
 import { audited, recordChange } from "../audit/Change.ts"
@@ -57,7 +57,11 @@ export class Environments extends Context.Service<
       const { limit, owner, project } = yield* EnvironmentSettings
       // Requests of this process wait here, requests of other replicas for the lock.
       const semaphore = yield* Semaphore.make(1)
-      const locked = withAdvisoryLocks(sql, [environmentsLock], { patience: 10_000, pause: 100, busy })
+      const locked = withAdvisoryLocks(sql, [environmentsLock], {
+        patience: 10_000,
+        pause: 100,
+        busy: environmentsBusy
+      })
       /** One change at a time over all replicas. It is not interrupted. 503 `ENVIRONMENTS_BUSY` after 10 s. */
       const alone = <A, E>(effect: Effect.Effect<A, E>) => semaphore.withPermit(Effect.uninterruptible(locked(effect)))
       const cleanUp = Effect.catchCause(
@@ -142,7 +146,7 @@ export class Environments extends Context.Service<
         yield* inProject(id)
         const { slug } = given
         const fault = slugFault(project, slug)
-        if (fault !== undefined) return yield* invalid("slug", fault)
+        if (fault !== undefined) return yield* invalidPayload("slug", fault)
         const attempt = onOwnTables(make(given), {
           ...refusals,
           "42P06": () => schemaExists(schemaNameOf(project, slug), null)
@@ -154,9 +158,9 @@ export class Environments extends Context.Service<
         const { config = {}, is_default, name = null, slug } = change
         const [now] = yield* select(id)
         if (now === undefined) return yield* notFound(id)
-        if (slug !== undefined && slug !== now.slug) return yield* invalid("slug", "The slug can't be changed")
+        if (slug !== undefined && slug !== now.slug) return yield* invalidPayload("slug", "The slug can't be changed")
         if (is_default === false && now.is_default) {
-          return yield* invalid("is_default", "Expected true: make another environment the default instead")
+          return yield* invalidPayload("is_default", "Expected true: make another environment the default instead")
         }
         if (is_default === true && !now.is_default) {
           yield* sql.unsafe(

@@ -1,7 +1,7 @@
 import { type EnvironmentId } from "../../domain/environments/Environment.ts"
 import { Conflict, Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 
-export const busy = new Unavailable({
+export const environmentsBusy = new Unavailable({
   error: "Another environment is being created; try again",
   code: "ENVIRONMENTS_BUSY"
 })
@@ -9,7 +9,7 @@ export const busy = new Unavailable({
 export const notFound = (id: EnvironmentId) =>
   new NotFound({ error: `No environment ${id}`, code: "ENVIRONMENT_NOT_FOUND" })
 
-export const invalid = (field: string, problem: string) =>
+export const invalidPayload = (field: string, problem: string) =>
   new InvalidRequest({ error: "Invalid payload", details: [`${field}: ${problem}`] })
 
 /** `before`: the deleted environment that had the schema. */
@@ -33,7 +33,7 @@ export const refusals = {
       hint: "Grant it CREATE on the database, and make it a member of SVC_SERVICE_ROLE"
     }),
   // Two defaults, or the same slug twice: a concurrent request was first.
-  "23505": () => busy,
+  "23505": () => environmentsBusy,
   // Only one of the check constraints concerns what a caller sends.
   "23514": () =>
     new InvalidRequest({

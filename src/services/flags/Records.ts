@@ -5,7 +5,7 @@ import { type FlagEnvironment, flagEnvironments } from "../../domain/flags/Envir
 import { FlagConfiguration, FlagType, keyPattern } from "../../domain/flags/Flag.ts"
 import { type JsonRecord } from "../../domain/Revision.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
-import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../domain/text/JsonObjectSchema.ts"
 import { yieldEvery } from "../YieldEvery.ts"
 import { type OwnTablesFailure } from "../OwnTables.ts"
 
@@ -70,7 +70,7 @@ const segmentJsonSql = (where: string) =>
 /** A bigint that PostgreSQL wrote as text. */
 const Revision = Schema.FiniteFromString
 const Configuration = Schema.fromJsonString(FlagConfiguration)
-const Document = Schema.fromJsonString(JsonObject)
+const Document = Schema.fromJsonString(JsonObjectSchema)
 
 const FlagRow = Schema.Struct({
   key: Schema.String,
@@ -166,7 +166,7 @@ export const makeFlagRecords = (sql: SqlClient.SqlClient) => {
     )
 
   /** The rules of all segments, by key. */
-  const rules: Read<ReadonlyMap<string, JsonObject>> = Effect.map(
+  const rules: Read<ReadonlyMap<string, JsonObjectSchema>> = Effect.map(
     SqlSchema.findAll({
       Request: Schema.Void,
       Result: Schema.Struct({ key: Schema.String, rules: Document }),

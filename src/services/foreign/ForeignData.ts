@@ -20,7 +20,7 @@ import {
   serverSql,
   shownOption
 } from "../../domain/foreign/ForeignDataSql.ts"
-import { type Session } from "../ports/Db.ts"
+import { type SqlSession } from "../ports/Db.ts"
 import { asForeignFailure, type ForeignFailure, foreignFailure, isTaken, serverNotFound, without } from "./Failures.ts"
 import { makeForeignRemoval } from "./Removal.ts"
 import { finds, makeForeignSessions, serverExists, valueOf } from "./Sessions.ts"
@@ -123,7 +123,7 @@ const mappingTaken = ({ local_user, server }: NewUserMapping) =>
   })
 
 /** Creates the extension postgres_fdw if it is missing, in a schema that the row API does not expose. */
-const requireWrapper = Effect.fnUntraced(function* (session: Session, name: string) {
+const requireWrapper = Effect.fnUntraced(function* (session: SqlSession, name: string) {
   if (yield* finds(session, wrapperExists, [name])) return
   if (name !== postgresFdw) {
     return yield* new NotFound({

@@ -9,7 +9,7 @@ import {
 } from "../../domain/foreign/ForeignData.ts"
 import { importedSql, importSql } from "../../domain/foreign/ForeignDataSql.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
-import { type Session } from "../ports/Db.ts"
+import { type SqlSession } from "../ports/Db.ts"
 import {
   asForeignFailure,
   connectFailure,
@@ -92,7 +92,7 @@ export class ForeignImports extends Context.Service<
  * Connects to the foreign server by importing a table that can't exist, which leaves the connection open for the import
  * that follows. So the timeout bounds the time to connect, and not the time to import many tables.
  */
-const connect = Effect.fnUntraced(function* (session: Session, given: NewForeignImport) {
+const connect = Effect.fnUntraced(function* (session: SqlSession, given: NewForeignImport) {
   const { remote_schema, server } = given
   const limit = "select pg_catalog.set_config('statement_timeout', $1, true)"
   yield* session.query(limit, [String(connectMillis)], 1)

@@ -3,11 +3,11 @@ import { Conflict, NotFound } from "../../domain/errors.ts"
 import { localUserOf } from "../../domain/foreign/ForeignData.ts"
 import { dropMappingSql, dropServerSql, mappedSql, mappingsSql, usersSql } from "../../domain/foreign/ForeignDataSql.ts"
 import { listed } from "../../domain/text/Shorten.ts"
-import { type Session } from "../ports/Db.ts"
+import { type SqlSession } from "../ports/Db.ts"
 import { asForeignFailure, serverNotFound } from "./Failures.ts"
 import { finds, type ForeignSessions, namesOf, serverExists } from "./Sessions.ts"
 
-const requireServer = Effect.fnUntraced(function* (session: Session, name: string) {
+const requireServer = Effect.fnUntraced(function* (session: SqlSession, name: string) {
   if (!(yield* finds(session, serverExists, [name]))) return yield* serverNotFound(name)
 })
 

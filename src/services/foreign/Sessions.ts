@@ -1,7 +1,7 @@
 import { Effect, type Scope } from "effect"
 import { Conflict, type DatabaseError, type Unavailable } from "../../domain/errors.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
-import { Db, serviceActor, type Session } from "../ports/Db.ts"
+import { Db, serviceActor, type SqlSession } from "../ports/Db.ts"
 
 /** Access to foreign data as the role of service keys, which therefore owns all objects that are created. */
 export const makeForeignSessions = Effect.gen(function* () {
@@ -16,7 +16,7 @@ export const makeForeignSessions = Effect.gen(function* () {
 
   /** Runs a transaction on the main database. The row API sees its changes once it has committed. */
   const change = <A, E>(
-    body: (session: Session) => Effect.Effect<A, E, Scope.Scope>
+    body: (session: SqlSession) => Effect.Effect<A, E, Scope.Scope>
   ): Effect.Effect<A, E | DatabaseError | Conflict | Unavailable> =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -40,15 +40,15 @@ export const makeForeignSessions = Effect.gen(function* () {
 export type ForeignSessions = Effect.Success<typeof makeForeignSessions>
 
 /** The first value of the first row. */
-export const valueOf = (session: Session, text: string, params: ReadonlyArray<string>) =>
+export const valueOf = (session: SqlSession, text: string, params: ReadonlyArray<string>) =>
   Effect.map(session.query(text, params, 1), ({ rows }) => rows[0]?.[0] ?? null)
 
 /** The first value of each row. */
-export const namesOf = (session: Session, text: string, params: ReadonlyArray<string>) =>
+export const namesOf = (session: SqlSession, text: string, params: ReadonlyArray<string>) =>
   Effect.map(session.query(text, params, 100_000), ({ rows }) => rows.map(([name]) => name ?? ""))
 
 /** Whether a query returns a row. */
-export const finds = (session: Session, text: string, params: ReadonlyArray<string>) =>
+export const finds = (session: SqlSession, text: string, params: ReadonlyArray<string>) =>
   Effect.map(session.query(text, params, 1), ({ rows }) => rows.length > 0)
 
 export const serverExists = "select from pg_catalog.pg_foreign_server where srvname = $1::text"

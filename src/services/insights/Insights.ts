@@ -8,7 +8,7 @@ import {
   type Check,
   type Finding,
   Found,
-  type Insights as Report,
+  type InsightReport,
   kinds,
   severities
 } from "../../domain/insights/Insight.ts"
@@ -22,7 +22,7 @@ import { upkeepChecks } from "../../domain/insights/UpkeepChecks.ts"
 import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
-import { Db, serviceActor, type Session } from "../ports/Db.ts"
+import { Db, serviceActor, type SqlSession } from "../ports/Db.ts"
 import { ExposedSchemas } from "../catalogue/ExposedSchemas.ts"
 import { makeSharedRuns } from "../SharedRuns.ts"
 
@@ -76,7 +76,7 @@ export class Insights extends Context.Service<
   Insights,
   {
     /** Takes at most about ten seconds; callers at the same time share a report. */
-    readonly report: Effect.Effect<Report, Unavailable>
+    readonly report: Effect.Effect<InsightReport, Unavailable>
   }
 >()("svc/services/Insights") {
   static readonly layer = Layer.effect(
@@ -85,12 +85,12 @@ export class Insights extends Context.Service<
       const { main } = yield* Db
       const { schemas } = yield* ExposedSchemas
       const catalogues = yield* Catalogues
-      const shared = yield* makeSharedRuns<Report, Unavailable>()
+      const shared = yield* makeSharedRuns<InsightReport, Unavailable>()
       const exposedSchemas = arrayLiteral(schemas)
 
       /** The first values of the rows of a query, decoded. */
       const read = <S extends Schema.Codec<unknown, string>>(
-        session: Session,
+        session: SqlSession,
         schema: S,
         sql: string,
         params: ReadonlyArray<string> = []
@@ -99,7 +99,7 @@ export class Insights extends Context.Service<
           Effect.orDie(Effect.forEach(rows, ([json]) => Schema.decodeEffect(schema)(json ?? "")))
         )
 
-      const run = Effect.fnUntraced(function* (session: Session, { exposed = false, kind, sql }: CheckSql) {
+      const run = Effect.fnUntraced(function* (session: SqlSession, { exposed = false, kind, sql }: CheckSql) {
         const found = yield* read(session, Found, sql, exposed ? [exposedSchemas] : [])
         return done(
           kind,
@@ -107,7 +107,7 @@ export class Insights extends Context.Service<
         )
       })
 
-      const statements = Effect.fnUntraced(function* (session: Session) {
+      const statements = Effect.fnUntraced(function* (session: SqlSession) {
         const [state] = yield* read(session, StatementsState, statementsStateSql)
         const obstacle = state === undefined ? undefined : obstacleTo(state)
         if (obstacle !== undefined) return unavailable("slow_statement", obstacle.reason, obstacle.fix)

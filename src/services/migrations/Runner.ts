@@ -3,7 +3,7 @@ import { DatabaseError, type Unavailable } from "../../domain/errors.ts"
 import { type MigrationFile } from "../../domain/migrations/Migration.ts"
 import { type HistoryPlace, recordOf } from "../../domain/migrations/History.ts"
 import { keptBefore, type MigrationScript } from "../../domain/migrations/Script.ts"
-import { Db, serviceActor, type Session } from "../ports/Db.ts"
+import { Db, serviceActor, type SqlSession } from "../ports/Db.ts"
 import { type FailedAt, migrationFailure, offsetInPiece, offsetInScript } from "./Failure.ts"
 import { MigrationSettings } from "./Settings.ts"
 
@@ -41,19 +41,19 @@ export const makeMigrationRunner = Effect.gen(function* () {
   const db = yield* Db
   const { timeout } = yield* MigrationSettings
 
-  const prepare = (session: Session, lockTimeout: string, local: boolean) =>
+  const prepare = (session: SqlSession, lockTimeout: string, local: boolean) =>
     Effect.map(
       session.query(settingsSql, [String(timeout), lockTimeout, String(local)], 1),
       ({ rows }) => rows[0]?.[2] ?? ""
     )
 
-  const record = Effect.fnUntraced(function* (session: Session, task: MigrationTask, started: string) {
+  const record = Effect.fnUntraced(function* (session: SqlSession, task: MigrationTask, started: string) {
     for (const text of asLogin) yield* session.query(text, [], 1)
     const { params, text } = recordOf(task.place, task.file, task.checksum, started)
     yield* session.query(text, params, 1)
   })
 
-  const inOne = Effect.fnUntraced(function* (session: Session, task: MigrationTask, at: Where) {
+  const inOne = Effect.fnUntraced(function* (session: SqlSession, task: MigrationTask, at: Where) {
     const number = Effect.map(session.query(transactionSql, [], 1), ({ rows }) => rows[0]?.[0])
     yield* session.query("begin", [], 1)
     const started = yield* prepare(session, lockMillis, true)
@@ -81,7 +81,7 @@ export const makeMigrationRunner = Effect.gen(function* () {
     })
   })
 
-  const oneByOne = Effect.fnUntraced(function* (session: Session, task: MigrationTask, at: Where) {
+  const oneByOne = Effect.fnUntraced(function* (session: SqlSession, task: MigrationTask, at: Where) {
     const started = yield* prepare(session, "0", false)
     for (const [i, piece] of task.script.pieces.entries()) {
       at.kept = keptBefore(task.script, i)

@@ -98,7 +98,7 @@ export interface RawResult {
 }
 
 /** A connection for exclusive use until its scope closes; then everything left in it is discarded. */
-export interface Session {
+export interface SqlSession {
   /**
    * Runs any one statement, reading `rowLimit` rows at most. Interruption cancels it in PostgreSQL. `last` announces
    * that no other statement is expected in this session, which makes closing it cheaper.
@@ -133,7 +133,7 @@ export interface Session {
 }
 
 /** A session that has begun a transaction, which is rolled back unless it is committed. */
-export interface Transaction extends Session {
+export interface Transaction extends SqlSession {
   /** Completes with PostgreSQL's command tag: `COMMIT`, or `ROLLBACK` if a statement has failed. */
   readonly commit: Effect.Effect<string, DatabaseError | Unavailable>
 }
@@ -147,7 +147,7 @@ export interface Database {
   /** The row path: runs one statement as the actor; role and claims are set for it alone. */
   readonly run: (actor: Actor, statement: Statement) => Effect.Effect<Answer, DatabaseError | Unavailable>
   /** An exclusive session of the service role for any statements, with the actor's claims set if it has any. */
-  readonly session: (actor: Actor) => Effect.Effect<Session, DatabaseError | Unavailable, Scope.Scope>
+  readonly session: (actor: Actor) => Effect.Effect<SqlSession, DatabaseError | Unavailable, Scope.Scope>
   /**
    * One transaction of the service role, with the actor's claims set if it has any, on a connection that is cheaper than one of
    * `session`: through a pooler. Undefined if there is none.

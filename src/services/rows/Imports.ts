@@ -16,11 +16,11 @@ export interface Import extends Pick<RowRequest, "database" | "actor" | "schema"
   /** The cells that are NULL, unless they are in quotes; undefined: `NULL` and empty cells, as in any other CSV. */
   readonly nullText: string | undefined
   /** Undefined: a row whose key exists is an error. */
-  readonly conflict: Conflict | undefined
+  readonly conflict: ImportConflict | undefined
 }
 
 /** What becomes of rows whose values in these columns exist. */
-export interface Conflict {
+export interface ImportConflict {
   readonly columns: ReadonlyArray<string>
   readonly resolution: "merge" | "ignore"
 }
@@ -98,7 +98,7 @@ const holdSql = (relation: Relation, names: ReadonlyArray<string>) =>
   `create temp table svc_import on commit drop as select ${listOf(names)} from ${relationSql(relation)} limit 0`
 
 /** Counts the rows that were inserted and those that were updated. COPY, too, writes the values of identities. */
-const mergeSql = (relation: Relation, names: ReadonlyArray<string>, { columns, resolution }: Conflict) => {
+const mergeSql = (relation: Relation, names: ReadonlyArray<string>, { columns, resolution }: ImportConflict) => {
   const set = names
     .filter((name) => !columns.includes(name) && relation.byName.get(name)?.generated === false)
     .map((name) => `${quoteName(name)} = excluded.${quoteName(name)}`)

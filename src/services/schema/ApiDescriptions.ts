@@ -7,7 +7,7 @@ import { type SchemaOutline } from "../../domain/schema/Outline.ts"
 import { type Actor, type Database } from "../ports/Db.ts"
 import { ExposedSchemas } from "../catalogue/ExposedSchemas.ts"
 import { makeSharedRuns } from "../SharedRuns.ts"
-import { writeOutline, type Written } from "./Outlines.ts"
+import { writeOutline, type WrittenOutline } from "./Outlines.ts"
 
 /** Documents kept, and their bytes in total. */
 const maxDocuments = 16
@@ -15,7 +15,7 @@ const maxSize = 64 * 1024 * 1024
 
 interface Document {
   /** Without its text. */
-  readonly written: Written
+  readonly written: WrittenOutline
   /** Shared by all responses. */
   readonly bytes: Buffer
 }

@@ -15,7 +15,7 @@ export interface OutlineRequest {
 }
 
 /** A generated text. */
-export interface Written {
+export interface WrittenOutline {
   /** Changes with everything the text was generated from, GRANT and REVOKE included. */
   readonly stamp: string
   readonly text: string
@@ -36,7 +36,7 @@ export const asUnavailable = (error: DatabaseError | Unavailable): Effect.Effect
 export const writeOutline = Effect.fn("schema.writeOutline")(function* (
   { actor, database, schemas, whole }: OutlineRequest,
   write: (outline: SchemaOutline) => Generator<undefined, string>,
-  before?: Written
+  before?: WrittenOutline
 ) {
   const params = [arrayLiteral(schemas), String(whole), before?.stamp ?? null]
   const statement = { text: schemaOutlineSql, params, access: "read" } as const
@@ -46,7 +46,7 @@ export const writeOutline = Effect.fn("schema.writeOutline")(function* (
   const steps = write(JSON.parse(String(outline)) as SchemaOutline)
   for (;;) {
     const step = steps.next()
-    if (step.done === true) return { stamp: String(stamp), text: step.value } satisfies Written
+    if (step.done === true) return { stamp: String(stamp), text: step.value } satisfies WrittenOutline
     yield* pause
   }
 })

@@ -1,10 +1,10 @@
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import { DatabaseError, InvalidRequest, type Unavailable } from "../../domain/errors.ts"
 import { needTypes, paramTexts } from "../../domain/sql/Params.ts"
-import { maxResultSize, resultJson, resultTooLarge, unknownTypes } from "../../domain/sql/Result.ts"
+import { maxResultSize, resultJson, sqlResultTooLarge, unknownTypes } from "../../domain/sql/Result.ts"
 import { checkSingle, leadingKeyword } from "../../domain/sql/Statements.ts"
 import { lookUpTypes, type SqlType, typeOfRow } from "../../domain/sql/Types.ts"
-import { type Actor, type Database, type RawResult, type Session, type Transaction } from "../ports/Db.ts"
+import { type Actor, type Database, type RawResult, type SqlSession, type Transaction } from "../ports/Db.ts"
 
 export interface SqlStatement {
   readonly sql: string
@@ -36,7 +36,7 @@ export interface SqlAnswer {
 }
 
 /** A session that can report the oids of a statement's parameter types without running it. */
-export interface TypedSession extends Session {
+export interface TypedSession extends SqlSession {
   readonly parameterTypes: (text: string) => Effect.Effect<ReadonlyArray<number>, DatabaseError | Unavailable>
 }
 
@@ -53,7 +53,7 @@ const typesMillis = 60_000
 /** Commands that change no type. */
 const keepsTypes = new Set(["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "EXPLAIN", "SHOW", "SET", "FETCH"])
 
-const isTyped = (session: Session): session is TypedSession => "parameterTypes" in session
+const isTyped = (session: SqlSession): session is TypedSession => "parameterTypes" in session
 
 const checkRowLimit = (rowLimit: number) =>
   Number.isInteger(rowLimit) && rowLimit >= 1 && rowLimit <= maxRows
@@ -152,7 +152,7 @@ export class SqlRunner extends Context.Service<
   static readonly layer = Layer.sync(SqlRunner, () => {
     const known = new Map<string, { readonly types: Map<number, SqlType>; readonly until: number }>()
 
-    const typesOf = Effect.fnUntraced(function* (name: string, session: Session, raw: RawResult) {
+    const typesOf = Effect.fnUntraced(function* (name: string, session: SqlSession, raw: RawResult) {
       const now = yield* Clock.currentTimeMillis
       let kept = known.get(name)
       if (kept === undefined || kept.until < now)
@@ -169,7 +169,7 @@ export class SqlRunner extends Context.Service<
 
     const one = Effect.fnUntraced(function* (
       name: string,
-      session: Session,
+      session: SqlSession,
       statement: SqlStatement,
       rowLimit: number,
       last: boolean
@@ -180,7 +180,7 @@ export class SqlRunner extends Context.Service<
       if (!keepsTypes.has(raw.command)) known.delete(name)
       const types = unknownTypes(raw.fields, none).length === 0 ? none : yield* typesOf(name, session, raw)
       const json = resultJson(raw, types)
-      if (json === undefined) return yield* resultTooLarge()
+      if (json === undefined) return yield* sqlResultTooLarge()
       const makesTable = raw.command === "SELECT" && raw.fields.length === 0 && raw.rows.length === 0
       return { json, command: makesTable ? "CREATE TABLE AS" : raw.command, count: raw.rowCount }
     })
@@ -228,7 +228,7 @@ export class SqlRunner extends Context.Service<
           inStatement(i)
         )
         size += json.length
-        if (size > maxResultSize) return yield* resultTooLarge()
+        if (size > maxResultSize) return yield* sqlResultTooLarge()
         results.push(json)
         commands.push(command)
         counts.push(count)

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../domain/text/JsonObjectSchema.ts"
 import { ownerSql } from "./FileBuckets.ts"
 
 /** A row of storage.objects. */
@@ -8,8 +8,8 @@ export const FileRecord = Schema.Struct({
   bucket_id: Schema.String,
   name: Schema.String,
   version: Schema.NullOr(Schema.String),
-  metadata: Schema.NullOr(JsonObject),
-  user_metadata: Schema.NullOr(JsonObject),
+  metadata: Schema.NullOr(JsonObjectSchema),
+  user_metadata: Schema.NullOr(JsonObjectSchema),
   created_at: Schema.NullOr(Schema.String),
   updated_at: Schema.NullOr(Schema.String)
 })

@@ -29,7 +29,7 @@ export interface Upload extends FileName {
   readonly upsert: boolean
 }
 
-export interface Stored {
+export interface StoredFile {
   readonly id: string
   readonly name: string
 }
@@ -58,15 +58,15 @@ export class Files extends Context.Service<
       upload: Upload,
       bytes: Stream.Stream<Uint8Array, E>,
       checked: boolean
-    ) => Answer<Stored>
+    ) => Answer<StoredFile>
     readonly bytes: (
       record: FileRecord,
       range?: { readonly first: number; readonly last: number }
     ) => Stream.Stream<Uint8Array, ClientError>
     readonly list: (actor: Actor, bucket: string, listing: FileListing) => Answer<string>
     readonly listV2: (actor: Actor, bucket: string, listing: ListingV2) => Answer<string>
-    readonly copy: (actor: Actor, from: FileName, to: FileName, upsert: boolean) => Answer<Stored>
-    readonly move: (actor: Actor, from: FileName, to: FileName) => Answer<Stored>
+    readonly copy: (actor: Actor, from: FileName, to: FileName, upsert: boolean) => Answer<StoredFile>
+    readonly move: (actor: Actor, from: FileName, to: FileName) => Answer<StoredFile>
     /** Those that the actor may delete; returns their records. */
     readonly remove: (actor: Actor, bucket: string, names: ReadonlyArray<string>) => Answer<ReadonlyArray<FileRecord>>
     /** All objects of a bucket that the actor may delete. */

@@ -1,7 +1,7 @@
 import { Clock, Effect, Exit, FiberSet, Layer, Queue, Schedule, Stream } from "effect"
 import { type SqlError } from "effect/sql"
 import { type WebhookReply } from "../../domain/webhooks/Delivery.ts"
-import { FairQueue } from "../../domain/webhooks/FairQueue.ts"
+import { EndpointQueue } from "../../domain/webhooks/FairQueue.ts"
 import { Listener } from "../ports/Listener.ts"
 import { isOutage, logFailure } from "../OwnTables.ts"
 import { type Attempted, type Claimed, leaseSeconds, makeWebhookOutbox } from "./Outbox.ts"
@@ -45,7 +45,7 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
     const send = yield* makeWebhookSender
     const { messages } = yield* (yield* Listener).listen("svc_webhooks")
 
-    const queue = new FairQueue<Claimed>(concurrency)
+    const queue = new EndpointQueue<Claimed>(concurrency)
     /** Claimed, and the attempt has not ended. */
     const held = new Map<string, Claimed>()
     const finished = yield* Queue.unbounded<Attempted>()

@@ -2,7 +2,7 @@ import { Clock, Effect, Random } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import {
-  isGone,
+  isReceiverGone,
   isSuccess,
   maxPayload,
   retryAfterMillis,
@@ -253,7 +253,7 @@ const tallies = (attempts: ReadonlyArray<Attempted>): ReadonlyArray<Tally> => {
     if (isSuccess(reply)) Object.assign(tally, { reset: true, failures: 0 })
     else {
       tally.failures++
-      tally.gone ||= isGone(reply)
+      tally.gone ||= isReceiverGone(reply)
     }
   }
   return Array.from(all.values())

@@ -1,6 +1,6 @@
 import { assert, beforeAll, describe, it } from "vitest"
 import { loadModule, parsePlPgSQLSync, parseSync } from "libpg-query"
-import { namesOf } from "../../../src/domain/catalogue/bodies/Body.ts"
+import { namesInBody } from "../../../src/domain/catalogue/bodies/Body.ts"
 import { type Names } from "../../../src/domain/catalogue/bodies/Names.ts"
 import { type Tree } from "../../../src/domain/catalogue/bodies/Tree.ts"
 
@@ -11,9 +11,9 @@ const parser = {
   plpgsql: (text: string) => parsePlPgSQLSync(text) as Tree
 }
 const body = { oid: "1", xmin: "1", pathed: false }
-const ofSql = (source: string) => namesOf(parser, { ...body, language: "sql", head: "", source })
+const ofSql = (source: string) => namesInBody(parser, { ...body, language: "sql", head: "", source })
 const ofPlpgsql = (text: string, returns = "int") =>
-  namesOf(parser, {
+  namesInBody(parser, {
     ...body,
     language: "plpgsql",
     head: `create function f(a int, list int[]) returns ${returns} language plpgsql as`,

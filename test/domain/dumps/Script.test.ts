@@ -1,7 +1,7 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { DumpScript, maxStatement } from "../../../src/domain/dumps/Script.ts"
-import { statements } from "../../../src/domain/sql/Statements.ts"
+import { statementsIn } from "../../../src/domain/sql/Statements.ts"
 
 interface Read {
   /** Statements, and `rows: …` with the rows after each COPY. */
@@ -102,7 +102,7 @@ describe("DumpScript", { timeout: 30_000 }, () => {
         fc.pre(problem === undefined)
         assert.deepStrictEqual(
           pieces.map((piece) => piece.trimEnd()),
-          statements(text).map((piece) => piece.text)
+          statementsIn(text).map((piece) => piece.text)
         )
       }),
       { numRuns: 1_000 }

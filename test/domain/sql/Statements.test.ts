@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import { checkSingle, leadingKeyword, statements } from "../../../src/domain/sql/Statements.ts"
+import { checkSingle, leadingKeyword, statementsIn } from "../../../src/domain/sql/Statements.ts"
 
-const texts = (sql: string) => statements(sql).map((piece) => piece.text)
+const texts = (sql: string) => statementsIn(sql).map((piece) => piece.text)
 
 describe("statements", () => {
   const cases: ReadonlyArray<readonly [sql: string, pieces: ReadonlyArray<string>]> = [
@@ -49,7 +49,7 @@ describe("statements", () => {
 
   it("have their offsets", () => {
     const sql = "  select 1; /* x */ select 2"
-    for (const piece of statements(sql)) assert.isTrue(sql.startsWith(piece.text, piece.offset))
+    for (const piece of statementsIn(sql)) assert.isTrue(sql.startsWith(piece.text, piece.offset))
   })
 
   const part = fc.constantFrom(
@@ -64,10 +64,10 @@ describe("statements", () => {
       fc.property(fc.array(part, { maxLength: 60 }), (parts) => {
         const sql = parts.join("")
         let end = 0
-        for (const { text, offset } of statements(sql)) {
+        for (const { text, offset } of statementsIn(sql)) {
           assert.isTrue(offset >= end && sql.startsWith(text, offset) && text !== "")
           end = offset + text.length
-          assert.strictEqual(statements(text).length, 1)
+          assert.strictEqual(statementsIn(text).length, 1)
         }
       })
     )
@@ -96,7 +96,7 @@ describe("statements", () => {
     "takes no more than linear time for a megabyte of %j",
     (unit) => {
       const started = performance.now()
-      statements(unit.repeat(Math.ceil(1_000_000 / unit.length)))
+      statementsIn(unit.repeat(Math.ceil(1_000_000 / unit.length)))
       assert.isBelow(performance.now() - started, 2000)
     }
   )

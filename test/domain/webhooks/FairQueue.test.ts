@@ -1,14 +1,14 @@
 import { assert, describe, it } from "vitest"
-import { type Job, FairQueue } from "../../../src/domain/webhooks/FairQueue.ts"
+import { type Job, EndpointQueue } from "../../../src/domain/webhooks/FairQueue.ts"
 
 const jobs = (webhook: number, count: number, size = 100): ReadonlyArray<Job> =>
   Array.from({ length: count }, () => ({ webhook, size }))
 
-const add = (queue: FairQueue<Job>, ...given: ReadonlyArray<ReadonlyArray<Job>>) =>
+const add = (queue: EndpointQueue<Job>, ...given: ReadonlyArray<ReadonlyArray<Job>>) =>
   queue.add(given.flat(), queue.room())
 
 /** Starts every delivery that may start. */
-const start = (queue: FairQueue<Job>) => {
+const start = (queue: EndpointQueue<Job>) => {
   const started: Array<Job> = []
   for (let job = queue.next(); job !== undefined; job = queue.next()) started.push(job)
   return started
@@ -17,14 +17,14 @@ const of = (started: ReadonlyArray<Job>, webhook: number) => started.filter((job
 
 describe("FairQueue", () => {
   it("gives a quick webhook the whole concurrency", () => {
-    const queue = new FairQueue(50)
+    const queue = new EndpointQueue(50)
     add(queue, jobs(1, 200))
     assert.lengthOf(start(queue), 50)
     assert.strictEqual(queue.inFlight, 50)
   })
 
   it("gives a single slow webhook all but a fifth of the concurrency", () => {
-    const queue = new FairQueue(50)
+    const queue = new EndpointQueue(50)
     add(queue, jobs(1, 200))
     const first = start(queue)
     for (const job of first) queue.done(job, 15_000)
@@ -32,7 +32,7 @@ describe("FairQueue", () => {
   })
 
   it("gives each webhook a fifth while others have messages, round robin", () => {
-    const queue = new FairQueue(50)
+    const queue = new EndpointQueue(50)
     add(queue, jobs(1, 100), jobs(2, 100), jobs(3, 1))
     const started = start(queue)
     assert.deepStrictEqual([of(started, 1), of(started, 2), of(started, 3)], [10, 10, 1])
@@ -43,7 +43,7 @@ describe("FairQueue", () => {
   })
 
   it("allows each webhook one delivery, even beyond the total", () => {
-    const queue = new FairQueue(5)
+    const queue = new EndpointQueue(5)
     add(queue, jobs(1, 20))
     assert.lengthOf(start(queue), 5)
     add(queue, jobs(2, 3), jobs(3, 3))
@@ -53,7 +53,7 @@ describe("FairQueue", () => {
   })
 
   it("works with a concurrency of one", () => {
-    const queue = new FairQueue(1)
+    const queue = new EndpointQueue(1)
     add(queue, jobs(1, 3))
     const [first] = start(queue)
     assert.strictEqual(queue.inFlight, 1)
@@ -62,7 +62,7 @@ describe("FairQueue", () => {
   })
 
   it("wants more while claims are filled and there is room again", () => {
-    const queue = new FairQueue(10)
+    const queue = new EndpointQueue(10)
     const { others } = queue.room()
     assert.strictEqual(others, 4)
     add(queue, jobs(1, others))
@@ -78,7 +78,7 @@ describe("FairQueue", () => {
   })
 
   it("stops wanting more after an empty claim, after any additions and completions", () => {
-    const queue = new FairQueue(7)
+    const queue = new EndpointQueue(7)
     for (let round = 0; round < 200; round++) {
       const room = queue.room()
       const given: Array<Job> = []
@@ -98,7 +98,7 @@ describe("FairQueue", () => {
   })
 
   it("limits the bytes it holds", () => {
-    const queue = new FairQueue(50)
+    const queue = new EndpointQueue(50)
     add(queue, jobs(1, 10, 1_000_000))
     assert.isFalse(queue.wantsMore)
     assert.strictEqual(queue.room().size, 16 * 1024 * 1024 - 10_000_000)
@@ -107,7 +107,7 @@ describe("FairQueue", () => {
   })
 
   it("drops the waiting messages of one webhook or of all", () => {
-    const queue = new FairQueue(5)
+    const queue = new EndpointQueue(5)
     add(queue, jobs(1, 4), jobs(2, 4))
     start(queue)
     assert.lengthOf(queue.drop(1), 3)

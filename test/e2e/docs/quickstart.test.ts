@@ -3,7 +3,8 @@ import { join } from "node:path"
 import { assert, it } from "vitest"
 import { followGuide } from "../../support/docs/guide.ts"
 import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
-import { freePort, readGuide, stepsOf } from "../../support/docs/readme.ts"
+import { freePort } from "../../../bench/support/freePort.ts"
+import { readGuide, stepsOf } from "../../support/docs/readme.ts"
 import { startService } from "../../support/service.ts"
 
 it.each([

@@ -6,7 +6,8 @@ import { cookieOf } from "../../support/identity/idp.ts"
 import { otherOAuth2Server } from "../../support/oauth2/oauth2.ts"
 import { onwardIn, openPage, pressed, sendForm } from "../../support/oauth2/pageForm.ts"
 import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
-import { freePort, readGuide, stepsOf } from "../../support/docs/readme.ts"
+import { freePort } from "../../../bench/support/freePort.ts"
+import { readGuide, stepsOf } from "../../support/docs/readme.ts"
 import { startStage } from "../../support/oauth2/signInSetup.ts"
 
 const ann = { id: "", email: "ann@example.com", password: "four common words" }

@@ -3,7 +3,7 @@ import { createRequire } from "node:module"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { type Chromium, findChromium, startChromium } from "../../support/browser/browser.ts"
 import { type Tab } from "../../support/browser/browserTab.ts"
-import { freePort } from "../../support/docs/readme.ts"
+import { freePort } from "../../../bench/support/freePort.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
 import { type Service, startService } from "../../support/service.ts"
 

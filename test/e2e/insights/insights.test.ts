@@ -1,5 +1,5 @@
 import { assert, inject, it } from "vitest"
-import { type Insights } from "../../../src/domain/insights/Insight.ts"
+import { type InsightReport } from "../../../src/domain/insights/Insight.ts"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { copyDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { type Address, startService } from "../../support/service.ts"
@@ -9,7 +9,7 @@ const shared = inject("service")
 const report = async (service: Address) => {
   const reply = await ask(service, "GET /api/insights", { key: service.service_role })
   assert.strictEqual(reply.status, 200, reply.text)
-  return reply.json as Insights
+  return reply.json as InsightReport
 }
 
 it("is for administrators", async () => {
@@ -23,7 +23,7 @@ it("is for administrators", async () => {
 it("the fix for statements makes them readable, slow ones are found, and without the constants of callers", async () => {
   const dataDir = await copyDataDir(inject("preparedDataDir"))
   try {
-    const statementsOf = ({ checks }: Insights) => checks.find(({ kind }) => kind === "slow_statement")
+    const statementsOf = ({ checks }: InsightReport) => checks.find(({ kind }) => kind === "slow_statement")
     let fix: ReadonlyArray<string> = []
     {
       await using service = await startService({ dataDir })
@@ -39,7 +39,7 @@ it("the fix for statements makes them readable, slow ones are found, and without
     await sql(service, "select pg_sleep(0.15), 'a secret' as note")
     await sql(service, "do $$ begin perform pg_sleep(0.15); raise notice 'another secret'; end $$")
     const { checks, findings } = await report(service)
-    assert.strictEqual(statementsOf({ checks } as Insights)?.status, "done")
+    assert.strictEqual(statementsOf({ checks } as InsightReport)?.status, "done")
     const slow = findings.filter(({ kind }) => kind === "slow_statement")
     assert.deepStrictEqual(
       slow.map(({ details }) => [details["statement"], details["calls"], details["rows"]]),

@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, jwtVerify } from "jose"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask } from "../../support/client.ts"
-import { freePort } from "../../support/docs/readme.ts"
+import { freePort } from "../../../bench/support/freePort.ts"
 import { serveInProcess } from "../../support/inProcess.ts"
 import {
   allow,

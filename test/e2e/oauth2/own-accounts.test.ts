@@ -1,7 +1,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { startBrowsing, type Browsing } from "../../support/browser/cookieClient.ts"
 import { ask, sql } from "../../support/client.ts"
-import { freePort } from "../../support/docs/readme.ts"
+import { freePort } from "../../../bench/support/freePort.ts"
 import { afterLogout, callback, refused } from "../../support/identity/signIn.ts"
 import { register } from "../../support/identity/people.ts"
 import { onwardIn, openPage, pressed, sendForm } from "../../support/oauth2/pageForm.ts"

@@ -4,7 +4,7 @@ import { type Response, ResponseReader } from "../../../bench/abuse/responses.ts
 import { missesOf, rowOf } from "../../../bench/abuse/report.ts"
 import { measure, targetOf } from "../../../bench/abuse/run.ts"
 import { prepare } from "../../../bench/abuse/database.ts"
-import { freePort } from "../../../bench/support/processes.ts"
+import { freePort } from "../../../bench/support/freePort.ts"
 import { startService } from "../../support/service.ts"
 
 const start = async () => {

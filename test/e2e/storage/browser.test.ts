@@ -7,7 +7,8 @@ import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { type Browser, findChromium, imitatedBrowser, startChromium } from "../../support/browser/browser.ts"
 import { makeBuckets } from "../../support/storage/buckets.ts"
 import { ask } from "../../support/client.ts"
-import { filesOf, freePort, readGuide } from "../../support/docs/readme.ts"
+import { freePort } from "../../../bench/support/freePort.ts"
+import { filesOf, readGuide } from "../../support/docs/readme.ts"
 import { until } from "../../support/service.ts"
 
 const service = inject("service")

@@ -2,7 +2,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { type FakeGitHub, type GitHubUser, startFakeGitHub } from "../../fakes/identity/github.ts"
 import { type Browsing, type Page, startBrowsing } from "../../support/browser/cookieClient.ts"
 import { ask, assertRefused, sql } from "../../support/client.ts"
-import { freePort } from "../../support/docs/readme.ts"
+import { freePort } from "../../../bench/support/freePort.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
 import {
   asMember,

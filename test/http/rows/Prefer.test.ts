@@ -2,7 +2,7 @@ import { Result } from "effect"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { noPreferences, type Preferences } from "../../../src/domain/rows/Preferences.ts"
-import { type Operation, parsePreferences, preferenceApplied } from "../../../src/http/rows/Prefer.ts"
+import { type RowOperation, parsePreferences, preferenceApplied } from "../../../src/http/rows/Prefer.ts"
 
 const parsed = (header: string): Preferences => Result.getOrThrow(parsePreferences(header))
 const only = (header: string) =>
@@ -71,7 +71,7 @@ describe("Preference-Applied", () => {
   const all =
     "max-affected=3, timezone=UTC, handling=strict, tx=rollback, count=exact, return=minimal, missing=null, resolution=merge-duplicates"
 
-  it.each<[Operation, string]>([
+  it.each<[RowOperation, string]>([
     ["read", "count=exact, tx=rollback, handling=strict, timezone=UTC"],
     [
       "insert",

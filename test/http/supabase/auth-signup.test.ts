@@ -1,7 +1,7 @@
 import { createClient, type SupabaseClient } from "@supabase/supabase-js"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, sql } from "../../support/client.ts"
-import { freePort } from "../../support/docs/readme.ts"
+import { freePort } from "../../../bench/support/freePort.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
 import { elsewhere } from "../../support/identity/people.ts"
 import { ok } from "../../support/identity/supabase.ts"

@@ -1,7 +1,13 @@
 import { Effect, Redacted } from "effect"
 import { assert, describe, it } from "vitest"
 import { addressFor } from "../../../src/layers/postgres/Address.ts"
-import { type Address, atPrimary, clientConfig, type Login, parseLogin } from "../../../src/layers/postgres/Login.ts"
+import {
+  type ServerAddress,
+  atPrimary,
+  clientConfig,
+  type Login,
+  parseLogin
+} from "../../../src/layers/postgres/Login.ts"
 
 const places = (uri: string) => {
   const login = parseLogin(uri)
@@ -82,9 +88,9 @@ describe("another address of a login", () => {
 
   it("cannot have credentials by its type, nor a login be an address", () => {
     // @ts-expect-error An address has no user.
-    const address: Address = { host: "two", port: 1, ssl: false, user: "postgres" }
+    const address: ServerAddress = { host: "two", port: 1, ssl: false, user: "postgres" }
     // @ts-expect-error A login has an address and is none.
-    const wrong: Address = login
+    const wrong: ServerAddress = login
     // @ts-expect-error Nor does an address replace a login's host.
     const mixed: Login = { ...login, host: "two" }
     assert.isDefined([address, wrong, mixed])

@@ -1,9 +1,9 @@
 import { assert, it } from "vitest"
 import { decodeWords } from "../../../src/domain/storage/EncodedWords.ts"
-import { headersOf } from "../../../src/layers/storage/endpoint/ObjectHeaders.ts"
+import { objectHeadersOf } from "../../../src/layers/storage/endpoint/ObjectHeaders.ts"
 
 const header = (value: string) =>
-  headersOf(
+  objectHeadersOf(
     {
       key: "k",
       size: 0,

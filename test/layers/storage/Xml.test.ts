@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { children, childText, parseXml, textOf } from "../../../src/layers/storage/endpoint/Xml.ts"
+import { children, childText, parseXml, xmlText } from "../../../src/layers/storage/endpoint/Xml.ts"
 
 const refusal = (run: () => unknown) => {
   try {
@@ -72,7 +72,7 @@ describe("XML documents", () => {
       "MalformedXML"
     )
     assert.strictEqual(
-      refusal(() => textOf(root)),
+      refusal(() => xmlText(root)),
       "MalformedXML"
     )
   })

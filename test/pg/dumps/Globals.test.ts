@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { atPlace } from "../../../src/layers/postgres/Login.ts"
-import { globalsScript, namesOf } from "../../../src/layers/dumps/Globals.ts"
+import { globalsScript, roleNamesOf } from "../../../src/layers/dumps/Globals.ts"
 import { quoteName } from "../../../src/domain/sql/Names.ts"
 import { asLogin, toDatabase } from "../../support/branches/branches.ts"
 import { makeDatabase, on, serverLogin } from "../../support/dumps/databases.ts"
@@ -126,9 +126,9 @@ it.live(
 )
 
 it("any list of names is parsed", () => {
-  assert.deepStrictEqual(namesOf('"$user", public'), ["$user", "public"])
-  assert.deepStrictEqual(namesOf("a;drop"), ["a;drop"])
-  assert.deepStrictEqual(namesOf('"a""b, c",d , ""'), ['a"b, c', "d", ""])
+  assert.deepStrictEqual(roleNamesOf('"$user", public'), ["$user", "public"])
+  assert.deepStrictEqual(roleNamesOf("a;drop"), ["a;drop"])
+  assert.deepStrictEqual(roleNamesOf('"a""b, c",d , ""'), ['a"b, c', "d", ""])
 })
 
 it.live("without the database the script fails", () =>

@@ -1,12 +1,12 @@
 import { assert, it } from "@effect/vitest"
 import { Redacted } from "effect"
-import { lineSplitter, makeMessages } from "../../../src/layers/dumps/native/Messages.ts"
+import { lineSplitter, makeToolMessages } from "../../../src/layers/dumps/native/Messages.ts"
 
 const password = Redacted.make("pa$$")
 
 const read = (...lines: ReadonlyArray<string>) => {
   const info: Array<string> = []
-  const messages = makeMessages((line) => info.push(line))
+  const messages = makeToolMessages((line) => info.push(line))
   for (const line of lines) messages.add(line)
   return { info, warnings: messages.warnings(), reason: messages.reason("it ended", password) }
 }

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { afterAll } from "vitest"
 import { cleanConsents, cleanExpired } from "../../../src/services/oauth2/server/Cleaning.ts"
-import { makeStore } from "../../../src/services/oauth2/server/Store.ts"
+import { makeOAuth2Store } from "../../../src/services/oauth2/server/Store.ts"
 import { OAuth2 } from "../../../src/services/ports/OAuth2.ts"
 import { startBrowsing } from "../../support/browser/cookieClient.ts"
 import { live, Outside } from "../../support/database.ts"
@@ -23,7 +23,7 @@ layer(port, live)("cleaning", (it) => {
   it.effect("deletes what has expired, and no more", () =>
     Effect.gen(function* () {
       const { login } = yield* OAuth2
-      const store = yield* makeStore(false)
+      const store = yield* makeOAuth2Store(false)
       const of = yield* party()
       const old = yield* challengeAt(startBrowsing(), authorizationUrl(server, of), "login")
       yield* server.expire
@@ -45,7 +45,7 @@ layer(port, live)("cleaning", (it) => {
   it.effect("keeps consents that are remembered or have tokens", () =>
     Effect.gen(function* () {
       const { consents } = yield* OAuth2
-      const store = yield* makeStore(false)
+      const store = yield* makeOAuth2Store(false)
       const of = yield* party()
       const how = { browser: startBrowsing(), subject: fresh("ada") }
       const { code } = yield* journey(server, of, how)
@@ -79,9 +79,9 @@ layer(port, live)("cleaning", (it) => {
       const { code } = yield* begun(gone)
       yield* begun(present)
       const left = () => Effect.all([consents(present), consents(gone)].map(Effect.map((all) => all.length)))
-      yield* cleanConsents(yield* makeStore(false))
+      yield* cleanConsents(yield* makeOAuth2Store(false))
       assert.deepStrictEqual(yield* left(), [1, 1], "the accounts may be elsewhere")
-      yield* cleanConsents(yield* makeStore(true))
+      yield* cleanConsents(yield* makeOAuth2Store(true))
       assert.deepStrictEqual(yield* left(), [1, 0])
       assert.strictEqual((yield* exchange(server, of, code)).status, 400)
     })

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ApiDescriptions } from "../../../src/services/schema/ApiDescriptions.ts"
 import { type Actor, Db } from "../../../src/services/ports/Db.ts"
-import { writeOutline, type Written } from "../../../src/services/schema/Outlines.ts"
+import { writeOutline, type WrittenOutline } from "../../../src/services/schema/Outlines.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { anon, service, user } from "../../support/requests.ts"
 
@@ -334,7 +334,7 @@ suite("the API's description", (it) => {
       const { sql } = yield* Outside
       const { main } = yield* Db
       let times = 0
-      const again = (before?: Written) =>
+      const again = (before?: WrittenOutline) =>
         writeOutline(
           { database: main, actor: anon, schemas: ["public"], whole: false },
           function* ({ relations }) {

@@ -1,5 +1,4 @@
 import { readFile } from "node:fs/promises"
-import { type AddressInfo, createServer } from "node:net"
 import { join } from "node:path"
 import { root } from "../service.ts"
 
@@ -38,12 +37,3 @@ export const filesOf = (guide: string): ReadonlyArray<ReadmeFile> =>
   [...guide.matchAll(/```(?:js\n\/\/ (\S+)|html\n<!-- (\S+) -->)\n([^]*?)```/g)].map(
     ([, program, page, text = ""]) => ({ name: program ?? page ?? "", text })
   )
-
-/** A free port, in place of one that a guide uses. */
-export const freePort = () =>
-  new Promise<number>((done) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => done(port))
-    })
-  })

@@ -12,7 +12,7 @@ import {
 import { assert } from "vitest"
 import { type Browsing, type Page, startBrowsing } from "../browser/cookieClient.ts"
 import { ask, sql } from "../client.ts"
-import { freePort } from "../docs/readme.ts"
+import { freePort } from "../../../bench/support/freePort.ts"
 import { afterLogout, callback } from "../identity/signIn.ts"
 import { type Member, register } from "../identity/people.ts"
 import { type Service, startService } from "../service.ts"

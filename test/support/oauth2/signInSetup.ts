@@ -1,6 +1,6 @@
 import { startFakeIdP } from "../../fakes/identity/server.ts"
 import { type OAuth2Server, startOAuth2Server } from "../../fakes/oauth2/server.ts"
-import { freePort } from "../docs/readme.ts"
+import { freePort } from "../../../bench/support/freePort.ts"
 import { type IdPUnderTest } from "../identity/idp.ts"
 import { otherOAuth2Server } from "./oauth2.ts"
 import { type Service, type ServiceOptions, startService } from "../service.ts"

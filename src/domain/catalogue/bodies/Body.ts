@@ -23,7 +23,7 @@ export const Bodies = Schema.fromJsonString(Schema.Array(Body))
 const attempt = (read: () => boolean) => Option.getOrElse(Option.liftThrowable(read)(), () => false)
 
 /** What a body names; undefined if more than reading and calling may happen in it. */
-export const namesOf = (parser: BodyParser, { head, language, source }: Body): Names | undefined => {
+export const namesInBody = (parser: BodyParser, { head, language, source }: Body): Names | undefined => {
   const names = noNames()
   const isClean = attempt(() =>
     language === "sql" ? addSqlNames(names, parser.sql(source)) : addPlpgsqlNames(names, parser, head, source)

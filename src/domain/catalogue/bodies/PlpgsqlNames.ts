@@ -2,7 +2,7 @@ import { quoteLiteral } from "../../sql/Names.ts"
 import { type Lexemes, lexemesOf } from "../../sql/Lexemes.ts"
 import { type BodyParser, type Names } from "./Names.ts"
 import { addSqlNames } from "./SqlNames.ts"
-import { isNode, listOf, type Tree, type TreeNode, words } from "./Tree.ts"
+import { isNode, treesIn, type Tree, type TreeNode, words } from "./Tree.ts"
 
 const shape = (values: string, nodes = "") => ({ values: words(`lineno ${values}`), nodes: words(nodes) })
 
@@ -100,7 +100,7 @@ const visit = (reading: Reading, tree: Tree): boolean =>
  * FOUND lack. The type of a loop's variable, `integer`, does not stand in the body.
  */
 const declaredIn = (datums: Tree | undefined): ReadonlyArray<string> =>
-  listOf(datums).flatMap((datum) => {
+  treesIn(datums).flatMap((datum) => {
     const node = isNode(datum) ? (datum["PLpgSQL_var"] ?? datum["PLpgSQL_rec"]) : undefined
     if (!isNode(node) || node["lineno"] === undefined) return []
     const { datatype, refname } = node
@@ -150,7 +150,7 @@ const addUnread = ({ names, texts }: Reading, source: string): boolean => {
 /** Adds the names of a PL/pgSQL function. False if it is, or contains, anything that is not known to be clean. */
 export const addPlpgsqlNames = (names: Names, parser: BodyParser, head: string, source: string): boolean => {
   const parsed = parser.plpgsql(`${head} ${quoteLiteral(source)}`)
-  const functions = isNode(parsed) ? listOf(parsed["plpgsql_funcs"]) : []
+  const functions = isNode(parsed) ? treesIn(parsed["plpgsql_funcs"]) : []
   const [compiled] = functions
   const fn = isNode(compiled) ? compiled["PLpgSQL_function"] : undefined
   if (functions.length !== 1 || !isNode(fn)) return false

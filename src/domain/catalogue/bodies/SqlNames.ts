@@ -1,5 +1,5 @@
 import { type Names } from "./Names.ts"
-import { isNode, listOf, type Tree, type TreeNode, words } from "./Tree.ts"
+import { isNode, treesIn, type Tree, type TreeNode, words } from "./Tree.ts"
 
 /** The fields of a node: values that name nothing, nodes that are visited, and nodes whose kind the grammar fixes. */
 interface Shape {
@@ -114,7 +114,7 @@ const textOf = (tree: Tree | undefined): string | undefined => {
 }
 
 const add = (names: Names, kind: "functions" | "operators" | "types", parts: Tree | undefined): string | undefined => {
-  const path = listOf(parts)
+  const path = treesIn(parts)
   const last = textOf(path.at(-1))
   if (last === undefined) return undefined
   names[kind].add(last)
@@ -132,7 +132,7 @@ const addAttributes = (names: Names, path: ReadonlyArray<Tree>) => {
 
 /** Whether a call of current_setting names a setting that is the same on every path. */
 const readsCleanSetting = (args: Tree | undefined): boolean => {
-  const [first] = listOf(args)
+  const [first] = treesIn(args)
   const constant = isNode(first) ? first["A_Const"] : undefined
   const value = isNode(constant) ? constant["sval"] : undefined
   const text = isNode(value) ? value["sval"] : undefined
@@ -170,11 +170,11 @@ const visitors: Readonly<Record<string, (names: Names, node: TreeNode, withs: Wi
   },
   SubLink: (names, { operName }) => operName === undefined || add(names, "operators", operName) !== undefined,
   ColumnRef: (names, { fields }) => {
-    addAttributes(names, listOf(fields).slice(1))
+    addAttributes(names, treesIn(fields).slice(1))
     return true
   },
   A_Indirection: (names, { indirection }) => {
-    addAttributes(names, listOf(indirection))
+    addAttributes(names, treesIn(indirection))
     return true
   },
   TypeName: (names, node) => add(names, "types", node["names"]) !== undefined,
@@ -203,7 +203,7 @@ const withFields = words("ctes recursive location")
 /** Visits the queries of WITH, each of which sees those before it, or all if it is recursive. Undefined if not clean. */
 const withsOf = (names: Names, clause: Tree, outer: Withs): Withs | undefined => {
   if (!isNode(clause) || !Object.keys(clause).every((field) => withFields.has(field))) return undefined
-  const queries = listOf(clause["ctes"]).map((query) => (isNode(query) ? query["CommonTableExpr"] : undefined))
+  const queries = treesIn(clause["ctes"]).map((query) => (isNode(query) ? query["CommonTableExpr"] : undefined))
   const namesOf = queries.flatMap((query) =>
     isNode(query) && typeof query["ctename"] === "string" ? [query["ctename"]] : []
   )
@@ -242,7 +242,7 @@ const known = ["SelectStmt", "InsertStmt", "UpdateStmt", "DeleteStmt"]
 
 /** Adds the names of statements that read or write rows. False if they are, or contain, anything that is not known to be clean. */
 export const addSqlNames = (names: Names, parsed: Tree): boolean => {
-  const statements = isNode(parsed) ? listOf(parsed["stmts"]) : []
+  const statements = isNode(parsed) ? treesIn(parsed["stmts"]) : []
   return (
     statements.length > 0 &&
     statements.every((statement) => {

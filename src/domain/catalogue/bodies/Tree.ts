@@ -7,6 +7,6 @@ export interface TreeNode {
 export const isNode = (tree: Tree | undefined): tree is TreeNode =>
   typeof tree === "object" && tree !== null && !Array.isArray(tree)
 
-export const listOf = (tree: Tree | undefined): ReadonlyArray<Tree> => (Array.isArray(tree) ? tree : [])
+export const treesIn = (tree: Tree | undefined): ReadonlyArray<Tree> => (Array.isArray(tree) ? tree : [])
 
 export const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))

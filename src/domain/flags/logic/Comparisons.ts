@@ -1,4 +1,4 @@
-import { type FlagScope, type Operator, ofValues } from "./Scope.ts"
+import { type FlagScope, type ScopedOperator, ofValues } from "./Scope.ts"
 import { areEqual, isList, isLess, isTrue, kindOf, listOf } from "./Values.ts"
 
 const equal = (operator: string, values: unknown, scope: FlagScope): boolean => {
@@ -16,7 +16,7 @@ const identical = (values: unknown, scope: FlagScope): boolean => {
 type Comparison = (a: unknown, b: unknown, scope: FlagScope) => boolean
 
 /** Compares two values, or three, of which the second must be between the others. */
-const ordered = (operator: string, compare: Comparison): Operator =>
+const ordered = (operator: string, compare: Comparison): ScopedOperator =>
   ofValues((values, scope) => {
     const given = listOf(values, operator)
     if (given.length < 2) return false
@@ -30,7 +30,7 @@ const isLessOrEqual: Comparison = (a, b, scope) => isLess(a, b, scope) || areEqu
 const negated = (values: unknown, scope: FlagScope): boolean =>
   !isTrue(isList(values) && values.length > 0 ? values[0] : values, scope)
 
-export const comparisons: Readonly<Record<string, Operator>> = {
+export const comparisons: Readonly<Record<string, ScopedOperator>> = {
   "==": ofValues((values, scope) => equal("==", values, scope)),
   "!=": ofValues((values, scope) => !equal("!=", values, scope)),
   "===": ofValues(identical),

@@ -1,4 +1,4 @@
-import { type Compiler, type Operator, type Rule, refusal } from "./Scope.ts"
+import { type Compiler, type ScopedOperator, type Rule, refusal } from "./Scope.ts"
 import { isList, isTrue } from "./Values.ts"
 import { isJsonObject } from "../../text/JsonObject.ts"
 
@@ -6,7 +6,7 @@ const needsList = (operator: string): Rule => refusal(`the arguments of ${operat
 
 /** The first value whose truth is `decisive`, or else the last value. */
 const firstWhere =
-  (operator: string, decisive: boolean): Operator =>
+  (operator: string, decisive: boolean): ScopedOperator =>
   (written, depth, compiler) => {
     if (!isList(written)) return needsList(operator)
     const rules = written.map((part) => compiler.part(part, depth + 1).run)
@@ -31,7 +31,7 @@ const branch = (written: unknown, depth: number, compiler: Compiler): Rule => {
   }
 }
 
-const conditional: Operator = (written, depth, compiler) => {
+const conditional: ScopedOperator = (written, depth, compiler) => {
   if (!isList(written)) return needsList("if")
   const pairs: Array<{ readonly condition: Rule; readonly outcome: Rule }> = []
   for (let i = 0; i < written.length - 1; i += 2) {
@@ -48,7 +48,7 @@ const conditional: Operator = (written, depth, compiler) => {
   }
 }
 
-export const conditions: Readonly<Record<string, Operator>> = {
+export const conditions: Readonly<Record<string, ScopedOperator>> = {
   if: conditional,
   and: firstWhere("and", false),
   or: firstWhere("or", true)

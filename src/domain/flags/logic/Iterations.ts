@@ -1,5 +1,5 @@
 import { solved, solvingRule } from "./Solving.ts"
-import { type Compiler, type FlagScope, type Operator, type Rule, RuleError, refusal } from "./Scope.ts"
+import { type Compiler, type FlagScope, type ScopedOperator, type Rule, RuleError, refusal } from "./Scope.ts"
 import { isList, isNumber, isTrue, kindOf, listOf, toNumber, toText } from "./Values.ts"
 import { isJsonObject } from "../../text/JsonObject.ts"
 
@@ -11,7 +11,7 @@ interface Written {
 }
 
 const iteration =
-  (operator: string, compile: (written: Written) => Rule): Operator =>
+  (operator: string, compile: (written: Written) => Rule): ScopedOperator =>
   (args, depth, compiler) => {
     if (!isList(args)) return refusal(`the arguments of ${operator} must be written as a list`)
     const rule = compile({ args, depth: depth + 1, compiler })
@@ -155,7 +155,7 @@ const reduced = iteration("reduce", (written) => {
   }
 })
 
-export const iterations: Readonly<Record<string, Operator>> = {
+export const iterations: Readonly<Record<string, ScopedOperator>> = {
   map: mapped,
   filter: filtered,
   reduce: reduced,

@@ -1,4 +1,4 @@
-import { type FlagScope, type Operator, RuleError, ofValues } from "./Scope.ts"
+import { type FlagScope, type ScopedOperator, RuleError, ofValues } from "./Scope.ts"
 import { isList, isNumber, kindOf, listOf, toNumber } from "./Values.ts"
 import { isJsonObject } from "../../text/JsonObject.ts"
 
@@ -48,4 +48,4 @@ const merged = (values: unknown, scope: FlagScope): ReadonlyArray<unknown> => {
   return all
 }
 
-export const lists: Readonly<Record<string, Operator>> = { in: ofValues(contains), merge: ofValues(merged) }
+export const lists: Readonly<Record<string, ScopedOperator>> = { in: ofValues(contains), merge: ofValues(merged) }

@@ -1,4 +1,4 @@
-import { type FlagScope, type Operator, RuleError, ofValues } from "./Scope.ts"
+import { type FlagScope, type ScopedOperator, RuleError, ofValues } from "./Scope.ts"
 import { isList, listOf, toNumber } from "./Values.ts"
 
 const sum = (values: unknown, scope: FlagScope): number => {
@@ -40,7 +40,7 @@ const remainder = (values: unknown, scope: FlagScope): number => {
 }
 
 /** The number that comes before all others; null without numbers. */
-const extreme = (operator: string, isBefore: (a: number, b: number) => boolean): Operator =>
+const extreme = (operator: string, isBefore: (a: number, b: number) => boolean): ScopedOperator =>
   ofValues((values, scope) => {
     const given = listOf(values, operator)
     if (given.length === 0) return null
@@ -52,7 +52,7 @@ const extreme = (operator: string, isBefore: (a: number, b: number) => boolean):
     return best
   })
 
-export const numbers: Readonly<Record<string, Operator>> = {
+export const numbers: Readonly<Record<string, ScopedOperator>> = {
   "+": ofValues(sum),
   "-": ofValues(difference),
   "*": ofValues(product),

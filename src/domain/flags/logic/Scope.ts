@@ -49,7 +49,7 @@ export class FlagScope {
 export type Rule = (scope: FlagScope) => unknown
 
 /** A compiled part of a rule. `literal`: its value is the part as written, for every context. */
-export interface Part {
+export interface RulePart {
   readonly run: Rule
   readonly literal: boolean
 }
@@ -57,19 +57,19 @@ export interface Part {
 /** Compiles the arguments of operators. */
 export interface Compiler {
   /** `depth` is that of the part. Throws RuleError only if the part comes from a context and costs too much. */
-  readonly part: (written: unknown, depth: number) => Part
+  readonly part: (written: unknown, depth: number) => RulePart
   /** Compiles a value from the context, which flagd evaluates as a part of the rule in some places. */
   readonly dynamic: (value: unknown, depth: number, scope: FlagScope) => Rule
   /** A compiler with another implementation of `var`. */
-  readonly withVariable: (variable: Operator) => Compiler
+  readonly withVariable: (variable: ScopedOperator) => Compiler
 }
 
 /** Compiles one operator. `written` are its arguments as written, and `depth` is their depth. */
-export type Operator = (written: unknown, depth: number, compiler: Compiler) => Rule
+export type ScopedOperator = (written: unknown, depth: number, compiler: Compiler) => Rule
 
 /** An operator that evaluates its arguments first: to a list of values if they are written as a list. */
 export const ofValues =
-  (evaluate: (values: unknown, scope: FlagScope) => unknown): Operator =>
+  (evaluate: (values: unknown, scope: FlagScope) => unknown): ScopedOperator =>
   (written, depth, compiler) => {
     const values = compiler.part(written, depth).run
     return (scope) => {

@@ -1,5 +1,13 @@
-import { lookUp, stepsOf, walk } from "./Variables.ts"
-import { type Compiler, type FlagScope, type Operator, type Rule, RuleError, refusal, ruleDepth } from "./Scope.ts"
+import { lookUpPath, stepsOf, walk } from "./Variables.ts"
+import {
+  type Compiler,
+  type FlagScope,
+  type ScopedOperator,
+  type Rule,
+  RuleError,
+  refusal,
+  ruleDepth
+} from "./Scope.ts"
 import { isList } from "./Values.ts"
 import { isJsonObject } from "../../text/JsonObject.ts"
 
@@ -30,7 +38,7 @@ export const solved = (logic: unknown, depth: number, compiler: Compiler, scope:
     }
     if (typeof part !== "string" || isSolved(part)) {
       const path = typeof part === "string" ? part : compiler.dynamic(part, depth + 1, scope)(scope)
-      const value = lookUp(path, scope.data, scope)
+      const value = lookUpPath(path, scope.data, scope)
       if (value !== null) return value
     }
     parts.push([name, part])
@@ -65,7 +73,7 @@ export type Solving = "outer" | "item" | "both"
  * evaluates lists and objects, as they would be evaluated there.
  */
 const solvingVariable =
-  (solving: Solving): Operator =>
+  (solving: Solving): ScopedOperator =>
   (written, depth, compiler) => {
     if (typeof written !== "string") return refusal("the path of var must be a string")
     const steps = stepsOf(written)

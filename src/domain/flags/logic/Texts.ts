@@ -1,6 +1,6 @@
 import { fractional } from "./Fractional.ts"
 import { trimmedText, wholeNumber } from "./NumberText.ts"
-import { type FlagScope, type Operator, RuleError, ofValues } from "./Scope.ts"
+import { type FlagScope, type ScopedOperator, RuleError, ofValues } from "./Scope.ts"
 import { semver } from "./Semver.ts"
 import { isList, listOf, toNumber, toText } from "./Values.ts"
 
@@ -43,7 +43,7 @@ const part = (values: unknown, scope: FlagScope): string => {
 }
 
 /** An operator on exactly two strings; null for other arguments. */
-const ofTwoTexts = (compare: (text: string, other: string) => boolean): Operator =>
+const ofTwoTexts = (compare: (text: string, other: string) => boolean): ScopedOperator =>
   ofValues((values, scope) => {
     if (!isList(values) || values.length !== 2) return null
     const [text, other] = values
@@ -52,7 +52,7 @@ const ofTwoTexts = (compare: (text: string, other: string) => boolean): Operator
     return compare(text, other)
   })
 
-export const texts: Readonly<Record<string, Operator>> = {
+export const texts: Readonly<Record<string, ScopedOperator>> = {
   cat: ofValues(concatenation),
   substr: ofValues(part),
   starts_with: ofTwoTexts((text, prefix) => text.startsWith(prefix)),

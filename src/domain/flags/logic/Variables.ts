@@ -1,5 +1,5 @@
 import { parsedNumber, wholeNumber } from "./NumberText.ts"
-import { type Compiler, type FlagScope, type Operator, RuleError, ofValues } from "./Scope.ts"
+import { type Compiler, type FlagScope, type ScopedOperator, RuleError, ofValues } from "./Scope.ts"
 import { isList, isNumber, kindOf, listOf, toNumber, toText } from "./Values.ts"
 import { isJsonObject } from "../../text/JsonObject.ts"
 
@@ -25,7 +25,7 @@ export const walk = (steps: ReadonlyArray<string>, data: unknown, missing: unkno
  * `var` of its evaluated arguments: a path, [path] or [path, default]. An empty path is all data; null is the data unless
  * that is a list or an object.
  */
-export const lookUp = (path: unknown, data: unknown, scope: FlagScope): unknown => {
+export const lookUpPath = (path: unknown, data: unknown, scope: FlagScope): unknown => {
   if (path === null || path === undefined) return typeof data === "object" ? null : (data ?? null)
   if (path === "") return data ?? null
   let wantedPath: unknown = isNumber(path) ? toText(path) : path
@@ -43,7 +43,7 @@ export const lookUp = (path: unknown, data: unknown, scope: FlagScope): unknown 
   return walk(stepsOf(wantedPath), data, missing)
 }
 
-const variable: Operator = (written, depth, compiler) => {
+const variable: ScopedOperator = (written, depth, compiler) => {
   const [path, missing = null] = isList(written) && written.length <= 2 ? written : [written]
   const isDefaultPlain = typeof missing !== "object" || missing === null
   if (typeof path === "string" && isDefaultPlain) {
@@ -53,7 +53,7 @@ const variable: Operator = (written, depth, compiler) => {
   const values = compiler.part(written, depth).run
   return (scope) => {
     scope.spend(8)
-    return lookUp(values(scope), scope.data, scope)
+    return lookUpPath(values(scope), scope.data, scope)
   }
 }
 
@@ -61,18 +61,18 @@ const variable: Operator = (written, depth, compiler) => {
 const isMissing = (path: unknown, depth: number, compiler: Compiler, scope: FlagScope): boolean => {
   scope.spend(8)
   const given = typeof path === "string" ? path : compiler.dynamic(path, depth, scope)(scope)
-  return lookUp(given, scope.data, scope) === null
+  return lookUpPath(given, scope.data, scope) === null
 }
 
 /** The paths that lead to nothing. */
-const missing: Operator = (written, depth, compiler) =>
+const missing: ScopedOperator = (written, depth, compiler) =>
   ofValues((values, scope) => {
     const paths = typeof values === "string" ? [values] : listOf(values, "missing")
     return paths.filter((path) => isMissing(path, depth + 1, compiler, scope))
   })(written, depth, compiler)
 
 /** Empty if at least the given number of paths lead to a value, or else the missing paths. */
-const missingSome: Operator = (written, depth, compiler) =>
+const missingSome: ScopedOperator = (written, depth, compiler) =>
   ofValues((values, scope) => {
     const given = listOf(values, "missing_some")
     const needed = wholeNumber(toNumber(given[0], scope))
@@ -81,4 +81,4 @@ const missingSome: Operator = (written, depth, compiler) =>
     return needed > paths.length - missed.length ? missed : []
   })(written, depth, compiler)
 
-export const variables: Readonly<Record<string, Operator>> = { var: variable, missing, missing_some: missingSome }
+export const variables: Readonly<Record<string, ScopedOperator>> = { var: variable, missing, missing_some: missingSome }

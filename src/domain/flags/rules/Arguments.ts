@@ -24,7 +24,7 @@ export const operationIn = (value: unknown): readonly [operator: string, operand
 }
 
 /** The kind of an expression or literal; null is `any`. A segment is a condition: true or false. */
-export const kindOf = (value: unknown): RuleKind => {
+export const argumentKindOf = (value: unknown): RuleKind => {
   if (typeof value === "boolean") return "boolean"
   if (typeof value === "number") return "number"
   if (typeof value === "string") return "text"
@@ -48,12 +48,12 @@ const named: Readonly<Record<RuleKind, string>> = {
 }
 
 const isOf = (value: unknown, accepted: ReadonlyArray<RuleKind>) => {
-  const kind = kindOf(value)
+  const kind = argumentKindOf(value)
   return kind === "any" ? value !== null : accepted.includes(kind)
 }
 
 const described = (value: unknown) =>
-  typeof value === "string" ? JSON.stringify(shortened(value)) : named[kindOf(value)]
+  typeof value === "string" ? JSON.stringify(shortened(value)) : named[argumentKindOf(value)]
 
 /** `Expected a string, not true or false`. */
 const expected = (what: string, value: unknown) => `Expected ${what}, not ${described(value)}`
@@ -62,7 +62,7 @@ export const anything: ArgumentFault = () => undefined
 
 /** A value to compare, which can't be a list, because a list does not equal itself. */
 export const comparable: ArgumentFault = (value) =>
-  kindOf(value) === "list" ? expected("a single value", value) : undefined
+  argumentKindOf(value) === "list" ? expected("a single value", value) : undefined
 
 export const numeric: ArgumentFault = (value) => {
   if (typeof value === "string") {
@@ -71,7 +71,7 @@ export const numeric: ArgumentFault = (value) => {
   return isOf(value, ["number", "text"]) ? undefined : expected("a number", value)
 }
 
-export const wholeNumber: ArgumentFault = (value) =>
+export const wholeNumberArgument: ArgumentFault = (value) =>
   isLiteral(value) && !Number.isInteger(value) ? "Expected a whole number" : numeric(value)
 
 export const divisor: ArgumentFault = (value) =>
@@ -81,10 +81,10 @@ export const divisor: ArgumentFault = (value) =>
 export const printable: ArgumentFault = (value) =>
   value === null || isOf(value, ["number", "text"]) ? undefined : expected("a string or a number", value)
 
-export const text: ArgumentFault = (value) => (isOf(value, ["text"]) ? undefined : expected("a string", value))
+export const textArgument: ArgumentFault = (value) => (isOf(value, ["text"]) ? undefined : expected("a string", value))
 
 /** A list to iterate: an expression that returns one, or a list of plain values. */
-export const list: ArgumentFault = (value) => {
+export const listArgument: ArgumentFault = (value) => {
   if (!isOf(value, ["list"])) return expected("a list", value)
   return holdsExpression(value) ? "Expected plain values only: expressions in this list are not evaluated" : undefined
 }
@@ -111,7 +111,7 @@ export const condition: ArgumentFault = (value) => {
 
 /** The initial value of `reduce`. */
 export const initial: ArgumentFault = (value) =>
-  value === null || kindOf(value) === "list" ? expected("a number, a string, true or false", value) : undefined
+  value === null || argumentKindOf(value) === "list" ? expected("a number, a string, true or false", value) : undefined
 
 /** The name of an attribute of the context, or an expression that returns one. */
 export const attribute: ArgumentFault = (value) =>
@@ -131,12 +131,12 @@ export const attributes: ArgumentFault = (value) => {
 const comparisons = ["=", "!=", "<", "<=", ">", ">=", "^", "~"]
 
 export const versionOperator: ArgumentFault = (value) => {
-  if (!isLiteral(value)) return text(value)
+  if (!isLiteral(value)) return textArgument(value)
   return comparisons.includes(value as string) ? undefined : `Expected one of ${comparisons.join(" ")}`
 }
 
 /** A version such as `1`, `1.2` or `v1.2.3`; a number counts as its text. */
-export const version: ArgumentFault = (value) => {
+export const versionArgument: ArgumentFault = (value) => {
   const isGood = isLiteral(value)
     ? semver([value, "=", value], new FlagScope(null, "v2")) !== null
     : isOf(value, ["text", "number"])

@@ -1,4 +1,4 @@
-import { isLiteral, kindOf, operationIn } from "./Arguments.ts"
+import { isLiteral, argumentKindOf, operationIn } from "./Arguments.ts"
 import { walkJson } from "../Json.ts"
 import { type FlagProblem } from "../Problem.ts"
 
@@ -24,7 +24,7 @@ const keyFault = (key: unknown): string | undefined => {
     return 'Expected [variant, weight] or a bucketing key such as {"var": "email"}: a constant puts all users in one bucket'
   }
   if (isLiteral(key)) return 'Expected [variant, weight] or a bucketing key such as {"var": "email"}'
-  if (operationIn(key) !== undefined && kindOf(key) !== "any" && kindOf(key) !== "text") {
+  if (operationIn(key) !== undefined && argumentKindOf(key) !== "any" && argumentKindOf(key) !== "text") {
     return "Expected an expression that returns a string that differs between users"
   }
   return variesByUser(key)
@@ -42,7 +42,8 @@ const bucketProblems = (bucket: unknown, index: number): ReadonlyArray<FlagProbl
     return [{ path: [index], problem }]
   }
   const problems: Array<FlagProblem> = []
-  if (kindOf(bucket[0]) === "list") problems.push({ path: [index, 0], problem: "Expected a variant, not a list" })
+  if (argumentKindOf(bucket[0]) === "list")
+    problems.push({ path: [index, 0], problem: "Expected a variant, not a list" })
   if (!Number.isInteger(bucket[1]) || bucket[1] < 0 || bucket[1] > total) {
     problems.push({ path: [index, 1], problem: `Expected a literal whole number from 0 to ${total}` })
   }

@@ -9,16 +9,16 @@ import {
   divisor,
   element,
   isLiteral,
-  kindOf,
-  list,
+  argumentKindOf,
+  listArgument,
   logic,
   numeric,
   printable,
   step,
-  text,
-  version,
+  textArgument,
+  versionArgument,
   versionOperator,
-  wholeNumber
+  wholeNumberArgument
 } from "./Arguments.ts"
 import { type FlagProblem } from "../Problem.ts"
 
@@ -50,24 +50,24 @@ const singleText: ArgumentFault = (value) =>
   typeof value === "string" ? undefined : 'Expected a list of arguments: {"cat": [ … ]}'
 
 const singleMissing: ArgumentFault = (value) =>
-  isLiteral(value) || kindOf(value) !== "list" ? attribute(value) : undefined
+  isLiteral(value) || argumentKindOf(value) !== "list" ? attribute(value) : undefined
 
 const singleVariable: ArgumentFault = (value) => (value === null ? undefined : element(value))
 
 const membership = ([needle, among]: ReadonlyArray<unknown>): ReadonlyArray<FlagProblem> => {
   if (typeof among === "string") {
-    const problem = text(needle)
+    const problem = textArgument(needle)
     return problem === undefined ? [] : [{ path: [0], problem }]
   }
   if (Array.isArray(among)) {
     // flagd treats a list in the list as a range of numbers, and can't compare a number with the others.
     return among.flatMap((value: unknown, index) =>
-      value === null || kindOf(value) === "list" || kindOf(value) === "boolean"
+      value === null || argumentKindOf(value) === "list" || argumentKindOf(value) === "boolean"
         ? [{ path: [1, index], problem: "Expected a string or a number to compare with" }]
         : []
     )
   }
-  const kind = kindOf(among)
+  const kind = argumentKindOf(among)
   return among === null || kind === "boolean" || kind === "number"
     ? [{ path: [1], problem: "Expected a list or a string to search" }]
     : []
@@ -79,8 +79,8 @@ const order = operator(2, 2, [comparable])
 const branches = operator(1, many, [anything])
 const negation = operator(1, 1, [anything], { single: anything })
 const extreme = operator(1, many, [numeric])
-const quantifier = operator(2, 2, [list, condition], { inner: 1 })
-const affix = operator(2, 2, [text])
+const quantifier = operator(2, 2, [listArgument, condition], { inner: 1 })
+const affix = operator(2, 2, [textArgument])
 
 /** All operators except `fractional` and `$ref`, which have their own checks. */
 export const ruleOperators: ReadonlyMap<string, RuleOperator> = new Map(
@@ -101,9 +101,9 @@ export const ruleOperators: ReadonlyMap<string, RuleOperator> = new Map(
     in: operator(2, 2, [anything], { combined: membership }),
     var: operator(0, 2, [attribute, anything], { single: singleVariable }),
     missing: operator(1, many, [element], { single: singleMissing }),
-    missing_some: operator(2, 2, [wholeNumber, attributes]),
+    missing_some: operator(2, 2, [wholeNumberArgument, attributes]),
     cat: operator(1, many, [printable], { single: singleText }),
-    substr: operator(2, 3, [printable, wholeNumber]),
+    substr: operator(2, 3, [printable, wholeNumberArgument]),
     "+": operator(1, many, [numeric], { single: numeric }),
     "-": operator(1, 2, [numeric]),
     "*": operator(1, many, [numeric]),
@@ -112,15 +112,15 @@ export const ruleOperators: ReadonlyMap<string, RuleOperator> = new Map(
     min: extreme,
     max: extreme,
     merge: operator(1, many, [anything]),
-    map: operator(2, 2, [list, anything], { inner: 1 }),
-    filter: operator(2, 2, [list, logic], { inner: 1 }),
-    reduce: operator(3, 3, [list, step, initial], { inner: 1 }),
+    map: operator(2, 2, [listArgument, anything], { inner: 1 }),
+    filter: operator(2, 2, [listArgument, logic], { inner: 1 }),
+    reduce: operator(3, 3, [listArgument, step, initial], { inner: 1 }),
     all: quantifier,
     some: quantifier,
     none: quantifier,
     starts_with: affix,
     ends_with: affix,
-    sem_ver: operator(3, 3, [version, versionOperator, version])
+    sem_ver: operator(3, 3, [versionArgument, versionOperator, versionArgument])
   })
 )
 

@@ -1,6 +1,6 @@
 import { type JsonPath } from "../Json.ts"
 import { type FlagProblem, shortened } from "../Problem.ts"
-import { kindOf, operationIn } from "./Arguments.ts"
+import { argumentKindOf, operationIn } from "./Arguments.ts"
 import { bucketsIn } from "./Fractional.ts"
 import { type FlagSegmentsInlined, segmentsInlined } from "../SegmentsInlined.ts"
 
@@ -84,8 +84,8 @@ class Outcomes {
       else if (given.length === 2) into(1, filter)
     } else if (operator === "$ref") {
       for (const outcome of this.#ofSegment(operand as string)) report({ ...outcome, segment: operand as string }, at)
-    } else if (kindOf(value) === "list") report({ never: "a list" })
-    else if (kindOf(value) === "boolean") {
+    } else if (argumentKindOf(value) === "list") report({ never: "a list" })
+    else if (argumentKindOf(value) === "boolean") {
       report({ values: nullable.has(operator) ? [true, false, null] : [true, false], computed: true })
     }
   }

@@ -1,5 +1,5 @@
 /** One condition on a column, as the client has written it. */
-export interface Condition {
+export interface ChannelCondition {
   readonly column: string
   readonly negated: boolean
   readonly operator: Operator
@@ -55,7 +55,7 @@ const split = (text: string): ReadonlyArray<string> | undefined => {
 const unquoted = (text: string) =>
   text.length > 1 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1).replaceAll(/\\(.)/gs, "$1") : text
 
-const conditionOf = (text: string): Condition | string => {
+const conditionOf = (text: string): ChannelCondition | string => {
   const found = /^\s*([^=]+)=(not\.)?([a-z]+)\.(.*)$/s.exec(text)
   if (found === null) return `${text.slice(0, 100)} is not of the form column=operator.value`
   const [, column = "", not, name = "", value = ""] = found
@@ -75,11 +75,11 @@ const conditionOf = (text: string): Condition | string => {
 }
 
 /** The conditions of a filter, all of which must hold; or what is wrong with it. */
-export const parseFilter = (text: string): ReadonlyArray<Condition> | string => {
+export const parseFilter = (text: string): ReadonlyArray<ChannelCondition> | string => {
   const parts = split(text)
   if (parts === undefined) return "a quote or parenthesis is not closed"
   if (parts.length > maxConditions) return `a filter has at most ${maxConditions} conditions`
-  const conditions: Array<Condition> = []
+  const conditions: Array<ChannelCondition> = []
   for (const part of parts) {
     const condition = conditionOf(part)
     if (typeof condition === "string") return condition

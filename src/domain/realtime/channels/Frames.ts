@@ -5,12 +5,12 @@ import { bodyBounds, jsonExcess } from "../../text/JsonShape.ts"
 export type Version = 1 | 2
 
 /** The payload of a broadcast: JSON text, or bytes, which only clients of version 2 can receive. */
-export type Body = string | Uint8Array
+export type FrameBody = string | Uint8Array
 
 /** A message of a client to its other members of a channel. */
 export interface Broadcast {
   readonly event: string
-  readonly body: Body
+  readonly body: FrameBody
   /** JSON text about the message, for those that the database has kept. */
   readonly meta?: string | undefined
 }
@@ -101,7 +101,7 @@ export const decodeFrame = (version: Version, frame: string | Uint8Array): Incom
 }
 
 /** A message of the server. `payload` is JSON text. */
-export interface Outgoing {
+export interface OutgoingFrame {
   readonly joinRef?: string | null
   readonly ref?: string | null
   readonly topic: string
@@ -109,7 +109,7 @@ export interface Outgoing {
   readonly payload: string
 }
 
-export const encodeFrame = (version: Version, { event, joinRef = null, payload, ref = null, topic }: Outgoing) => {
+export const encodeFrame = (version: Version, { event, joinRef = null, payload, ref = null, topic }: OutgoingFrame) => {
   const [j, r, t, e] = [joinRef, ref, topic, event].map((value) => JSON.stringify(value))
   return version === 1
     ? `{"topic":${t},"event":${e},"payload":${payload},"ref":${r},"join_ref":${j}}`

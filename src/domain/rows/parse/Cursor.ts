@@ -126,7 +126,7 @@ export class RowCursor {
   }
 
   /** Bare or quoted; never empty, and never with NUL, which PostgreSQL's names cannot contain. */
-  name(expected = fieldName): string | undefined {
+  name(expected = expectedField): string | undefined {
     this.spaces()
     const start = this.at
     this.quoted = this.is(mark.quote)
@@ -206,7 +206,7 @@ export class RowCursor {
   }
 }
 
-export const fieldName = "field name (* or [a..z0..9_$])"
+export const expectedField = "field name (* or [a..z0..9_$])"
 const jsonKey = "any non reserved character different from: .,>()"
 /** What may always continue a name or JSON path. */
 export const fieldRest = 'letter, digit, "-", "->>", "->"'

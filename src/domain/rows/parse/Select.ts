@@ -1,10 +1,10 @@
-import { maxDepth, fieldName, fieldRest, mark, type RowCursor } from "./Cursor.ts"
+import { maxDepth, expectedField, fieldRest, mark, type RowCursor } from "./Cursor.ts"
 import { type Aggregate, type Embed, type Selected } from "./Query.ts"
 
 const all: Selected = { _tag: "All" }
 export const everything: ReadonlyArray<Selected> = [all]
 
-const itemStart = `"...", ${fieldName}, "*" or "count()"`
+const itemStart = `"...", ${expectedField}, "*" or "count()"`
 const itemEnd = `${fieldRest}, "::", ".", ")", "," or end of input`
 
 /** The value of `select=`; if it is empty, all columns. */

@@ -166,7 +166,7 @@ export interface ReadPlan {
 /** A change of rows of one table or view. */
 export interface WritePlan {
   readonly relation: Relation
-  readonly change: Change
+  readonly change: RowChange
   /** What is returned of the rows written; their source is `With`. */
   readonly rows: RowPlan
   readonly form: BodyForm
@@ -180,11 +180,11 @@ export interface WritePlan {
   readonly location: ReadonlyArray<string>
 }
 
-export type Change =
+export type RowChange =
   | {
       readonly _tag: "Insert"
       readonly payload: Payload
-      readonly conflict: Conflict | undefined
+      readonly conflict: RowConflict | undefined
       /** PUT: rows of the payload that do not match are skipped. */
       readonly where: ReadonlyArray<PlannedCondition>
     }
@@ -202,7 +202,7 @@ export type Change =
   | { readonly _tag: "Delete"; readonly where: ReadonlyArray<PlannedCondition> }
 
 /** What to do with a row that exists already, judged by these columns. `merge` also counts the rows inserted. */
-export interface Conflict {
+export interface RowConflict {
   readonly columns: ReadonlyArray<string>
   readonly resolution: "merge" | "ignore"
 }

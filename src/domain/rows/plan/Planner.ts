@@ -14,7 +14,7 @@ import {
   type RowSource
 } from "./Plan.ts"
 import { type Field, type RowQuery } from "../parse/Query.ts"
-import { aggregates, isSingle, refuse, Refused, type Related, Relating, type SelectLimits } from "./Related.ts"
+import { aggregates, isSingle, refuseRelated, Refused, type Related, Relating, type SelectLimits } from "./Related.ts"
 import { notEmbedded, type RowTree, rowTree } from "./Tree.ts"
 
 type Planned<A> = Result.Result<A, InvalidRequest | DatabaseError>
@@ -92,7 +92,7 @@ class Planner {
       } else if (!found.join.hidden) embedded.push({ _tag: "Embed", join, as: child.tree.name })
     }
     const grouped = tree.select.some(aggregates) || embedded.some((item) => item._tag === "Spread" && item.aggregate)
-    if (grouped && spread && !single) refuse(notImplemented())
+    if (grouped && spread && !single) refuseRelated(notImplemented())
     const fields = tree.select.flatMap((item) =>
       this.items(item, relation, grouped || spread || this.context.expanded === true)
     )
@@ -117,7 +117,7 @@ class Planner {
   private join(child: Related, around: RowTree) {
     const { tree, relationship } = child
     const single = isSingle(relationship)
-    const { source, link } = linkOf(relationship ?? refuse(notEmbedded(tree.name)))
+    const { source, link } = linkOf(relationship ?? refuseRelated(notEmbedded(tree.name)))
     // Functions of the row are user-defined.
     if (source._tag === "Computed") this.findings.clean = false
     if (link._tag === "Junction") this.checkClean(link.relation)

@@ -15,7 +15,7 @@ export class Refused extends Error {
   }
 }
 
-export const refuse = (reason: InvalidRequest | DatabaseError): never => {
+export const refuseRelated = (reason: InvalidRequest | DatabaseError): never => {
   throw new Refused(reason)
 }
 
@@ -82,13 +82,13 @@ export class Relating {
 
   relate(tree: RowTree, from: RelationName, relationship?: Relationship, depth = 0): Related {
     const { maxEmbedDepth, maxEmbeds } = this.limits
-    if (depth > maxEmbedDepth) refuse(tooDeep(maxEmbedDepth))
-    if (this.embeds++ > maxEmbeds) refuse(tooManyEmbeds(maxEmbeds))
+    if (depth > maxEmbedDepth) refuseRelated(tooDeep(maxEmbedDepth))
+    if (this.embeds++ > maxEmbeds) refuseRelated(tooManyEmbeds(maxEmbeds))
     const children = tree.children.map((child) => {
       const { embed } = child
-      if (embed === undefined) return refuse(notEmbedded(child.name))
+      if (embed === undefined) return refuseRelated(notEmbedded(child.name))
       const found = findRelationship(this.catalogue, from, embed)
-      if (Result.isFailure(found)) return refuse(found.failure)
+      if (Result.isFailure(found)) return refuseRelated(found.failure)
       return this.relate(child, found.success.to, found.success, depth + 1)
     })
     return { tree, relationship, children }
@@ -99,7 +99,7 @@ export class Relating {
     this.checkOrders(root)
     this.checkFilters(root)
     if (!this.limits.aggregates && anywhere(root, ({ tree }) => tree.select.some(aggregates))) {
-      refuse(aggregatesDisabled)
+      refuseRelated(aggregatesDisabled)
     }
   }
 
@@ -107,9 +107,9 @@ export class Relating {
     const from = relationship?.to.name ?? this.from.name
     for (const { relation } of tree.order) {
       if (relation === undefined) continue
-      const child = children.find(({ tree }) => tree.name === relation) ?? refuse(notEmbedded(relation))
+      const child = children.find(({ tree }) => tree.name === relation) ?? refuseRelated(notEmbedded(relation))
       if (isSingle(child.relationship)) continue
-      refuse(
+      refuseRelated(
         new InvalidRequest({
           error: `A related order on '${relation}' is not possible`,
           code: "PGRST118",
@@ -132,7 +132,7 @@ export class Relating {
         const { name, json } = condition.field
         if (json.length > 0 || isNullTest(condition) || relation?.byName.has(name)) continue
         if (!children.some((child) => child.tree.name === name)) continue
-        refuse(
+        refuseRelated(
           new InvalidRequest({
             error: `Bad operator on the '${name}' embedded resource`,
             code: "PGRST120",

@@ -4,7 +4,7 @@ import { DatabaseError, InvalidRequest } from "../../errors.ts"
 import { type AnswerForm, bodyForm, type Preferences } from "../Preferences.ts"
 import { type Findings, planCondition } from "./Fields.ts"
 import { planPayload } from "./Payload.ts"
-import { type Change, type Conflict, type WritePlan } from "./Plan.ts"
+import { type RowChange, type RowConflict, type WritePlan } from "./Plan.ts"
 import { planRows } from "./Planner.ts"
 import { type JsonOutline } from "../../text/JsonOutline.ts"
 import { type Condition, type RowQuery } from "../parse/Query.ts"
@@ -53,7 +53,7 @@ class WritePlanner {
     return ownFilters(this.request.query).map((filter) => planCondition(this.relation, filter, this.findings, () => -1))
   }
 
-  finish(change: Change, clean: boolean, exactlyOne?: WritePlan["exactlyOne"]): Planned {
+  finish(change: RowChange, clean: boolean, exactlyOne?: WritePlan["exactlyOne"]): Planned {
     const { relation } = this
     const { query, preferences, form, answer, limits } = this.request
     const rows = planRows(query, {
@@ -99,7 +99,7 @@ export const planInsert = (
   const payload = planPayload(body, relation, query.columns, preferences.missing)
   if (Result.isFailure(payload)) return Result.fail(payload.failure)
   const columns = query.onConflict ?? relation.primary_key
-  const conflict: Conflict | undefined = preferences.resolution && {
+  const conflict: RowConflict | undefined = preferences.resolution && {
     columns,
     resolution: preferences.resolution === "merge-duplicates" ? "merge" : "ignore"
   }

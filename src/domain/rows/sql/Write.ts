@@ -2,8 +2,8 @@ import { type Relation } from "../../catalogue/Catalogue.ts"
 import { conditionSql, type RowName } from "./Condition.ts"
 import { type Payload } from "../plan/Payload.ts"
 import {
-  type Change,
-  type Conflict,
+  type RowChange,
+  type RowConflict,
   type Item,
   type PlannedCondition,
   type PlannedField,
@@ -69,7 +69,7 @@ const whereSql = (conditions: ReadonlyArray<PlannedCondition>, columns: string, 
   return all.length === 0 ? "" : ` where ${all.join(" and ")}`
 }
 
-const conflictSql = (conflict: Conflict | undefined, keys: ReadonlyArray<string>) => {
+const conflictSql = (conflict: RowConflict | undefined, keys: ReadonlyArray<string>) => {
   if (conflict === undefined || conflict.columns.length === 0) return ""
   const on = ` on conflict (${names(conflict.columns)}) do`
   if (conflict.resolution === "ignore" || keys.length === 0) return `${on} nothing`
@@ -98,7 +98,7 @@ const valuesSql = (relation: Relation, payload: Extract<Payload, { readonly _tag
 }
 
 /** The change itself, without RETURNING. */
-export const changeSql = (relation: Relation, change: Change, scope: RowScope) => {
+export const changeSql = (relation: Relation, change: RowChange, scope: RowScope) => {
   const table = relationSql(relation)
   switch (change._tag) {
     case "Insert": {

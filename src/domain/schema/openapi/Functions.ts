@@ -1,4 +1,4 @@
-import { done, failed, type ParameterName, parameterRef, rowsAnswer } from "./Parts.ts"
+import { done, failedResponse, type ParameterName, parameterRef, rowsAnswer } from "./Parts.ts"
 import { type OpenApiContext, paragraphs } from "./Relations.ts"
 import { type JsonSchema } from "./Types.ts"
 import { callForm, type OutlinedArgument, type OutlinedFunction } from "../Outline.ts"
@@ -126,7 +126,7 @@ const answers = ({ types }: OpenApiContext, functions: ReadonlyArray<OutlinedFun
       ;(fn.set ? rows : single).push(schema)
     }
   }
-  const others = { ...(nothing ? { 204: done } : {}), default: failed }
+  const others = { ...(nothing ? { 204: done } : {}), default: failedResponse }
   const about = "What it gives"
   if (single.length > 0) {
     const schema = anyOf([...single, ...rows.map((items) => ({ type: "array", items }))])

@@ -78,7 +78,7 @@ export const responses = {
   Done: { description: "Success, without a body" }
 }
 
-export const failed = { $ref: "#/components/responses/Failed" }
+export const failedResponse = { $ref: "#/components/responses/Failed" }
 export const done = { $ref: "#/components/responses/Done" }
 
 const contentRange = { "Content-Range": { $ref: "#/components/headers/Content-Range" } }

@@ -1,5 +1,5 @@
 import { columnNotes, foreignKeysOf } from "./Keys.ts"
-import { done, failed, type ParameterName, parameterRef, reserved, rowsAnswer } from "./Parts.ts"
+import { done, failedResponse, type ParameterName, parameterRef, reserved, rowsAnswer } from "./Parts.ts"
 import { type JsonSchema, type OpenApiTypes, schemaRef } from "./Types.ts"
 import { type Relationships } from "../../catalogue/Relationships.ts"
 import { type OutlinedColumn, type OutlinedRelation } from "../Outline.ts"
@@ -96,7 +96,7 @@ export const describeRelation = (context: OpenApiContext, relation: OutlinedRela
         ["select", "and", "or", "order", "limit", "offset", "range", "preferRead", ...header(false)],
         true
       ),
-      responses: { 200: rows, 206: rows, default: failed }
+      responses: { 200: rows, 206: rows, default: failedResponse }
     })
   }
 
@@ -116,14 +116,14 @@ export const describeRelation = (context: OpenApiContext, relation: OutlinedRela
           "text/csv": { schema: { type: "string" } }
         }
       },
-      responses: { 200: rows, 201: rows, default: failed }
+      responses: { 200: rows, 201: rows, default: failedResponse }
     })
     const inserted = new Set(inserts.map((column) => column.name))
     if (row !== undefined && keyed && updates.length > 0 && primaryKey.every((column) => inserted.has(column))) {
       operation("put", "replace", `Insert or replace the row of ${name} with this primary key`, {
         parameters: ask(["select", "preferWrite", ...header(true)], true),
         requestBody: { required: true, content: { "application/json": { schema: schemaRef(body) } } },
-        responses: { 200: rows, 201: rows, 204: done, default: failed }
+        responses: { 200: rows, 201: rows, 204: done, default: failedResponse }
       })
     }
   }
@@ -135,7 +135,7 @@ export const describeRelation = (context: OpenApiContext, relation: OutlinedRela
       description: "At least one filter is required.",
       parameters: ask(["select", "columns", "and", "or", "preferWrite", ...header(true)], true),
       requestBody: { required: true, content: { "application/json": { schema: schemaRef(body) } } },
-      responses: { 200: rows, 204: done, default: failed }
+      responses: { 200: rows, 204: done, default: failedResponse }
     })
   }
 
@@ -143,7 +143,7 @@ export const describeRelation = (context: OpenApiContext, relation: OutlinedRela
     operation("delete", "delete", `Delete rows of ${name}`, {
       description: "At least one filter is required.",
       parameters: ask(["select", "and", "or", "preferWrite", ...header(true)], true),
-      responses: { 200: rows, 204: done, default: failed }
+      responses: { 200: rows, 204: done, default: failedResponse }
     })
   }
 

@@ -4,7 +4,7 @@ import { typeScriptHelpers } from "./Helpers.ts"
 import { relationType } from "./Relations.ts"
 import { functionsType } from "./Functions.ts"
 import { indented, objectType, type Property, propertyName, quoted } from "./Text.ts"
-import { byName, literals, sectionOf, TypeScriptTypes } from "./Types.ts"
+import { inOrderOfNames, literals, sectionOf, TypeScriptTypes } from "./Types.ts"
 
 /** The newest PostgREST version for which `@supabase/postgrest-js` has types. */
 const postgrestVersion = "14"
@@ -85,11 +85,11 @@ function* schemaType({ outline, relationships, types }: Source, schema: string):
     kind === "composite" ? [{ name, type: objectType(types.fields(attributes ?? []), "Record<string, never>") }] : []
   )
   return objectType([
-    { name: "Tables", type: objectType(relations.Tables.sort(byName)) },
-    { name: "Views", type: objectType(relations.Views.sort(byName)) },
-    { name: "Functions", type: objectType(functions.sort(byName)) },
-    { name: "Enums", type: objectType(enums.sort(byName)) },
-    { name: "CompositeTypes", type: objectType(composites.sort(byName)) }
+    { name: "Tables", type: objectType(relations.Tables.sort(inOrderOfNames)) },
+    { name: "Views", type: objectType(relations.Views.sort(inOrderOfNames)) },
+    { name: "Functions", type: objectType(functions.sort(inOrderOfNames)) },
+    { name: "Enums", type: objectType(enums.sort(inOrderOfNames)) },
+    { name: "CompositeTypes", type: objectType(composites.sort(inOrderOfNames)) }
   ])
 }
 
@@ -111,7 +111,7 @@ const constants = ({ types }: SchemaOutline, schemas: ReadonlyArray<string>) => 
   const enums = (schema: string) =>
     types
       .filter((type) => type.kind === "enum" && type.schema === schema)
-      .toSorted(byName)
+      .toSorted(inOrderOfNames)
       .map(({ name, values }) => [name, `[${(values ?? []).map(quoted).join(", ")}]`] as const)
   return `export const Constants = ${object(schemas.map((schema) => [schema, object([["Enums", object(enums(schema))]])]))} as const\n`
 }

@@ -1,6 +1,6 @@
 import { callForm, type OutlinedFunction } from "../Outline.ts"
 import { compactObjectType, objectType, type Property, quoted, unionType } from "./Text.ts"
-import { byName, type TypeScriptTypes } from "./Types.ts"
+import { inOrderOfNames, type TypeScriptTypes } from "./Types.ts"
 
 /** The type of all functions of one name; undefined if none of them can be called or embedded. */
 export const functionsType = (
@@ -21,7 +21,7 @@ const argumentsType = (types: TypeScriptTypes, fn: OutlinedFunction): string | u
   if (form === "named") {
     const named = fn.arguments.filter(({ name }) => name !== "")
     const properties = named.map(({ name, optional, type }): Property => ({ name, optional, type: types.of(type) }))
-    return compactObjectType(properties.sort(byName), "never")
+    return compactObjectType(properties.sort(inOrderOfNames), "never")
   }
   if (only === undefined) return undefined
   // Receives the whole body, of any type.
@@ -36,7 +36,7 @@ const functionType = (types: TypeScriptTypes, fn: OutlinedFunction, args: string
       ? "undefined"
       : result._tag === "Columns"
         ? compactObjectType(
-            result.columns.map(({ name, type }) => ({ name, type: types.of(type) })).sort(byName),
+            result.columns.map(({ name, type }) => ({ name, type: types.of(type) })).sort(inOrderOfNames),
             "Record<string, never>"
           )
         : types.of(result.type.oid)

@@ -2,7 +2,7 @@ import { holdsKey } from "../../catalogue/Relationship.ts"
 import { type Relationships } from "../../catalogue/Relationships.ts"
 import { type OutlinedColumn, type OutlinedRelation, type OutlinedFunction } from "../Outline.ts"
 import { indented, objectType, type Property, quoted, textTuple } from "./Text.ts"
-import { byName, literals, type TypeScriptTypes } from "./Types.ts"
+import { inOrderOfNames, literals, type TypeScriptTypes } from "./Types.ts"
 
 /** A computed column: a function of the row that returns one value. */
 const isComputed = (types: TypeScriptTypes, fn: OutlinedFunction) => {
@@ -17,7 +17,7 @@ export const relationType = (
   relation: OutlinedRelation,
   computing: ReadonlyArray<OutlinedFunction>
 ): string => {
-  const columns = relation.columns.toSorted(byName)
+  const columns = relation.columns.toSorted(inOrderOfNames)
   const stored = new Set(columns.map(({ name }) => name))
   // Stored columns take precedence over computed ones of the same name.
   const computed = computing.filter((fn) => !stored.has(fn.name) && isComputed(types, fn))
@@ -26,7 +26,9 @@ export const relationType = (
     ...computed.map(({ name, returns }) => ({ name, type: types.orNull(returns) }))
   ]
   const written = (some: (column: OutlinedColumn) => Property) => objectType(columns.map(some), "Record<string, never>")
-  const parts: Array<Property> = [{ name: "Row", type: objectType(fields.sort(byName), "Record<string, never>") }]
+  const parts: Array<Property> = [
+    { name: "Row", type: objectType(fields.sort(inOrderOfNames), "Record<string, never>") }
+  ]
   if ((relation.writable & 8) !== 0) {
     parts.push({
       name: "Insert",

@@ -43,7 +43,7 @@ export class TypeScriptTypes {
 
   /** An object with these fields, all nullable. */
   fields(fields: ReadonlyArray<{ readonly name: string; readonly type: number }>): ReadonlyArray<Property> {
-    return fields.map(({ name, type }) => ({ name, type: this.orNull(type) })).sort(byName)
+    return fields.map(({ name, type }) => ({ name, type: this.orNull(type) })).sort(inOrderOfNames)
   }
 
   private plain(type: OutlinedType): string {
@@ -79,5 +79,5 @@ export const literals = (values: ReadonlyArray<string>) =>
   values.length === 0 ? "never" : unionType(values.map(quoted))
 
 /** Sorts by code units, independent of the locale. */
-export const byName = (one: { readonly name: string }, other: { readonly name: string }) =>
+export const inOrderOfNames = (one: { readonly name: string }, other: { readonly name: string }) =>
   one.name < other.name ? -1 : one.name > other.name ? 1 : 0

@@ -17,7 +17,7 @@ import { codePage } from "../../pages/accounts/MailPages.ts"
 import { type Fault } from "../../pages/accounts/SignInPages.ts"
 import { field, toPage, type Visit } from "../../pages/accounts/Visit.ts"
 import { redirectPage } from "../../pages/Pages.ts"
-import { faultOf, isAboutForm, makePages, orSignIn, type Response } from "./Visits.ts"
+import { faultOf, isAboutForm, makePages, orSignIn, type VisitResponse } from "./Visits.ts"
 
 /** `/auth/account` and `/auth/keys`: what people change about their accounts. */
 export const AccountRoutes = HttpRouter.use(
@@ -33,7 +33,7 @@ export const AccountRoutes = HttpRouter.use(
     const on = <E extends ClientError, R>(
       method: "GET" | "POST",
       name: "account" | "keys",
-      use: (visit: Visit, calls: AccountCalls) => Effect.Effect<Response, E, R>
+      use: (visit: Visit, calls: AccountCalls) => Effect.Effect<VisitResponse, E, R>
     ) =>
       pages.on(method, name, (visit, calls) => {
         const returnTo = `${visit.browser.baseUrl}/auth/account`
@@ -64,7 +64,7 @@ export const AccountRoutes = HttpRouter.use(
         (
           visit: Visit,
           calls: AccountCalls
-        ) => Effect.Effect<Response | void, ClientError, HttpServerRequest.HttpServerRequest>
+        ) => Effect.Effect<VisitResponse | void, ClientError, HttpServerRequest.HttpServerRequest>
       >
     > = {
       email: (visit, calls) =>
@@ -134,14 +134,14 @@ export const AccountRoutes = HttpRouter.use(
     yield* on("GET", "account", (visit, calls) => show(visit, calls))
     yield* on("POST", "account", (visit, calls) => {
       const action = field(visit, "action")
-      const done: Effect.Effect<Response | void, ClientError, HttpServerRequest.HttpServerRequest> =
+      const done: Effect.Effect<VisitResponse | void, ClientError, HttpServerRequest.HttpServerRequest> =
         action === "logout" || action === "delete"
           ? end(visit, calls, action)
           : Object.hasOwn(actions, action)
             ? actions[action]!(visit, calls)
             : Effect.fail(new InvalidRequest({ error: "action is unknown" }))
       return done.pipe(
-        Effect.map((answer): Response => answer || toPage(visit, "account")),
+        Effect.map((answer): VisitResponse => answer || toPage(visit, "account")),
         Effect.catchIf(
           (error: ClientError) => isAboutForm(error) && error.code !== "UNAUTHENTICATED",
           (error) => show(visit, calls, faultOf(visit, error))

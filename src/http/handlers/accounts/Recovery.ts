@@ -9,7 +9,7 @@ import { relayCookies } from "../../access/cookies/SessionCookies.ts"
 import { askPage, codePage, linkPage, type MailPage, noticePage } from "../../pages/accounts/MailPages.ts"
 import { type Fault, newPasswordPage } from "../../pages/accounts/SignInPages.ts"
 import { field, leave, toPage, type Visit } from "../../pages/accounts/Visit.ts"
-import { faultOf, makePages, orAgain, orSignIn, type Response } from "./Visits.ts"
+import { faultOf, makePages, orAgain, orSignIn, type VisitResponse } from "./Visits.ts"
 
 /** What is wrong with the password of a registration's link. */
 const passwordFaults: ReadonlySet<string> = new Set(["PASSWORD_REQUIRED", "INVALID_CREDENTIALS"])
@@ -35,7 +35,7 @@ export const RecoveryRoutes = HttpRouter.use(
         calls: AccountCalls,
         flowId: string,
         proof: { readonly code: string } | { readonly token: string }
-      ) => Effect.Effect<Response, ClientError, HttpServerRequest.HttpServerRequest>
+      ) => Effect.Effect<VisitResponse, ClientError, HttpServerRequest.HttpServerRequest>
     ) =>
       Effect.andThen(
         on("GET", name, (visit) => {

@@ -3,7 +3,7 @@ import { type HttpRouter, type HttpServerResponse } from "effect/http"
 import { type ClientError } from "../../../domain/errors.ts"
 import { passwordFaults } from "../../../domain/identity/Password.ts"
 import { English } from "../../../domain/language/English.ts"
-import { filled } from "../../../domain/language/Language.ts"
+import { withValues } from "../../../domain/language/Language.ts"
 import { Sessions } from "../../../services/identity/Sessions.ts"
 import { type AccountCalls, Accounts, type SignedIn } from "../../../services/ports/identity/Accounts.ts"
 import { setSignInCookies } from "../../access/cookies/SessionCookies.ts"
@@ -11,7 +11,7 @@ import { type Fault } from "../../pages/accounts/SignInPages.ts"
 import { leave, makeVisits, toPage, type Visit } from "../../pages/accounts/Visit.ts"
 import { redirectTo, withFailurePage } from "../../pages/Pages.ts"
 
-export type Response = HttpServerResponse.HttpServerResponse
+export type VisitResponse = HttpServerResponse.HttpServerResponse
 
 /** What is wrong with a form, in the language of the page. Errors without a text there are shown as they are. */
 export const faultOf = ({ words }: Visit, error: ClientError): Fault => {
@@ -24,7 +24,7 @@ export const faultOf = ({ words }: Visit, error: ClientError): Fault => {
   if (text === English.address) return { text: words.address, status }
   if (text === English.account.selectSure) return { text: words.account.selectSure, status }
   const seconds = "retry_after" in error ? String(error.retry_after) : ""
-  return { text: Object.hasOwn(known, code) ? filled(known[code] ?? text, { seconds }) : text, status }
+  return { text: Object.hasOwn(known, code) ? withValues(known[code] ?? text, { seconds }) : text, status }
 }
 
 /** Errors that a form is shown again with. The others need another page, or are not about what was entered. */
@@ -33,14 +33,16 @@ export const isAboutForm = (error: ClientError): boolean =>
 
 /** Shows a form again with what is wrong with it. */
 export const orAgain =
-  <R2>(visit: Visit, again: (fault: Fault) => Effect.Effect<Response, ClientError, R2>) =>
-  <E extends ClientError, R>(answer: Effect.Effect<Response, E, R>): Effect.Effect<Response, ClientError, R | R2> =>
+  <R2>(visit: Visit, again: (fault: Fault) => Effect.Effect<VisitResponse, ClientError, R2>) =>
+  <E extends ClientError, R>(
+    answer: Effect.Effect<VisitResponse, E, R>
+  ): Effect.Effect<VisitResponse, ClientError, R | R2> =>
     Effect.catch(answer, (error) => (isAboutForm(error) ? again(faultOf(visit, error)) : Effect.fail(error)))
 
 /** A browser without a session, or with one that is too old, signs in first and returns to `returnTo`. */
 export const orSignIn =
   (visit: Visit, returnTo?: string) =>
-  <E extends ClientError, R>(answer: Effect.Effect<Response, E, R>) =>
+  <E extends ClientError, R>(answer: Effect.Effect<VisitResponse, E, R>) =>
     Effect.catchIf(
       answer,
       (error: ClientError) => error.code === "UNAUTHENTICATED" || error._tag === "StepUpRequired",
@@ -61,7 +63,7 @@ export const makePages = Effect.fnUntraced(function* (router: HttpRouter.HttpRou
     on: <E extends ClientError, R>(
       method: "GET" | "POST",
       name: string,
-      use: (visit: Visit, calls: AccountCalls) => Effect.Effect<Response, E, R>
+      use: (visit: Visit, calls: AccountCalls) => Effect.Effect<VisitResponse, E, R>
     ) =>
       router.add(
         method,

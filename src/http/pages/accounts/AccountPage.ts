@@ -2,9 +2,9 @@ import { type HttpServerResponse } from "effect/http"
 import { encodeQR } from "qr"
 import { accountOf, type Identity, type SessionSummary } from "../../../domain/identity/Identity.ts"
 import { type Passkey } from "../../../services/ports/identity/Accounts.ts"
-import { type Link, type Provider } from "../../../services/ports/identity/Providers.ts"
+import { type ProviderLink, type Provider } from "../../../services/ports/identity/Providers.ts"
 import { type Factors } from "../../../services/ports/IdP.ts"
-import { filled } from "../../../domain/language/Language.ts"
+import { withValues } from "../../../domain/language/Language.ts"
 import { filledHtml, type Html, html, nameText, page } from "../Html.ts"
 import { keyForm, keyScript } from "./KeyScript.ts"
 import { linkedAccounts } from "./ProviderPages.ts"
@@ -20,7 +20,7 @@ export interface AccountView {
   readonly passkeys: ReadonlyArray<Passkey>
   readonly sessions: ReadonlyArray<SessionSummary>
   readonly providers: ReadonlyArray<Provider>
-  readonly links: ReadonlyArray<Link>
+  readonly links: ReadonlyArray<ProviderLink>
 }
 
 const day = (time: string) => time.slice(0, 10)
@@ -72,8 +72,8 @@ export const accountPage = (visit: Visit, view: AccountView, message?: Fault): R
           name: display_name,
           note:
             last_used_at === null
-              ? filled(account.unused, { added: day(added_at) })
-              : filled(account.used, { added: day(added_at), used: day(last_used_at) })
+              ? withValues(account.unused, { added: day(added_at) })
+              : withValues(account.used, { added: day(added_at), used: day(last_used_at) })
         }))
       )}
       <p><a href="keys?kind=passkey">${account.addPasskey}</a></p>
@@ -88,7 +88,7 @@ export const accountPage = (visit: Visit, view: AccountView, message?: Fault): R
         <li>
           ${account.codes}
           <span class="soft"
-            >${factors.recoveryCodes.count === 0 ? account.none : filled(account.left, { count: String(factors.recoveryCodes.count - factors.recoveryCodes.used) })}</span
+            >${factors.recoveryCodes.count === 0 ? account.none : withValues(account.left, { count: String(factors.recoveryCodes.count - factors.recoveryCodes.used) })}</span
           >
           ${act(visit, "codes", factors.recoveryCodes.count === 0 ? account.generate : account.replace)}
         </li>
@@ -99,7 +99,7 @@ export const accountPage = (visit: Visit, view: AccountView, message?: Fault): R
         factors.webauthn.map(({ addedAt, displayName, id }) => ({
           id,
           name: displayName,
-          note: addedAt === null ? "" : filled(account.added, { added: day(addedAt) })
+          note: addedAt === null ? "" : withValues(account.added, { added: day(addedAt) })
         }))
       )}
       <p><a href="keys?kind=key">${account.addKey}</a></p>
@@ -112,7 +112,7 @@ export const accountPage = (visit: Visit, view: AccountView, message?: Fault): R
               <bdi>${nameText(device?.user_agent ?? account.unknownDevice, 80)}</bdi>
               <span class="soft"
                 >${device?.ip_address ?? ""}
-                ${filled(account.since, { time: day(issued_at) })}${current ? `, ${account.current}` : ""}</span
+                ${withValues(account.since, { time: day(issued_at) })}${current ? `, ${account.current}` : ""}</span
               >
               ${current ? undefined : act(visit, "session", common.signOut, hidden("id", id))}
             </li>`

@@ -1,7 +1,7 @@
 import { type HttpServerResponse } from "effect/http"
 import { type ClientError } from "../../../domain/errors.ts"
-import { filled } from "../../../domain/language/Language.ts"
-import { type Link, type Provider } from "../../../services/ports/identity/Providers.ts"
+import { withValues } from "../../../domain/language/Language.ts"
+import { type ProviderLink, type Provider } from "../../../services/ports/identity/Providers.ts"
 import { type Html, html, nameText, page } from "../Html.ts"
 import { accountForm, button, type Visit } from "./Visit.ts"
 
@@ -14,7 +14,7 @@ export const providerButtons = (visit: Visit, providers: ReadonlyArray<Provider>
         "with",
         html`${again ? html`<input type="hidden" name="again" value="yes" />` : undefined}
           <div class="buttons each">
-            ${providers.map(({ id, label }) => button(filled(visit.words.login.with, { name: label }), "provider", id, false))}
+            ${providers.map(({ id, label }) => button(withValues(visit.words.login.with, { name: label }), "provider", id, false))}
           </div>`
       )
 
@@ -22,7 +22,7 @@ export const providerButtons = (visit: Visit, providers: ReadonlyArray<Provider>
 export const linkedAccounts = (
   visit: Visit,
   providers: ReadonlyArray<Provider>,
-  links: ReadonlyArray<Link>
+  links: ReadonlyArray<ProviderLink>
 ): Html | undefined => {
   const others = providers.filter(({ id }) => !links.some((link) => link.id === id))
   return providers.length === 0 && links.length === 0
@@ -55,11 +55,11 @@ export const providerFailurePage = (
 ): HttpServerResponse.HttpServerResponse => {
   const { common, provider, providerFailures } = visit.words
   const known: Readonly<Record<string, string>> = providerFailures
-  const title = filled(linking ? provider.notLinked : provider.notSignedIn, { name })
+  const title = withValues(linking ? provider.notLinked : provider.notSignedIn, { name })
   return page(
     title,
     html`<h1>${title}</h1>
-      <p>${filled(Object.hasOwn(known, code) ? (known[code] ?? error) : error, { name })}</p>
+      <p>${withValues(Object.hasOwn(known, code) ? (known[code] ?? error) : error, { name })}</p>
       <div class="buttons">
         <a class="button main" href="${visit.browser.baseUrl}/auth/${linking ? "account" : `login${visit.query}`}"
           >${linking ? common.toAccount : common.backToSignIn}</a

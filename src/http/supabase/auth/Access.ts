@@ -2,10 +2,10 @@ import { Effect, Schema } from "effect"
 import { HttpEffect, type HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { looksLikeKey } from "../../../domain/access/ApiKey.ts"
 import { type ClientError, InvalidRequest } from "../../../domain/errors.ts"
-import { badJwt, invalid, noBearer, notAdmin } from "../../../domain/supabase/AuthErrors.ts"
+import { badJwt, validationFailed, noBearer, notAdmin } from "../../../domain/supabase/AuthErrors.ts"
 import { redirectOf } from "../../../domain/supabase/Redirects.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
-import { JsonObject as JsonObjectSchema } from "../../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../../domain/text/JsonObjectSchema.ts"
 import { CurrentLanguage } from "../../../services/identity/CurrentLanguage.ts"
 import { IdentitySettings } from "../../../services/identity/Settings.ts"
 import { CurrentDevice } from "../../../services/ports/identity/Accounts.ts"
@@ -24,13 +24,13 @@ import { apiKeyOf, bearerOf } from "../../access/Credentials.ts"
 import { headersOf } from "../../wire/Headers.ts"
 import { type Quota } from "../../access/KeyLimits.ts"
 import { languageOfRequest } from "../../access/PageLanguage.ts"
-import { ManagementAudit, type Place } from "../../access/ManagementAudit.ts"
+import { ManagementAudit, type AuditedEndpoint } from "../../access/ManagementAudit.ts"
 import { issueLines } from "../../wire/RequestErrors.ts"
 import { bodyBytes, bodyLimit, utf8, withinBounds } from "../../wire/Body.ts"
 import { queryOf } from "../../wire/Paths.ts"
 import { SupabaseGate } from "../Gate.ts"
 
-export type Response = HttpServerResponse.HttpServerResponse
+export type AuthResponse = HttpServerResponse.HttpServerResponse
 
 /** A call of the sign-in API. */
 export interface Call {
@@ -87,8 +87,8 @@ export const makeAuthRoutes = Effect.fnUntraced(function* (router: HttpRouter.Ht
   const administered = <E extends ClientError, R>(
     { request }: Call,
     role: string | undefined,
-    place: Place,
-    work: Effect.Effect<Response, E, R>
+    place: AuditedEndpoint,
+    work: Effect.Effect<AuthResponse, E, R>
   ) =>
     role === "service_role"
       ? audit.around(work, place, request, keyActorOf(request))
@@ -98,11 +98,11 @@ export const makeAuthRoutes = Effect.fnUntraced(function* (router: HttpRouter.Ht
     method: M,
     path: `/${string}`,
     given: (Admits & (M extends "GET" ? Admits : Exclude<Admits, "admin">)) | Recorded,
-    use: (call: Call) => Effect.Effect<Response, E, R>
+    use: (call: Call) => Effect.Effect<AuthResponse, E, R>
   ) => {
     const admits: Admits = typeof given === "object" ? "admin" : given
     const identifier = typeof given === "object" ? given.admin : "read"
-    const place: Place = { endpoint: { identifier, method }, group: { identifier: "supabaseUsers" } }
+    const place: AuditedEndpoint = { endpoint: { identifier, method }, group: { identifier: "supabaseUsers" } }
     return enabled
       ? router.add(
           method,
@@ -151,7 +151,7 @@ export const bodyOf = <S extends Schema.Decoder<unknown>>(schema: S) => {
       catch: () => broken
     })
     return yield* Effect.mapError(decode(value, { onExcessProperty: "ignore" }), (error) =>
-      invalid(issueLines(error.issue).join("; "))
+      validationFailed(issueLines(error.issue).join("; "))
     )
   })
 }
@@ -159,12 +159,12 @@ export const bodyOf = <S extends Schema.Decoder<unknown>>(schema: S) => {
 export const maybe = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 /** Fields of bodies. Clients send null for what they leave out. */
-export const text = maybe(Schema.String.check(Schema.isMaxLength(4096)))
+export const shortText = maybe(Schema.String.check(Schema.isMaxLength(4096)))
 /** Tokens of other services, which may have many claims. */
 export const token = maybe(Schema.String.check(Schema.isMaxLength(16_384)))
 export const bool = maybe(Schema.Boolean)
 export const object = maybe(JsonObjectSchema)
-export const pkce = { code_challenge: text, code_challenge_method: text }
+export const pkce = { code_challenge: shortText, code_challenge_method: shortText }
 
 /** The challenge of a client that uses PKCE. */
 export const challengeOf = (given: {
@@ -176,15 +176,15 @@ export const challengeOf = (given: {
   const method = (name ?? "plain").toLowerCase()
   if (!/^[\w.~-]{43,128}$/.test(value) || (method !== "s256" && method !== "plain")) {
     return Effect.fail(
-      invalid("code_challenge must have 43 to 128 characters, and code_challenge_method be s256 or plain")
+      validationFailed("code_challenge must have 43 to 128 characters, and code_challenge_method be s256 or plain")
     )
   }
   return Effect.succeed({ value, method })
 }
 
-export const json = (value: object, headers?: Record<string, string>): Response =>
+export const json = (value: object, headers?: Record<string, string>): AuthResponse =>
   HttpServerResponse.jsonUnsafe(value, headers === undefined ? {} : { headers })
-export const empty: Response = json({})
+export const empty: AuthResponse = json({})
 
 export const present = (value: string | null | undefined) => (value == null || value === "" ? undefined : value)
 export const objectOr = (value: JsonObject | null | undefined): JsonObject => value ?? {}

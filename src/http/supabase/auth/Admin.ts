@@ -1,27 +1,34 @@
 import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { invalid } from "../../../domain/supabase/AuthErrors.ts"
+import { validationFailed } from "../../../domain/supabase/AuthErrors.ts"
 import { redirectOf } from "../../../domain/supabase/Redirects.ts"
 import { shownUser } from "../../../domain/audit/Shown.ts"
 import { describeChange } from "../../../services/audit/Change.ts"
 import { type UserChange } from "../../../services/ports/supabase/AuthCalls.ts"
-import { bodyOf, bool, type Call, empty, json, makeAuthRoutes, object, objectOr, present, text } from "./Access.ts"
+import { bodyOf, bool, type Call, empty, json, makeAuthRoutes, object, objectOr, present, shortText } from "./Access.ts"
 
 const UserBody = Schema.Struct({
-  id: text,
-  email: text,
-  password: text,
-  password_hash: text,
+  id: shortText,
+  email: shortText,
+  password: shortText,
+  password_hash: shortText,
   email_confirm: bool,
   user_metadata: object,
   app_metadata: object,
-  role: text,
-  ban_duration: text
+  role: shortText,
+  ban_duration: shortText
 })
 const userOf = bodyOf(UserBody)
-const inviteOf = bodyOf(Schema.Struct({ email: text, data: object }))
+const inviteOf = bodyOf(Schema.Struct({ email: shortText, data: object }))
 const linkOf = bodyOf(
-  Schema.Struct({ type: text, email: text, password: text, new_email: text, data: object, redirect_to: text })
+  Schema.Struct({
+    type: shortText,
+    email: shortText,
+    password: shortText,
+    new_email: shortText,
+    data: object,
+    redirect_to: shortText
+  })
 )
 const removalOf = bodyOf(Schema.Struct({ should_soft_delete: bool }))
 
@@ -43,11 +50,11 @@ const changeOf = Effect.fnUntraced(function* (given: typeof UserBody.Type) {
   const ban = present(given.ban_duration)
   const banSeconds = ban === undefined ? undefined : secondsOf(ban)
   if (ban !== undefined && banSeconds === undefined) {
-    return yield* invalid("ban_duration must be none or a duration such as 24h")
+    return yield* validationFailed("ban_duration must be none or a duration such as 24h")
   }
   const role = present(given.role)
   if (role !== undefined && !/^[\w-]{1,63}$/.test(role))
-    return yield* invalid("role must be a name of letters, digits, _ and -")
+    return yield* validationFailed("role must be a name of letters, digits, _ and -")
   const values = {
     email: present(given.email),
     password: present(given.password),
@@ -149,7 +156,7 @@ export const AuthAdminRoutes = HttpRouter.use(
       Effect.gen(function* () {
         const { data, email, new_email, password, redirect_to, type } = yield* linkOf(call)
         const kind = kinds.find((one) => one === type)
-        if (kind === undefined) return yield* invalid(`type must be one of ${kinds.join(", ")}`)
+        if (kind === undefined) return yield* validationFailed(`type must be one of ${kinds.join(", ")}`)
         const redirectTo =
           redirect_to == null ? call.redirectTo : redirectOf(redirect_to, settings.site, settings.redirects)
         const { properties, user } = yield* call.calls.admin.generateLink({

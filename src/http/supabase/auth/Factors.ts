@@ -2,23 +2,25 @@ import { Effect, Schema } from "effect"
 import { HttpRouter } from "effect/http"
 import { encodeQR } from "qr"
 import { Unprocessable } from "../../../domain/errors.ts"
-import { invalid } from "../../../domain/supabase/AuthErrors.ts"
-import { JsonObject } from "../../../domain/text/JsonObjectSchema.ts"
-import { bodyOf, json, makeAuthRoutes, maybe, text } from "./Access.ts"
+import { validationFailed } from "../../../domain/supabase/AuthErrors.ts"
+import { JsonObjectSchema } from "../../../domain/text/JsonObjectSchema.ts"
+import { bodyOf, json, makeAuthRoutes, maybe, shortText } from "./Access.ts"
 
-const enrolOf = bodyOf(Schema.Struct({ friendly_name: text, factor_type: text, issuer: text }))
+const enrolOf = bodyOf(Schema.Struct({ friendly_name: shortText, factor_type: shortText, issuer: shortText }))
 const challengeOf = bodyOf(
   Schema.Struct({
     webauthn: maybe(
-      Schema.Struct({ rpId: text, rpOrigins: maybe(Schema.Array(Schema.String).check(Schema.isMaxLength(20))) })
+      Schema.Struct({ rpId: shortText, rpOrigins: maybe(Schema.Array(Schema.String).check(Schema.isMaxLength(20))) })
     )
   })
 )
 const verifyOf = bodyOf(
   Schema.Struct({
-    challenge_id: text,
-    code: text,
-    webauthn: maybe(Schema.Struct({ type: Schema.Literals(["create", "request"]), credential_response: JsonObject }))
+    challenge_id: shortText,
+    code: shortText,
+    webauthn: maybe(
+      Schema.Struct({ type: Schema.Literals(["create", "request"]), credential_response: JsonObjectSchema })
+    )
   })
 )
 
@@ -42,7 +44,7 @@ export const AuthFactorRoutes = HttpRouter.use(
         if (type === "webauthn") {
           return json({ id: yield* call.calls.enrollKey(session, name), type, friendly_name: name })
         }
-        if (type !== "totp") return yield* invalid("factor_type needs to be totp or webauthn")
+        if (type !== "totp") return yield* validationFailed("factor_type needs to be totp or webauthn")
         const { id, secret, uri } = yield* call.calls.enroll(session, { name, issuer: issuer ?? undefined })
         return json({
           id,

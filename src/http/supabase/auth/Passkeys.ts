@@ -1,16 +1,16 @@
 import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { invalid } from "../../../domain/supabase/AuthErrors.ts"
-import { bodyOf, json, makeAuthRoutes, object, text } from "./Access.ts"
+import { validationFailed } from "../../../domain/supabase/AuthErrors.ts"
+import { bodyOf, json, makeAuthRoutes, object, shortText } from "./Access.ts"
 
-const read = bodyOf(Schema.Struct({ challenge_id: text, credential: object }))
+const read = bodyOf(Schema.Struct({ challenge_id: shortText, credential: object }))
 const proofOf = (call: Parameters<typeof read>[0]) =>
   Effect.flatMap(read(call), ({ challenge_id: challengeId, credential }) =>
     challengeId == null || credential == null
-      ? Effect.fail(invalid("challenge_id and credential are required"))
+      ? Effect.fail(validationFailed("challenge_id and credential are required"))
       : Effect.succeed({ challengeId, credential: JSON.stringify(credential) })
   )
-const nameOf = bodyOf(Schema.Struct({ friendly_name: text }))
+const nameOf = bodyOf(Schema.Struct({ friendly_name: shortText }))
 
 /** `/auth/v1/passkeys`: signing in by a passkey, and those of a user. */
 export const AuthPasskeyRoutes = HttpRouter.use(

@@ -1,7 +1,12 @@
 import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { InvalidRequest } from "../../../domain/errors.ts"
-import { anonymousDisabled, invalid, phoneDisabled, signupDisabled } from "../../../domain/supabase/AuthErrors.ts"
+import {
+  anonymousDisabled,
+  validationFailed,
+  phoneDisabled,
+  signupDisabled
+} from "../../../domain/supabase/AuthErrors.ts"
 import { AccountSettings } from "../../../services/identity/AccountSettings.ts"
 import { OwnSigningKeys } from "../../../services/access/OwnSigningKeys.ts"
 import {
@@ -15,25 +20,32 @@ import {
   objectOr,
   pkce,
   present,
-  text,
+  shortText,
   token
 } from "./Access.ts"
 
-const SignUp = Schema.Struct({ email: text, phone: text, password: text, data: object, ...pkce })
+const SignUp = Schema.Struct({ email: shortText, phone: shortText, password: shortText, data: object, ...pkce })
 const Token = Schema.Struct({
-  email: text,
-  phone: text,
-  password: text,
-  refresh_token: text,
-  auth_code: text,
-  code_verifier: text,
-  provider: text,
+  email: shortText,
+  phone: shortText,
+  password: shortText,
+  refresh_token: shortText,
+  auth_code: shortText,
+  code_verifier: shortText,
+  provider: shortText,
   id_token: token,
   access_token: token,
-  nonce: text,
+  nonce: shortText,
   link_identity: bool
 })
-const Mailed = Schema.Struct({ email: text, phone: text, type: text, data: object, create_user: bool, ...pkce })
+const Mailed = Schema.Struct({
+  email: shortText,
+  phone: shortText,
+  type: shortText,
+  data: object,
+  create_user: bool,
+  ...pkce
+})
 
 const signUpOf = bodyOf(SignUp)
 const tokenOf = bodyOf(Token)
@@ -83,12 +95,13 @@ export const AuthSignInRoutes = HttpRouter.use(
         const { data, email, password, phone, ...given } = yield* signUpOf(call)
         if (phone != null && phone !== "") return yield* phoneDisabled
         if (email == null || email === "") {
-          if (password != null && password !== "") return yield* invalid("To signup, please provide your email")
+          if (password != null && password !== "")
+            return yield* validationFailed("To signup, please provide your email")
           if (!settings.anonymous) return yield* anonymousDisabled
           if (!registration) return yield* signupDisabled
           return json(yield* call.calls.signInAnonymously(objectOr(data)))
         }
-        if (password == null || password === "") return yield* invalid("Signup requires a valid password")
+        if (password == null || password === "") return yield* validationFailed("Signup requires a valid password")
         const { redirectTo } = call
         const challenge = yield* challengeOf(given)
         const made = yield* call.calls.signUp({ email, password, data: objectOr(data), challenge, redirectTo })
@@ -110,7 +123,7 @@ export const AuthSignInRoutes = HttpRouter.use(
         }
         if (grant === "id_token") {
           const idToken = present(given.id_token)
-          if (idToken === undefined) return yield* invalid("id_token required")
+          if (idToken === undefined) return yield* validationFailed("id_token required")
           const linkTo = given.link_identity === true ? yield* call.session : undefined
           const tokens = { idToken, accessToken: present(given.access_token), nonce: present(given.nonce) }
           return json(yield* call.calls.useIdToken(given.provider ?? "", tokens, linkTo))
@@ -153,7 +166,8 @@ export const AuthSignInRoutes = HttpRouter.use(
     yield* on("POST", "/resend", "key", (call) =>
       Effect.gen(function* () {
         const { request, type } = yield* mailOf(call)
-        if (type !== "signup" && type !== "email_change") return yield* invalid("type must be signup or email_change")
+        if (type !== "signup" && type !== "email_change")
+          return yield* validationFailed("type must be signup or email_change")
         yield* call.calls.resend({ ...request, kind: type })
         return empty
       })
@@ -162,7 +176,7 @@ export const AuthSignInRoutes = HttpRouter.use(
       Effect.gen(function* () {
         const scope = call.query.get("scope") ?? "global"
         if (scope !== "global" && scope !== "local" && scope !== "others")
-          return yield* invalid("Unsupported logout scope")
+          return yield* validationFailed("Unsupported logout scope")
         yield* call.calls.logout(yield* call.session, scope)
         return HttpServerResponse.empty({ status: 204 })
       })

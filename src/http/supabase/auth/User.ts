@@ -3,15 +3,15 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { NotFound } from "../../../domain/errors.ts"
 import { type ConsentSession } from "../../../domain/oauth2/OAuth2.ts"
 import { OAuth2Consents } from "../../../services/oauth2/Consents.ts"
-import { invalid, phoneDisabled } from "../../../domain/supabase/AuthErrors.ts"
-import { bodyOf, challengeOf, empty, json, makeAuthRoutes, object, pkce, text } from "./Access.ts"
+import { validationFailed, phoneDisabled } from "../../../domain/supabase/AuthErrors.ts"
+import { bodyOf, challengeOf, empty, json, makeAuthRoutes, object, pkce, shortText } from "./Access.ts"
 
 const Body = Schema.Struct({
-  email: text,
-  phone: text,
-  password: text,
-  current_password: text,
-  nonce: text,
+  email: shortText,
+  phone: shortText,
+  password: shortText,
+  current_password: shortText,
+  nonce: shortText,
   data: object,
   ...pkce
 })
@@ -74,7 +74,7 @@ export const AuthUserRoutes = HttpRouter.use(
       Effect.gen(function* () {
         const { userId } = yield* session
         const clientId = query.get("client_id") ?? ""
-        if (clientId === "") return yield* invalid("client_id query parameter is required")
+        if (clientId === "") return yield* validationFailed("client_id query parameter is required")
         const all = yield* consents.list(userId)
         if (!all.some(({ client }) => client.client_id === clientId)) return yield* noGrant
         yield* consents.revoke(userId, clientId)

@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { type ClientError } from "../../../domain/errors.ts"
 import { wordsOf } from "../../../domain/language/Words.ts"
-import { invalid, otpExpired } from "../../../domain/supabase/AuthErrors.ts"
+import { validationFailed, otpExpired } from "../../../domain/supabase/AuthErrors.ts"
 import { redirectOf, withFragment, withQuery } from "../../../domain/supabase/Redirects.ts"
 import { BrandSettings } from "../../../services/identity/Brand.ts"
 import { CurrentLanguage } from "../../../services/identity/CurrentLanguage.ts"
@@ -13,9 +13,16 @@ import { alert, button, input } from "../../pages/accounts/Visit.ts"
 import { html, page } from "../../pages/Html.ts"
 import { redirectPage } from "../../pages/Pages.ts"
 import { authCodeOf } from "../Errors.ts"
-import { bodyOf, type Call, json, makeAuthRoutes, present, type Response, text } from "./Access.ts"
+import { bodyOf, type Call, json, makeAuthRoutes, present, type AuthResponse, shortText } from "./Access.ts"
 
-const Body = Schema.Struct({ type: text, token: text, token_hash: text, email: text, phone: text, password: text })
+const Body = Schema.Struct({
+  type: shortText,
+  token: shortText,
+  token_hash: shortText,
+  email: shortText,
+  phone: shortText,
+  password: shortText
+})
 const verifyOf = bodyOf(Body)
 
 /** Where a browser goes with what was proven: with a code in the query, or with tokens in the fragment, which no server sees. */
@@ -46,7 +53,7 @@ export const failedUrl = (to: string, { code, error, status }: ClientError) => {
 }
 
 /** A redirect whose URL may contain secrets: not cached, and sent to no other site as a referrer. */
-export const leaveTo = (location: string): Response =>
+export const leaveTo = (location: string): AuthResponse =>
   HttpServerResponse.empty({
     status: 303,
     headers: { location, "cache-control": "no-store", "referrer-policy": "no-referrer" }
@@ -139,7 +146,7 @@ export const AuthVerifyRoutes = HttpRouter.use(
           })
         }
         const { email, password, token, token_hash: tokenHash, type } = yield* verifyOf(call)
-        if (type == null || type === "") return yield* invalid("Verify requires a verification type")
+        if (type == null || type === "") return yield* validationFailed("Verify requires a verification type")
         const proof =
           tokenHash != null && tokenHash !== ""
             ? { type, tokenHash }

@@ -15,7 +15,7 @@ export const noTransformations = new NotImplemented({
   code: "FeatureNotEnabled"
 })
 
-export const textOf = (record: FileRecord, field: string, otherwise: string) => {
+export const metadataText = (record: FileRecord, field: string, otherwise: string) => {
   const value = record.metadata?.[field]
   // Rows may have been written by SQL, and headers hold no control characters.
   return typeof value === "string" ? value.replaceAll(/[^\x20-\x7e]/g, "").slice(0, 1000) : otherwise
@@ -52,12 +52,12 @@ export const fileResponse = (
     const size = sizeOf(record)
     const range = request.method === "GET" ? parseRange(headers["range"], size) : undefined
     if (range === "outside") return Effect.fail(outside)
-    const etag = textOf(record, "eTag", `"${record.version}"`)
-    const modified = new Date(textOf(record, "lastModified", record.updated_at ?? ""))
+    const etag = metadataText(record, "eTag", `"${record.version}"`)
+    const modified = new Date(metadataText(record, "lastModified", record.updated_at ?? ""))
     const given = {
       etag,
       ...(Number.isNaN(modified.getTime()) ? {} : { "last-modified": modified.toUTCString() }),
-      "cache-control": textOf(record, "cacheControl", "no-cache"),
+      "cache-control": metadataText(record, "cacheControl", "no-cache"),
       "accept-ranges": "bytes",
       "x-robots-tag": "none",
       "content-security-policy": "sandbox; default-src 'none'",
@@ -66,7 +66,7 @@ export const fileResponse = (
     }
     const known = headers["if-none-match"]?.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag) === true
     if (known) return Effect.succeed(HttpServerResponse.empty({ status: 304, headers: given }))
-    const contentType = shownType(textOf(record, "mimetype", "application/octet-stream"))
+    const contentType = shownType(metadataText(record, "mimetype", "application/octet-stream"))
     const length = range === undefined ? size : range.last - range.first + 1
     const all = {
       ...given,

@@ -13,8 +13,8 @@ import { withoutTimeLimit } from "../../rows/Body.ts"
 import { jsonAnswer } from "../../wire/Body.ts"
 import { queryOf } from "../../wire/Paths.ts"
 import { makeAccess, type Request } from "./Access.ts"
-import { fileResponse, noTransformations, sizeOf, textOf } from "./Downloads.ts"
-import { decodeCursor, listOf, listV2Of, moveOf, removeOf, signManyOf, signOf } from "./Payloads.ts"
+import { fileResponse, noTransformations, sizeOf, metadataText } from "./Downloads.ts"
+import { decodeCursor, listingOf, listV2Of, moveOf, removeOf, signManyOf, signOf } from "./Payloads.ts"
 import { fileOf, restOf } from "./Requests.ts"
 import { withUpload } from "./Uploads.ts"
 
@@ -74,11 +74,11 @@ const infoOf = (record: FileRecord) => ({
   version: record.version,
   bucket_id: record.bucket_id,
   size: sizeOf(record),
-  content_type: textOf(record, "mimetype", "application/octet-stream"),
-  cache_control: textOf(record, "cacheControl", "no-cache"),
-  etag: textOf(record, "eTag", ""),
+  content_type: metadataText(record, "mimetype", "application/octet-stream"),
+  cache_control: metadataText(record, "cacheControl", "no-cache"),
+  etag: metadataText(record, "eTag", ""),
   metadata: record.user_metadata ?? {},
-  last_modified: textOf(record, "lastModified", record.updated_at ?? ""),
+  last_modified: metadataText(record, "lastModified", record.updated_at ?? ""),
   created_at: record.created_at
 })
 
@@ -134,7 +134,7 @@ export const FilesRoutes = HttpRouter.use(
     })
 
     const info = (record: FileRecord) =>
-      HttpServerResponse.jsonUnsafe(infoOf(record), { headers: { etag: textOf(record, "eTag", '""') } })
+      HttpServerResponse.jsonUnsafe(infoOf(record), { headers: { etag: metadataText(record, "eTag", '""') } })
 
     const signed = (file: FileName, seconds: number, actor: Actor) =>
       Effect.map(
@@ -200,7 +200,7 @@ export const FilesRoutes = HttpRouter.use(
     const list = forCaller("list", (request, actor) =>
       Effect.gen(function* () {
         const bucket = yield* restOf(request, "/object/list")
-        const { limit = 100, offset = 0, prefix, search, sortBy } = yield* listOf(request)
+        const { limit = 100, offset = 0, prefix, search, sortBy } = yield* listingOf(request)
         const { column = "name", order = "asc" } = sortBy ?? {}
         const listing = { prefix, search: search ?? "", limit, offset, column, descending: order === "desc" }
         return jsonAnswer(yield* files.list(actor, bucket, listing))

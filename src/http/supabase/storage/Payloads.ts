@@ -15,7 +15,7 @@ export const signOf = payloadOf(Schema.Struct({ expiresIn: Seconds, transform: S
 export const signManyOf = payloadOf(
   Schema.Struct({ expiresIn: Seconds, paths: Schema.Array(Name).check(Schema.isBetweenLength(1, 500)) })
 )
-export const listOf = payloadOf(
+export const listingOf = payloadOf(
   Schema.Struct({
     prefix: Name,
     limit: Schema.optionalKey(whole(1, 10_000)),

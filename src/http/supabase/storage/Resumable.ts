@@ -7,7 +7,7 @@ import {
   PreconditionFailed,
   UnsupportedMediaType
 } from "../../../domain/errors.ts"
-import { JsonObject } from "../../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../../domain/text/JsonObjectSchema.ts"
 import { makeTurns } from "../../../services/access/Turns.ts"
 import { IdentitySettings } from "../../../services/identity/Settings.ts"
 import { type Actor, serviceActor } from "../../../services/ports/Db.ts"
@@ -45,7 +45,7 @@ const metadataOf = (header: string): ReadonlyMap<string, string> | undefined => 
 
 const lengthOf = (text: string | undefined) =>
   text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
-const decodeMetadata = Schema.decodeUnknownEffect(Schema.fromJsonString(JsonObject))
+const decodeMetadata = Schema.decodeUnknownEffect(Schema.fromJsonString(JsonObjectSchema))
 
 /** Clients of tus read the status, which other answers of storage have in the body only. */
 const withStatus = (error: ClientError) =>

@@ -2,18 +2,18 @@ import { Effect, Schema, Stream } from "effect"
 import { type HttpServerRequest, Multipart } from "effect/http"
 import { IncomingMessage } from "node:http"
 import { type ClientError, InvalidRequest, PayloadTooLarge, RequestTimeout } from "../../../domain/errors.ts"
-import { JsonObject } from "../../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../../domain/text/JsonObjectSchema.ts"
 import { type Upload } from "../../../services/supabase/Files.ts"
 import { headersOf } from "../../wire/Headers.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
 /** What a request says about an object, besides its name. */
-export type Described = Pick<Upload, "contentType" | "cacheControl" | "userMetadata">
+export type DescribedUpload = Pick<Upload, "contentType" | "cacheControl" | "userMetadata">
 
 export type Bytes = Stream.Stream<Uint8Array, ClientError>
 
-const decodeMetadata = Schema.decodeUnknownEffect(Schema.fromJsonString(JsonObject))
+const decodeMetadata = Schema.decodeUnknownEffect(Schema.fromJsonString(JsonObjectSchema))
 const invalidMetadata = new InvalidRequest({ error: "The metadata is not a JSON object", code: "InvalidRequest" })
 const metadataOf = (text: string | undefined) =>
   text === undefined || text === "" ? Effect.undefined : Effect.mapError(decodeMetadata(text), () => invalidMetadata)
@@ -51,7 +51,7 @@ const raw = Effect.fnUntraced(function* (request: Request) {
 const form = <A>(
   request: Request,
   limit: number,
-  use: (described: Described, bytes: Bytes) => Effect.Effect<A, ClientError>
+  use: (described: DescribedUpload, bytes: Bytes) => Effect.Effect<A, ClientError>
 ): Effect.Effect<A, ClientError> => {
   const fields = new Map<string, string>()
   let result: { readonly value: A } | undefined
@@ -97,7 +97,7 @@ const inTime = (bytes: Bytes): Bytes =>
 export const withUpload = <A>(
   request: Request,
   limit: number,
-  use: (described: Described, bytes: Bytes) => Effect.Effect<A, ClientError>
+  use: (described: DescribedUpload, bytes: Bytes) => Effect.Effect<A, ClientError>
 ): Effect.Effect<A, ClientError> => {
   const headers = headersOf(request)
   if (!(request.source instanceof IncomingMessage)) return Effect.fail(broken)

@@ -4,21 +4,21 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type ConnectionOptions, getCACertificates } from "node:tls"
 import { DumpFailed } from "../../../services/ports/DumpTools.ts"
-import { type Address, atPrimary, type Login } from "../../postgres/Login.ts"
+import { type ServerAddress, atPrimary, type Login } from "../../postgres/Login.ts"
 import { asUser } from "../../postgres/embedded/User.ts"
 
 /** Environment variables of a program; secrets are Redacted. */
 export type ProgramEnv = Readonly<Record<string, string | Redacted.Redacted>>
 
 /** libpq's name of how a login verifies the server's certificate. */
-const sslMode = (ssl: Address["ssl"]) => {
+const sslMode = (ssl: ServerAddress["ssl"]) => {
   if (ssl === false) return "disable"
   if (ssl.rejectUnauthorized === false) return "require"
   return ssl.checkServerIdentity === undefined ? "verify-full" : "verify-ca"
 }
 
 /** The environment of every PostgreSQL program: nothing from the service's own, no files of its user, English messages. */
-export const bareEnv = (ssl: Address["ssl"]): ProgramEnv => ({
+export const bareEnv = (ssl: ServerAddress["ssl"]): ProgramEnv => ({
   ...asUser(undefined).env,
   // libpq searches it for passwords and certificates.
   HOME: "/nonexistent",

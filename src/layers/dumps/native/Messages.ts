@@ -39,7 +39,7 @@ const quoting = /^(pg_\w+: )?(detail: )?(Command was|Query was|LINE \d+|CONTEXT|
  *
  * @param onInfo receives the lines of --verbose
  */
-export const makeMessages = (onInfo: (line: string) => void) => {
+export const makeToolMessages = (onInfo: (line: string) => void) => {
   const errors: Array<string> = []
   const warnings: Array<string> = []
   let entry = ""

@@ -4,7 +4,7 @@ import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { basename } from "node:path"
 import { DumpFailed } from "../../../services/ports/DumpTools.ts"
 import { type ProgramEnv } from "./Login.ts"
-import { lineSplitter, makeMessages } from "./Messages.ts"
+import { lineSplitter, makeToolMessages } from "./Messages.ts"
 
 /** Time in ms after SIGTERM, which makes the server cancel the statement, before the process group is killed. */
 const grace = 5_000
@@ -76,7 +76,7 @@ export const startProgram = Effect.fnUntraced(function* (
     command(path, args, env, "ignore", grace),
     ({ reason }) => new DumpFailed({ reason: `Failed to start ${name}: ${reason._tag}` })
   )
-  const messages = makeMessages(onInfo)
+  const messages = makeToolMessages(onInfo)
   const splitter = lineSplitter(messages.add)
   // Errors of reading are ignored: the exit code decides.
   const reading = yield* Stream.runForEach(Stream.decodeText(handle.stderr), (text) =>

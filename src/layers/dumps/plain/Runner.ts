@@ -8,7 +8,7 @@ import { type DumpFailed, type RestoreTarget } from "../../../services/ports/Dum
 import { type Login } from "../../postgres/Login.ts"
 import { PlainRestoreQuery } from "./Query.ts"
 import { allSchemas, lendSearchPath, pathText, searchPathOf } from "../SearchPath.ts"
-import { codeOf, connectRestore, failed, refusal, type RestoreSession } from "./Session.ts"
+import { codeOf, connectRestore, restoreFailed, restoreRefusal, type RestoreSession } from "./Session.ts"
 
 /** Client-only encodings in which a byte of a character may be a quote or a backslash. */
 const unsafeEncoding = /^(BIG5|GB18030|GBK|JOHAB|SJIS|SHIFT_JIS_2004|UHC)$/i
@@ -88,7 +88,7 @@ export const makeRestoreRunner = (
       size > maxPrivileged ? "" : Buffer.concat(parts).toString("latin1").trim()
 
     const simple = (session: RestoreSession, text: string) =>
-      Effect.tryPromise({ try: () => session.client.query(text), catch: (cause) => refusal(cause) })
+      Effect.tryPromise({ try: () => session.client.query(text), catch: (cause) => restoreRefusal(cause) })
 
     // With more rights than those of the dump's owner, names without a schema must not lead to what others have created.
     const path = superuser ? pathText([]) : pathText(yield* searchPathOf(admin))
@@ -139,7 +139,7 @@ export const makeRestoreRunner = (
         yield* simple(session, `set client_encoding to ${quoteLiteral(encoding)}`)
       }
       const query = session.client.query(new PlainRestoreQuery(statement.parts, statement.size))
-      yield* Effect.tryPromise({ try: () => query.wantsRows, catch: (cause) => refusal(cause, statement) })
+      yield* Effect.tryPromise({ try: () => query.wantsRows, catch: (cause) => restoreRefusal(cause, statement) })
     })
 
     const runPrivileged = Effect.fnUntraced(function* (statement: DumpStatement, what: Privileged) {
@@ -173,7 +173,7 @@ export const makeRestoreRunner = (
         Effect.catchTag("Refused", (first) => again(statement, first)),
         Effect.catchTag("Refused", ({ cause }) => {
           const grants = statement.head[0] === "GRANT" || statement.head[0] === "REVOKE"
-          if (!grants || codeOf(cause) !== missingRight) return Effect.fail(refusal(cause, statement))
+          if (!grants || codeOf(cause) !== missingRight) return Effect.fail(restoreRefusal(cause, statement))
           skippedGrants++
           return Effect.void
         })
@@ -186,7 +186,7 @@ export const makeRestoreRunner = (
       script.standardStrings = reported.get("standard_conforming_strings") !== "off"
       const encoding = reported.get("client_encoding") ?? ""
       return unsafeEncoding.test(encoding)
-        ? yield* failed(`The encoding ${encoding} is not supported for scripts`)
+        ? yield* restoreFailed(`The encoding ${encoding} is not supported for scripts`)
         : undefined
     })
 
@@ -197,7 +197,7 @@ export const makeRestoreRunner = (
       const waiting = bytes === undefined ? query.endRows() : query.rows(bytes)
       if (bytes === undefined) copying = undefined
       if (waiting === undefined) return Effect.void
-      return Effect.tryPromise({ try: () => waiting, catch: (cause) => refusal(cause, statement) })
+      return Effect.tryPromise({ try: () => waiting, catch: (cause) => restoreRefusal(cause, statement) })
     }
 
     /** PostgreSQL has the setting that keeps event triggers from the service's own DDL since version 17. */
@@ -219,7 +219,7 @@ export const makeRestoreRunner = (
     return {
       run: Effect.fnUntraced(function* (script, chunk) {
         for (const piece of script.read(chunk)) {
-          if (piece.kind === "problem") return yield* failed(piece.problem)
+          if (piece.kind === "problem") return yield* restoreFailed(piece.problem)
           if (piece.kind === "statement") yield* runStatement(script, piece)
           else yield* runRows(piece.kind === "rows" ? piece.bytes : undefined)
         }
@@ -229,7 +229,7 @@ export const makeRestoreRunner = (
         Effect.suspend(() => {
           const open = client.getTransactionStatus() === "I" ? undefined : "The script does not end its transaction"
           const problem = script.end() ?? open
-          return problem === undefined ? Effect.void : Effect.fail(failed(problem))
+          return problem === undefined ? Effect.void : Effect.fail(restoreFailed(problem))
         }),
       beginObjects: Effect.sync(() => {
         untouched = false
@@ -254,7 +254,7 @@ const extensionsOf = (admin: Login) =>
     Effect.flatMap(({ client }) =>
       Effect.tryPromise({
         try: () => client.query<{ readonly name: string }>("select extname::text as name from pg_extension"),
-        catch: (cause) => refusal(cause)
+        catch: (cause) => restoreRefusal(cause)
       })
     ),
     Effect.map(({ rows }) => new Set(rows.map(({ name }) => name))),

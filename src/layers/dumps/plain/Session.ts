@@ -60,16 +60,17 @@ export const codeOf = (cause: unknown): string | undefined => {
   return typeof severity === "string" && typeof code === "string" ? code : undefined
 }
 
-export const failed = (reason: string) => new DumpFailed({ reason })
+export const restoreFailed = (reason: string) => new DumpFailed({ reason })
 
 /** The message of PostgreSQL or the driver; for rows of COPY with the line number, but not the row. */
-export const refusal = (cause: unknown, statement?: DumpStatement) => {
+export const restoreRefusal = (cause: unknown, statement?: DumpStatement) => {
   const { code, message, severity, where } = cause as Readonly<Record<string, unknown>>
   const at = statement === undefined ? "" : `, at: ${beginning(statement)}`
-  if (typeof severity !== "string") return failed(`The connection to the database was lost (${String(message)})${at}`)
+  if (typeof severity !== "string")
+    return restoreFailed(`The connection to the database was lost (${String(message)})${at}`)
   const line = /^COPY .*?, line (\d+)/.exec(typeof where === "string" ? where : "")?.[1]
   const row = line === undefined ? "" : `, row ${line}`
-  return failed(`${clipped(String(message))} (${String(code)})${at}${row}`)
+  return restoreFailed(`${clipped(String(message))} (${String(code)})${at}${row}`)
 }
 
 /** @param more settings of the session, to which RESET returns */
@@ -98,7 +99,7 @@ export const connectRestore = (
         await client.connect()
         return { client, login, reported }
       },
-      catch: (cause) => refusal(cause)
+      catch: (cause) => restoreRefusal(cause)
     }),
     // Cancels a running statement: it would not notice the disconnect while it still receives rows.
     ({ client, login }, exit) =>

@@ -18,7 +18,7 @@ import { CallMessage, type EnterTurn, tooManyValues } from "./LargeMessages.ts"
 import { Crowd } from "./Crowd.ts"
 import { type FlagFeed } from "./Feed.ts"
 import { peerKey, peerOf } from "./Peer.ts"
-import { abort, addressOf, type NodeRequest, type NodeResponse } from "./Port.ts"
+import { abort, peerAddress, type NodeRequest, type NodeResponse } from "./Port.ts"
 
 /** Bytes that end too early are the client's fault, but connect-node counts only other invalid ones as such. */
 const gzip: typeof compressionGzip = {
@@ -77,7 +77,7 @@ export const connectHandler = (routes: (router: ConnectRouter) => void, { enter,
     }
     const excess = handler.method.methodKind === "server_streaming" ? feed.excessOf(peerOf(request)) : undefined
     if (excess !== undefined && isGrpc(request)) {
-      loopTurn(addressOf(request)).then(
+      loopTurn(peerAddress(request)).then(
         () => isGone(response) || endGrpc(request, response, Code.ResourceExhausted, excess)
       )
       return
@@ -85,7 +85,7 @@ export const connectHandler = (routes: (router: ConnectRouter) => void, { enter,
     // A failure here means that the client has disconnected or does not speak the protocol.
     const message = new CallMessage(request, response, expect, enter)
     crowd
-      .turn(addressOf(request))
+      .turn(peerAddress(request))
       .then(() => (isGone(response) ? undefined : answer(handler, request, response, message)))
       .catch(() => abort(response))
       .finally(() => message.done())

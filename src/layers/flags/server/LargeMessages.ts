@@ -3,7 +3,7 @@ import { InvalidRequest } from "../../../domain/errors.ts"
 import { contextBounds } from "../../../domain/flags/ContextLimits.ts"
 import { type Turns } from "../../../services/access/Turns.ts"
 import { largeBody, loopTurn } from "../../../services/LoopTurn.ts"
-import { addressOf, type NodeRequest, type NodeResponse } from "./Port.ts"
+import { peerAddress, type NodeRequest, type NodeResponse } from "./Port.ts"
 
 /** Time limit for a turn to come, above that of `Turns`, in ms. */
 const turnMillis = 25_000
@@ -56,7 +56,7 @@ export class CallMessage {
 
   /** Throws TooManyRequests, and InvalidRequest for JSON of too many values. */
   async *parts(): AsyncGenerator<Uint8Array, void> {
-    const client = addressOf(this.#request)
+    const client = peerAddress(this.#request)
     // Keeps the connection when a request is rejected before its end, so that the response can be sent.
     const body = this.#request.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Uint8Array>
     const isJson = this.#request.headers["content-type"]?.includes("json") === true

@@ -1,5 +1,5 @@
 import { createContextKey, type HandlerContext } from "@connectrpc/connect"
-import { addressOf, type NodeRequest } from "./Port.ts"
+import { peerAddress, type NodeRequest } from "./Port.ts"
 
 /** The client of a call. */
 export interface Peer {
@@ -11,7 +11,7 @@ export interface Peer {
 export const peerKey = createContextKey<Peer>({ address: "", connection: {} })
 
 export const peerOf = (request: NodeRequest): Peer => ({
-  address: addressOf(request),
+  address: peerAddress(request),
   connection: ("stream" in request ? request.stream.session : undefined) ?? request.socket
 })
 

@@ -51,7 +51,7 @@ export const serveFlagPort = Effect.fnUntraced(function* (options: FlagPortOptio
   return { port, close } satisfies FlagPort
 })
 
-export const addressOf = (request: NodeRequest) => request.socket.remoteAddress ?? ""
+export const peerAddress = (request: NodeRequest) => request.socket.remoteAddress ?? ""
 
 /** Ends the exchange without a response. */
 export const abort = (response: NodeResponse, code: number = constants.NGHTTP2_CANCEL) => {

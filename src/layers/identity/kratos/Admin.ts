@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { InvalidRequest, NotFound } from "../../../domain/errors.ts"
 import { type Factors } from "../../../services/ports/IdP.ts"
 import { broken, decoded, type Kratos } from "./Client.ts"
-import { isUuid } from "./Flows.ts"
+import { isFlowId } from "./Flows.ts"
 import { identityOf } from "./Sessions.ts"
 import { WireCredentials, WireIdentity } from "./Wire.ts"
 import { type UpstreamAnswer } from "../../net/Upstream.ts"
@@ -19,9 +19,9 @@ const nextOf = ({ headers }: UpstreamAnswer) => {
   return link === undefined ? null : new URL(link, "http://localhost").searchParams.get("page_token")
 }
 
-export const makeAdmin = (kratos: Kratos) => {
+export const makeKratosAdmin = (kratos: Kratos) => {
   const find = Effect.fnUntraced(function* (id: string, query: string) {
-    if (!isUuid(id)) return yield* notFound()
+    if (!isFlowId(id)) return yield* notFound()
     const call = { method: "GET", path: `/admin/identities/${id}${query}` } as const
     const answer = yield* kratos.admin(call)
     if (answer.status === 404) return yield* notFound()

@@ -43,7 +43,7 @@ export interface Kratos {
 const unavailable = new BadGateway({ error: "The identity provider is unavailable", code: "IDP_UNAVAILABLE" })
 const late = new GatewayTimeout({ error: "The identity provider did not respond in time", code: "IDP_TIMEOUT" })
 
-export const unauthenticated = () =>
+export const kratosUnauthenticated = () =>
   new Unauthorized({ error: "There is no session, or it has ended", code: "UNAUTHENTICATED" })
 
 /**
@@ -88,7 +88,7 @@ export const makeKratos = (address: IdPAddress) =>
       call: (call) =>
         Effect.gen(function* () {
           const headers = headersOf(call)
-          if (headers === undefined) return yield* unauthenticated()
+          if (headers === undefined) return yield* kratosUnauthenticated()
           return yield* send(address.publicUrl, call, headers)
         }),
       admin: (call) =>

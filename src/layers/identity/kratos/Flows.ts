@@ -3,7 +3,7 @@ import { type Conflict } from "../../../domain/errors.ts"
 import { type Credential } from "../../../domain/identity/Identity.ts"
 import { type FlowError, type RelayedCookies } from "../../../services/ports/IdP.ts"
 import { broken, type CsrfPair, decoded, type Kratos, type KratosCall, relayed } from "./Client.ts"
-import { changedMeanwhile, flowNotFound, flowRefused, type Refusal, refusalOf } from "./Refusal.ts"
+import { changedMeanwhile, kratosFlowNotFound, flowRefused, type Refusal, kratosRefusalOf } from "./Refusal.ts"
 import { type Node, WireFlow } from "./Wire.ts"
 import { type UpstreamAnswer } from "../../net/Upstream.ts"
 
@@ -20,7 +20,7 @@ interface Flow {
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-export const isUuid = (text: string) => uuid.test(text)
+export const isFlowId = (text: string) => uuid.test(text)
 
 const csrfName = /^csrf_token_[0-9a-f]+=[^;]+/
 
@@ -55,15 +55,15 @@ export const beginSettings = (kratos: Kratos, credential: Credential) =>
 
 /** Reads an earlier settings flow, in its state of that time. Distinguishes unknown, foreign and expired flows. */
 export const openSettings = (kratos: Kratos, credential: Credential, flowId: string) =>
-  isUuid(flowId)
+  isFlowId(flowId)
     ? get(kratos, { method: "GET", path: `/self-service/settings/flows?id=${flowId}`, credential })
-    : Effect.fail(flowNotFound())
+    : Effect.fail(kratosFlowNotFound())
 
 /** Starts a login flow, without a session. */
 export const beginLogin = (kratos: Kratos) => get(kratos, { method: "GET", path: "/self-service/login/browser" })
 
 /** Maps a refusal that has a special meaning for one call. */
-export type Meaning = (refusal: Refusal) => FlowError | undefined
+export type FlowMeaning = (refusal: Refusal) => FlowError | undefined
 
 interface Submitted {
   readonly nodes: ReadonlyArray<Node>
@@ -78,7 +78,7 @@ export const post = Effect.fnUntraced(function* <E>(
 ) {
   const send = (csrf: CsrfPair) => kratos.call({ ...call, csrf, body: { ...call.body, csrf_token: csrf.token } })
   const answer = yield* send(call.csrf)
-  if (refusalOf(answer).id !== "security_csrf_violation") return answer
+  if (kratosRefusalOf(answer).id !== "security_csrf_violation") return answer
   return yield* send((yield* retry).csrf)
 })
 
@@ -100,9 +100,9 @@ export const submitSettings = Effect.fnUntraced(function* (
   flowId: string,
   csrf: CsrfPair,
   body: Readonly<Record<string, unknown>>,
-  meaning?: Meaning
+  meaning?: FlowMeaning
 ) {
-  if (!isUuid(flowId)) return yield* flowNotFound()
+  if (!isFlowId(flowId)) return yield* kratosFlowNotFound()
   const call = { method: "POST", path: `/self-service/settings?flow=${flowId}`, credential, csrf, body } as const
   const sent = post(kratos, call, openSettings(kratos, credential, flowId))
   const answer = yield* alone(kratos, flowId.toLowerCase(), sent)

@@ -1,12 +1,12 @@
 import { Effect, Layer } from "effect"
 import { IdP } from "../../../services/ports/IdP.ts"
 import { type IdPAddress } from "../Address.ts"
-import { makeAdmin } from "./Admin.ts"
+import { makeKratosAdmin } from "./Admin.ts"
 import { makeKratos } from "./Client.ts"
-import { makeRecoveryCodes } from "./RecoveryCodes.ts"
-import { makeSessions } from "./Sessions.ts"
-import { makeSignIn } from "./SignIn.ts"
-import { makeTotp } from "./Totp.ts"
+import { makeKratosRecoveryCodes } from "./RecoveryCodes.ts"
+import { makeKratosSessions } from "./Sessions.ts"
+import { makeKratosSignIn } from "./SignIn.ts"
+import { makeKratosTotp } from "./Totp.ts"
 import { makeWebAuthn } from "./WebAuthn.ts"
 import { type UpstreamAnswer } from "../../net/Upstream.ts"
 
@@ -48,12 +48,12 @@ export const layerIdPKratos = (address: IdPAddress) =>
               ...(returnTo === undefined ? {} : { return_to: returnTo })
             })
           ),
-        ...makeSessions(kratos),
-        ...makeAdmin(kratos),
-        ...makeTotp(kratos, new URL(address.publicUrl).hostname),
+        ...makeKratosSessions(kratos),
+        ...makeKratosAdmin(kratos),
+        ...makeKratosTotp(kratos, new URL(address.publicUrl).hostname),
         ...makeWebAuthn(kratos),
-        ...makeRecoveryCodes(kratos),
-        ...makeSignIn(kratos)
+        ...makeKratosRecoveryCodes(kratos),
+        ...makeKratosSignIn(kratos)
       })
     })
   )

@@ -3,7 +3,7 @@ import { Conflict } from "../../../domain/errors.ts"
 import { type Credential } from "../../../domain/identity/Identity.ts"
 import { type Kratos } from "./Client.ts"
 import { beginSettings, inputs, openSettings, submitSettings, textContext } from "./Flows.ts"
-import { methodDisabled } from "./Refusal.ts"
+import { kratosMethodDisabled } from "./Refusal.ts"
 
 const method = "lookup_secret"
 
@@ -19,14 +19,14 @@ const codesOf = (context: Readonly<Record<string, unknown>> | undefined): Readon
   )
 }
 
-export const makeRecoveryCodes = (kratos: Kratos) => {
+export const makeKratosRecoveryCodes = (kratos: Kratos) => {
   const beginRecoveryCodes = Effect.fn("IdP.beginRecoveryCodes")(function* (credential: Credential) {
     const flow = yield* beginSettings(kratos, credential)
     const body = { method, lookup_secret_regenerate: true }
     const { cookies, nodes } = yield* submitSettings(kratos, credential, flow.id, flow.csrf, body)
     // The flow's state is no indication: it stays what it was after an earlier success.
     const codes = codesOf(textContext(nodes, "lookup_secret_codes"))
-    if (codes === undefined || codes.length === 0) return yield* methodDisabled()
+    if (codes === undefined || codes.length === 0) return yield* kratosMethodDisabled()
     return { flowId: flow.id, codes, cookies }
   })
 

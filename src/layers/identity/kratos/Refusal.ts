@@ -11,7 +11,7 @@ import {
   Unavailable
 } from "../../../domain/errors.ts"
 import { type FlowError } from "../../../services/ports/IdP.ts"
-import { broken, type Kratos, type KratosCall, unauthenticated } from "./Client.ts"
+import { broken, type Kratos, type KratosCall, kratosUnauthenticated } from "./Client.ts"
 import { WireRefusal } from "./Wire.ts"
 import { type UpstreamAnswer } from "../../net/Upstream.ts"
 
@@ -33,7 +33,7 @@ type About = Pick<KratosCall, "method" | "path">
 
 const decode = Schema.decodeUnknownOption(WireRefusal)
 
-export const refusalOf = (answer: UpstreamAnswer): Refusal => {
+export const kratosRefusalOf = (answer: UpstreamAnswer): Refusal => {
   const body = Option.getOrUndefined(decode(answer.body))
   const ui = body?.ui ?? undefined
   const messages = [...(ui?.nodes ?? []).flatMap((node) => node.messages ?? []), ...(ui?.messages ?? [])]
@@ -62,15 +62,15 @@ const reauthenticationRequired = (kratos: Kratos) =>
     redirect_to: kratos.loginUrl({ refresh: "true" })
   })
 
-export const flowNotFound = () => new NotFound({ error: "No such flow", code: "FLOW_NOT_FOUND" })
-export const flowExpired = () => new Gone({ error: "The flow has expired; start again", code: "FLOW_EXPIRED" })
+export const kratosFlowNotFound = () => new NotFound({ error: "No such flow", code: "FLOW_NOT_FOUND" })
+export const kratosFlowExpired = () => new Gone({ error: "The flow has expired; start again", code: "FLOW_EXPIRED" })
 
-export const methodDisabled = () =>
+export const kratosMethodDisabled = () =>
   new Unavailable({ error: "This method is disabled at the identity provider", code: "METHOD_DISABLED" })
 
 /** Errors of any call with a session. */
 const ofSession = (kratos: Kratos, { id, status }: Refusal): Unauthorized | StepUpRequired | undefined => {
-  if (status === 401) return unauthenticated()
+  if (status === 401) return kratosUnauthenticated()
   if (status !== 403) return undefined
   if (id === "session_aal2_required") return aal2Required(kratos)
   return id === "session_refresh_required" ? reauthenticationRequired(kratos) : undefined
@@ -95,10 +95,10 @@ const ofFlow = (kratos: Kratos, call: About, refusal: Refusal): FlowError | unde
     case 303:
     case 410:
       // Kratos starts another flow with another secret, which can't continue this one.
-      return flowExpired()
+      return kratosFlowExpired()
     case 400:
       if (!form) return undefined
-      if (messages.some(({ id }) => noStrategy.has(id))) return methodDisabled()
+      if (messages.some(({ id }) => noStrategy.has(id))) return kratosMethodDisabled()
       return new InvalidRequest({ error: messages[0]?.text.slice(0, 300) ?? "The identity provider rejected the form" })
     case 403:
       return id === "security_identity_mismatch"
@@ -107,7 +107,7 @@ const ofFlow = (kratos: Kratos, call: About, refusal: Refusal): FlowError | unde
     case 404:
       // Without a flow in the query, the missing resource is the endpoint itself.
       if (!call.path.includes("?")) return undefined
-      return reason.includes("disabled by system administrator") ? methodDisabled() : flowNotFound()
+      return reason.includes("disabled by system administrator") ? kratosMethodDisabled() : kratosFlowNotFound()
     case 422:
       return URL.canParse(redirectTo) && new URL(redirectTo).searchParams.get("aal") === "aal2"
         ? aal2Required(kratos)
@@ -139,7 +139,7 @@ const refused = <E>(
   answer: UpstreamAnswer,
   meaning: (refusal: Refusal) => E | undefined
 ): Effect.Effect<never, E | BadGateway> => {
-  const refusal = refusalOf(answer)
+  const refusal = kratosRefusalOf(answer)
   const error = meaning(refusal)
   return error === undefined
     ? broken(call, refusal.status, [refusal.id, refusal.reason].filter(Boolean).join(" "))

@@ -7,8 +7,8 @@ import {
   type SessionSummary
 } from "../../../domain/identity/Identity.ts"
 import { isoTime } from "../../../domain/text/IsoTime.ts"
-import { decoded, type Kratos, type KratosCall, relayed, unauthenticated } from "./Client.ts"
-import { isUuid } from "./Flows.ts"
+import { decoded, type Kratos, type KratosCall, relayed, kratosUnauthenticated } from "./Client.ts"
+import { isFlowId } from "./Flows.ts"
 import { sessionRefused } from "./Refusal.ts"
 import { type WireIdentity, WireSession, WireSessionSummary } from "./Wire.ts"
 
@@ -67,7 +67,7 @@ const readSummary = decoded(WireSessionSummary)
 const readSummaries = decoded(Schema.NullOr(Schema.Array(WireSessionSummary)))
 const readLogout = decoded(Schema.Struct({ logout_token: Schema.String }))
 
-export const makeSessions = (kratos: Kratos) => {
+export const makeKratosSessions = (kratos: Kratos) => {
   /** The response of a call that must succeed. */
   const callFor = Effect.fnUntraced(function* (call: KratosCall, ...good: ReadonlyArray<number>) {
     const answer = yield* kratos.call(call)
@@ -95,7 +95,7 @@ export const makeSessions = (kratos: Kratos) => {
 
   const revokeSession = Effect.fn("IdP.revokeSession")(function* (credential: Credential, id: string) {
     // Kratos returns 204 also for sessions that don't exist or belong to another user.
-    const known = isUuid(id) && (yield* others(credential)).some((wire) => wire.id === id.toLowerCase())
+    const known = isFlowId(id) && (yield* others(credential)).some((wire) => wire.id === id.toLowerCase())
     if (!known)
       return yield* new NotFound({ error: "There is no other session with this id", code: "SESSION_NOT_FOUND" })
     yield* callFor({ method: "DELETE", path: `/sessions/${id}`, credential }, 204)
@@ -109,7 +109,7 @@ export const makeSessions = (kratos: Kratos) => {
       const answer = yield* kratos.call(call)
       if (answer.status === 204) return undefined
       // Kratos returns 403 for an unknown token.
-      return yield* answer.status === 403 ? unauthenticated() : sessionRefused(kratos, call, answer)
+      return yield* answer.status === 403 ? kratosUnauthenticated() : sessionRefused(kratos, call, answer)
     }
     const call = { method: "GET", path: "/self-service/logout/browser", credential } as const
     const { logout_token } = yield* readLogout(call, yield* callFor(call, 200))

@@ -2,8 +2,8 @@ import { Effect, Schema } from "effect"
 import { InvalidRequest, Unauthorized } from "../../../domain/errors.ts"
 import { credentialIdOf } from "../../../domain/identity/SecondFactors.ts"
 import { decoded, type Kratos, relayed } from "./Client.ts"
-import { beginLogin, isUuid, type Meaning, optionsOf, post } from "./Flows.ts"
-import { flowExpired, flowNotFound, flowRefused, methodDisabled, refusalOf } from "./Refusal.ts"
+import { beginLogin, isFlowId, type FlowMeaning, optionsOf, post } from "./Flows.ts"
+import { kratosFlowExpired, kratosFlowNotFound, flowRefused, kratosMethodDisabled, kratosRefusalOf } from "./Refusal.ts"
 import { sessionOf } from "./Sessions.ts"
 import { WireFlow, WireSession } from "./Wire.ts"
 
@@ -13,9 +13,9 @@ const readFlow = decoded(WireFlow)
 const invalidPasskey = () =>
   new Unauthorized({ error: "The passkey is unknown, or its response could not be verified", code: "INVALID_PASSKEY" })
 
-const ofPasskey: Meaning = ({ form, id, messages, reason, status }) => {
+const ofPasskey: FlowMeaning = ({ form, id, messages, reason, status }) => {
   // The flow has already been used to sign in.
-  if (status === 500 && reason.includes("WebAuthN in internal context")) return flowExpired()
+  if (status === 500 && reason.includes("WebAuthN in internal context")) return kratosFlowExpired()
   // The form contains no response of a passkey.
   if (status === 422 && id === "browser_location_change_required") return invalidPasskey()
   const wrong = messages.some(({ id }) => id < 4_010_000)
@@ -23,16 +23,16 @@ const ofPasskey: Meaning = ({ form, id, messages, reason, status }) => {
 }
 
 /** Sign-in and account recovery: these calls are always sent without a session. */
-export const makeSignIn = (kratos: Kratos) => {
+export const makeKratosSignIn = (kratos: Kratos) => {
   const beginPasskeyLogin = Effect.gen(function* () {
     const flow = yield* beginLogin(kratos)
     const publicKey = optionsOf(flow.nodes, "passkey_challenge")
-    if (publicKey === undefined) return yield* methodDisabled()
+    if (publicKey === undefined) return yield* kratosMethodDisabled()
     return { flowId: flow.id, options: { publicKey }, cookies: [] }
   })
 
   const passkeyLogin = Effect.fn("IdP.passkeyLogin")(function* (flowId: string, assertion: string) {
-    if (!isUuid(flowId)) return yield* flowNotFound()
+    if (!isFlowId(flowId)) return yield* kratosFlowNotFound()
     if (credentialIdOf(assertion, ["authenticatorData", "clientDataJSON", "signature"]) === undefined)
       return yield* invalidPasskey()
     // Reading the form needs its own cookie; submitting it only needs a valid CSRF pair.
@@ -55,14 +55,14 @@ export const makeSignIn = (kratos: Kratos) => {
     const call = { method: "GET", path: "/self-service/recovery/api" } as const
     const answer = yield* kratos.call(call)
     // Recovery, or recovery by link, is disabled.
-    if (answer.status === 400 && !refusalOf(answer).form) return yield* methodDisabled()
+    if (answer.status === 400 && !kratosRefusalOf(answer).form) return yield* kratosMethodDisabled()
     if (answer.status !== 200) return yield* flowRefused(kratos, call, answer)
     const { expires_at, id } = yield* readFlow(call, answer)
     return { id, expiresAt: expires_at ?? null }
   })
 
   const recover = Effect.fn("IdP.recover")(function* (flowId: string, email: string) {
-    if (!isUuid(flowId)) return yield* flowNotFound()
+    if (!isFlowId(flowId)) return yield* kratosFlowNotFound()
     if (email.length > 254 || !/^[^\p{Cc}\s]+@[^\p{Cc}\s]+$/u.test(email))
       return yield* new InvalidRequest({ error: "email must be a valid e-mail address" })
     const body = { method: "link", email }
@@ -83,6 +83,6 @@ export const makeSignIn = (kratos: Kratos) => {
 
 /** Distinguishes a 422 that requires a second factor from one that only requires the form to be filled in. */
 const stepUpFirst =
-  (meaning: Meaning): Meaning =>
+  (meaning: FlowMeaning): FlowMeaning =>
   (refusal) =>
     refusal.status === 422 && /[?&]aal=aal2(&|$)/.test(refusal.redirectTo) ? undefined : meaning(refusal)

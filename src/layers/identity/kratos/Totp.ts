@@ -3,7 +3,7 @@ import { Conflict, InvalidRequest, NotFound } from "../../../domain/errors.ts"
 import { type Credential } from "../../../domain/identity/Identity.ts"
 import { type Kratos } from "./Client.ts"
 import { beginSettings, inputs, submitSettings, textContext } from "./Flows.ts"
-import { flowExpired, methodDisabled } from "./Refusal.ts"
+import { kratosFlowExpired, kratosMethodDisabled } from "./Refusal.ts"
 import { type Node } from "./Wire.ts"
 
 const exists = () => new Conflict({ error: "An authenticator app is already set up", code: "TOTP_EXISTS" })
@@ -15,12 +15,12 @@ const hasTotp = (nodes: ReadonlyArray<Node>) =>
   inputs(nodes, "totp_unlink").length > 0 ? true : inputs(nodes, "totp_code").length > 0 ? false : undefined
 
 /** `issuer` is Kratos's default, its host name. Apps show it; codes don't depend on it. */
-export const makeTotp = (kratos: Kratos, issuer: string) => {
+export const makeKratosTotp = (kratos: Kratos, issuer: string) => {
   const beginTotp = Effect.fn("IdP.beginTotp")(function* (credential: Credential) {
     const flow = yield* beginSettings(kratos, credential)
     if (hasTotp(flow.nodes) === true) return yield* exists()
     const secret = textContext(flow.nodes, "totp_secret_key")?.["secret"]
-    if (typeof secret !== "string") return yield* methodDisabled()
+    if (typeof secret !== "string") return yield* kratosMethodDisabled()
     return { flowId: flow.id, secret: Redacted.make(secret), issuer, cookies: flow.cookies }
   })
 
@@ -32,7 +32,7 @@ export const makeTotp = (kratos: Kratos, issuer: string) => {
     const body = { method: "totp", totp_code: code }
     const submitted = yield* submitSettings(kratos, credential, flowId, now.csrf, body, ({ form, reason, status }) => {
       // An earlier request has used up the flow's secret.
-      if (status === 500 && reason.includes("TOTP key in the internal context")) return flowExpired()
+      if (status === 500 && reason.includes("TOTP key in the internal context")) return kratosFlowExpired()
       return form && status === 400 ? wrongCode() : undefined
     })
     return submitted.cookies
@@ -41,7 +41,7 @@ export const makeTotp = (kratos: Kratos, issuer: string) => {
   const removeTotp = Effect.fn("IdP.removeTotp")(function* (credential: Credential) {
     const flow = yield* beginSettings(kratos, credential)
     const has = hasTotp(flow.nodes)
-    if (has !== true) return yield* has === false ? notFound() : methodDisabled()
+    if (has !== true) return yield* has === false ? notFound() : kratosMethodDisabled()
     const submitted = yield* submitSettings(kratos, credential, flow.id, flow.csrf, {
       method: "totp",
       totp_unlink: true

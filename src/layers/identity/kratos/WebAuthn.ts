@@ -3,8 +3,8 @@ import { Conflict, InvalidRequest, NotFound } from "../../../domain/errors.ts"
 import { type Credential } from "../../../domain/identity/Identity.ts"
 import { type RelayedCookies } from "../../../services/ports/IdP.ts"
 import { type Kratos } from "./Client.ts"
-import { beginSettings, inputs, type Meaning, optionsOf, submitSettings } from "./Flows.ts"
-import { flowExpired, methodDisabled } from "./Refusal.ts"
+import { beginSettings, inputs, type FlowMeaning, optionsOf, submitSettings } from "./Flows.ts"
+import { kratosFlowExpired, kratosMethodDisabled } from "./Refusal.ts"
 import { type Node } from "./Wire.ts"
 import { credentialIdOf } from "../../../domain/identity/SecondFactors.ts"
 
@@ -24,18 +24,18 @@ const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex")
 const lastOne = () =>
   new Conflict({ error: "This key is the only remaining way to sign in", code: "LAST_SIGN_IN_METHOD" })
 
-const ofConfirmation: Meaning = ({ form, reason, status }) => {
+const ofConfirmation: FlowMeaning = ({ form, reason, status }) => {
   if (status === 400 && form) return invalid()
   if (status !== 500) return undefined
   if (reason.includes("Unable to create WebAuthn credential")) return invalid()
-  return reason.includes("WebAuthN in internal context") ? flowExpired() : undefined
+  return reason.includes("WebAuthN in internal context") ? kratosFlowExpired() : undefined
 }
 
 export const makeWebAuthn = (kratos: Kratos) => {
   const beginWebAuthn = Effect.fn("IdP.beginWebAuthn")(function* (credential: Credential) {
     const flow = yield* beginSettings(kratos, credential)
     const options = optionsOf(flow.nodes, "webauthn_register_trigger")
-    if (options === undefined) return yield* methodDisabled()
+    if (options === undefined) return yield* kratosMethodDisabled()
     // Kratos leaves them out, and would register a key twice.
     const excludeCredentials = [...keysOf(flow.nodes).keys()].map((hex) => ({
       type: "public-key",
@@ -71,7 +71,7 @@ export const makeWebAuthn = (kratos: Kratos) => {
   ) {
     const flow = yield* beginSettings(kratos, credential)
     const keys = keysOf(flow.nodes)
-    if (keys.size === 0 && inputs(flow.nodes, "webauthn_register").length === 0) return yield* methodDisabled()
+    if (keys.size === 0 && inputs(flow.nodes, "webauthn_register").length === 0) return yield* kratosMethodDisabled()
     const wanted = id === undefined ? [...keys.keys()] : [hexOf(id)].filter((hex) => keys.has(hex))
     if (wanted.length === 0) return yield* notFound()
     const removable = wanted.filter((hex) => keys.get(hex) === false)

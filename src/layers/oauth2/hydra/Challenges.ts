@@ -27,7 +27,7 @@ const meaning: Meaning<NotFound | Gone> = ({ description, error, redirectTo, sta
 }
 
 /** Pending logins, consents and logouts, by their challenges. */
-export const challengesOn = ({ call, send }: Hydra) => {
+export const hydraChallengesOn = ({ call, send }: Hydra) => {
   const at = (kind: Kind, challenge: string, step = "") => ({
     path: `/admin/oauth2/auth/requests/${kind}${step}`,
     query: { [`${kind}_challenge`]: challenge }

@@ -43,7 +43,7 @@ const taken = ({ status }: HydraRefusal) =>
   status === 409 ? new Conflict({ error: "A client with this id already exists", code: "CLIENT_EXISTS" }) : undefined
 
 /** The registered clients. */
-export const clientsOn = ({ call, send }: Hydra) => {
+export const hydraClientsOn = ({ call, send }: Hydra) => {
   const clients: Port["clients"] = ({ pageSize, pageToken }) => {
     if (pageToken !== undefined && !isId(pageToken)) return Effect.fail(badPage)
     const query = { page_size: String(pageSize), ...(pageToken === undefined ? {} : { page_token: pageToken }) }

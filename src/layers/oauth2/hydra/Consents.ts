@@ -13,7 +13,7 @@ const pageSize = 100
 const path = "/admin/oauth2/auth/sessions/consent"
 
 /** The consents and sign-ins of users. */
-export const consentsOn = ({ call, send }: Hydra) => {
+export const hydraConsentsOn = ({ call, send }: Hydra) => {
   const page = (subject: string, token: string | null) =>
     call(
       {

@@ -2,10 +2,10 @@ import { Effect, Layer } from "effect"
 import { OAuth2 } from "../../../services/ports/OAuth2.ts"
 import { type OAuth2Address } from "../Address.ts"
 import { makeHydra, noMeaning } from "./Calls.ts"
-import { challengesOn } from "./Challenges.ts"
+import { hydraChallengesOn } from "./Challenges.ts"
 import { clientChangesOn } from "./ClientChanges.ts"
-import { clientsOn } from "./Clients.ts"
-import { consentsOn } from "./Consents.ts"
+import { hydraClientsOn } from "./Clients.ts"
+import { hydraConsentsOn } from "./Consents.ts"
 
 /** Time limit of the readiness check, in ms. */
 const readyMillis = 2_000
@@ -15,15 +15,15 @@ export const layerOAuth2Hydra = (address: OAuth2Address) =>
   Layer.effect(
     OAuth2,
     Effect.map(makeHydra(address), (hydra) => {
-      const clients = clientsOn(hydra)
+      const clients = hydraClientsOn(hydra)
       return OAuth2.of({
         configured: true,
         ready: Effect.match(
           hydra.send({ method: "GET", path: "/health/ready", millis: readyMillis, once: true, quiet: true }, noMeaning),
           { onSuccess: () => true, onFailure: () => false }
         ),
-        ...challengesOn(hydra),
-        ...consentsOn(hydra),
+        ...hydraChallengesOn(hydra),
+        ...hydraConsentsOn(hydra),
         ...clients,
         ...clientChangesOn(hydra, clients.client)
       })

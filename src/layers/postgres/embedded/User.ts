@@ -2,13 +2,13 @@ import { Effect } from "effect"
 import { execFile } from "node:child_process"
 import { readFile, stat } from "node:fs/promises"
 import { promisify } from "node:util"
-import { type Owner } from "../../process/FileLock.ts"
+import { type FileOwner } from "../../process/FileLock.ts"
 import { attempt, StartError } from "../../process/StartError.ts"
 
 const run = promisify(execFile)
 
 /** PostgreSQL refuses to run as root, so root starts it as this user; undefined: the current user. */
-export type PostgresUser = Owner | undefined
+export type PostgresUser = FileOwner | undefined
 
 /** Environment variables for PostgreSQL's programs: no PGPORT, which is meant for others, and no secrets. */
 const inherited = new Set(["PATH", "LD_LIBRARY_PATH", "NIX_LD", "NIX_LD_LIBRARY_PATH", "SystemRoot", "TEMP", "TMP"])
@@ -22,7 +22,7 @@ export const asUser = (user: PostgresUser) => ({
 
 const names = new Set(["postgres", "_postgres"]) // _postgres on macOS
 
-interface Entry extends Owner {
+interface Entry extends FileOwner {
   readonly name: string
 }
 
@@ -42,7 +42,7 @@ const users = attempt("Failed to read /etc/passwd", async (): Promise<ReadonlyAr
  * @param cluster the cluster's directory, which need not exist
  * @param owner of the data directory if it is not root
  */
-export const postgresUser = Effect.fnUntraced(function* (cluster: string, owner: Owner | undefined) {
+export const postgresUser = Effect.fnUntraced(function* (cluster: string, owner: FileOwner | undefined) {
   if (process.geteuid?.() !== 0) return undefined
   const found = yield* Effect.promise(() => stat(cluster).catch(() => undefined))
   if (found !== undefined && found.uid !== 0) return { uid: found.uid, gid: found.gid }
@@ -81,7 +81,7 @@ const makeSystemUser = Effect.gen(function* () {
 })
 
 /** Whether that user may enter a directory, according to the system, which knows groups and access lists. */
-export const canEnter = (user: Owner, directory: string) =>
+export const canEnter = (user: FileOwner, directory: string) =>
   Effect.promise(() =>
     run("/bin/sh", ["-c", 'cd -- "$1"', "sh", directory], asUser(user)).then(
       () => true,

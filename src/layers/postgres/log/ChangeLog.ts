@@ -1,5 +1,5 @@
 import { Effect, Latch, Layer, type Scope } from "effect"
-import { parseLsn } from "../../../domain/changes/LogMessage.ts"
+import { parsePosition } from "../../../domain/changes/LogMessage.ts"
 import { logPublication, passOnSql, writtenSql } from "../../../domain/changes/LogSql.ts"
 import { changeLogLock } from "../../../domain/sql/AdvisoryLocks.ts"
 import { samplesOfConnections } from "../../../domain/metrics/Pools.ts"
@@ -39,7 +39,7 @@ const openStream = Effect.fnUntraced(function* (login: Login, opened: (count: nu
   })
   const ask = async () => {
     const { rows } = await writer.query<{ readonly written: string; readonly flushed: string }>(writtenSql)
-    return { written: parseLsn(rows[0]?.written ?? ""), flushed: parseLsn(rows[0]?.flushed ?? "") }
+    return { written: parsePosition(rows[0]?.written ?? ""), flushed: parsePosition(rows[0]?.flushed ?? "") }
   }
   const timer = setInterval(() => {
     feed.report()

@@ -4,7 +4,7 @@ import { type PoolUse } from "../../../domain/metrics/Pools.ts"
 import { largeAnswer } from "../../../services/access/AnswerBudget.ts"
 import { type AnswerLimits, type RowConnection } from "./Connection.ts"
 import { isBloated, type Outcome } from "./Outcome.ts"
-import { judge, type Proof, proofOfPrimary, type Proven } from "./Epoch.ts"
+import { judge, type Proof, proofOfPrimary, type ProvenOutcome } from "./Epoch.ts"
 import { type CleanRequest, Pipelines } from "./Pipelines.ts"
 import { type Used, useConnection } from "./useConnection.ts"
 
@@ -78,7 +78,7 @@ export class CleanPool {
   }
 
   /** Runs a clean statement. */
-  run(request: CleanRequest, bounded: boolean): Effect.Effect<Proven, unknown> {
+  run(request: CleanRequest, bounded: boolean): Effect.Effect<ProvenOutcome, unknown> {
     if (!bounded) return this.exclusive(request)
     return Effect.callback((resume) => {
       const sent = this.pipelinesOf(request).run(request, (outcome) => {
@@ -120,9 +120,9 @@ export class CleanPool {
     Effect.all([this.reads.resume, this.writes.resume, this.pool.resume], { discard: true })
   )
 
-  private exclusive(request: CleanRequest): Effect.Effect<Proven, unknown> {
+  private exclusive(request: CleanRequest): Effect.Effect<ProvenOutcome, unknown> {
     const { epoch } = request
-    const once = useConnection(this.pool, request.client, (used): Effect.Effect<Proven | "again"> => {
+    const once = useConnection(this.pool, request.client, (used): Effect.Effect<ProvenOutcome | "again"> => {
       const { connection } = used
       connection.epoch ??= epoch
       if (connection.epoch === epoch) return this.exchange(used, request)
@@ -139,7 +139,7 @@ export class CleanPool {
   private exchange(
     { connection: { connection }, drop, give }: Used<CleanConnection>,
     request: CleanRequest
-  ): Effect.Effect<Proven> {
+  ): Effect.Effect<ProvenOutcome> {
     const { access, client, commands, epoch, text } = request
     return Effect.callback((resume) => {
       const started = performance.now()

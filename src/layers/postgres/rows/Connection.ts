@@ -8,7 +8,7 @@ import { requirePrimary } from "../servers/Primary.ts"
 import { endIfUnanswered } from "../Unanswered.ts"
 import { MessageReader, type ServerError, type TextRow } from "./MessageReader.ts"
 import { MessageWriter, type Param } from "./MessageWriter.ts"
-import { type Failure, isUnbound, nulInText, type Outcome, oversized } from "./Outcome.ts"
+import { type ExchangeFailure, isUnbound, nulInText, type Outcome, oversized } from "./Outcome.ts"
 import { type Prepared, PreparedStatements } from "./PreparedStatements.ts"
 
 /** One statement of an exchange. */
@@ -28,7 +28,7 @@ interface InFlight {
   readonly reused: ReadonlyArray<boolean>
   /** How many of the commands were bound. */
   bound: number
-  failure: Failure | undefined
+  failure: ExchangeFailure | undefined
   /** See `Actor`. */
   readonly client: string
   readonly done: (outcome: Outcome) => void

@@ -54,9 +54,9 @@ const unchangedWithoutSync = `select ${unchanged(1)}, pg_catalog.set_config('syn
  * - `doubtful`: it is not proven that it ran in the epoch that it was planned with, or the connection of a read was lost. It
  *   was rolled back, or only read, but user code may have run: in a newer epoch it may not be clean any more.
  */
-export type Proven = Outcome | "unsent" | "doubtful"
+export type ProvenOutcome = Outcome | "unsent" | "doubtful"
 
-export const isProven = (outcome: Proven): outcome is Outcome => typeof outcome !== "string"
+export const isProven = (outcome: ProvenOutcome): outcome is Outcome => typeof outcome !== "string"
 
 /** A clean statement: its commands, of a write with `assertion` behind them. */
 export interface CleanCommands {
@@ -69,7 +69,7 @@ const isUnparsed = ({ failure }: Outcome): boolean =>
   failure?.begun === false && failure.error?.nested !== true && /^42(883|P01|703|704)$/.test(failure.error?.code ?? "")
 
 /** `proven`: whether the epoch read behind the exchange is that of the plan. */
-export const judge = ({ access, commands }: CleanCommands, outcome: Outcome, proven: boolean): Proven => {
+export const judge = ({ access, commands }: CleanCommands, outcome: Outcome, proven: boolean): ProvenOutcome => {
   const { failure } = outcome
   if (isLost(outcome) && failure?.begun === false) return "unsent"
   if (access === "write") {

@@ -1,7 +1,7 @@
 import { type ServerError, type TextRow } from "./MessageReader.ts"
 
 /** Why an exchange failed: PostgreSQL's error, or undefined if the connection was lost. */
-export interface Failure {
+export interface ExchangeFailure {
   readonly error: ServerError | undefined
   /** Index of the command that failed; the number of commands if the commit did. */
   readonly at: number
@@ -17,7 +17,7 @@ export interface Failure {
  */
 export interface Outcome {
   readonly results: ReadonlyArray<ReadonlyArray<TextRow>>
-  readonly failure: Failure | undefined
+  readonly failure: ExchangeFailure | undefined
   /** Transaction status after the exchange: I idle, T in a transaction, E in a failed transaction; "" unknown. */
   readonly status: string
 }

@@ -3,7 +3,15 @@ import { LRUCache } from "lru-cache"
 import { type RowConnection } from "./Connection.ts"
 import { isOversized, type Outcome, unknown } from "./Outcome.ts"
 import { type PoolUse } from "../../../domain/metrics/Pools.ts"
-import { type CleanCommands, isProven, judge, type Proof, type Proven, syncedProof, withoutSync } from "./Epoch.ts"
+import {
+  type CleanCommands,
+  isProven,
+  judge,
+  type Proof,
+  type ProvenOutcome,
+  syncedProof,
+  withoutSync
+} from "./Epoch.ts"
 
 export interface CleanRequest extends CleanCommands {
   /** The statement, which identifies what is known about its duration. */
@@ -16,7 +24,7 @@ export interface CleanRequest extends CleanCommands {
 
 interface Waiting {
   readonly request: CleanRequest
-  readonly done: (outcome: Proven | "late") => void
+  readonly done: (outcome: ProvenOutcome | "late") => void
 }
 
 interface Pipeline {
@@ -101,7 +109,7 @@ export class Pipelines {
    * Runs a request on a pipeline of its epoch whose head is not slow. False if there is none, and for a statement that is
    * new, or slow: it must run on a connection of its own, as must one whose outcome is "late".
    */
-  run(request: CleanRequest, done: (outcome: Proven | "late") => void): boolean {
+  run(request: CleanRequest, done: (outcome: ProvenOutcome | "late") => void): boolean {
     const pipeline = this.find(request)
     if (pipeline === undefined) return false
     pipeline.inFlight++

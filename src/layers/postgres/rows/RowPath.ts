@@ -11,13 +11,13 @@ import { fromServerError, ranInDoubt } from "../Errors.ts"
 import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
 import { type Command } from "./Connection.ts"
-import { assertion, type Proven } from "./Epoch.ts"
+import { assertion, type ProvenOutcome } from "./Epoch.ts"
 import { isGone, isOversized, type Outcome } from "./Outcome.ts"
 import { type CleanRequest } from "./Pipelines.ts"
 import { makePools, type PoolOptions } from "./Pools.ts"
 import { SharedPool } from "./SharedPool.ts"
 import { inStatementSpan } from "./StatementSpan.ts"
-import { type Attempt, begunOrFail, runUserCode } from "./UserCode.ts"
+import { type UserCodeAttempt, begunOrFail, runUserCode } from "./UserCode.ts"
 
 export interface RowPathOptions extends Omit<PoolOptions, "meters"> {
   /** Login for anon and authenticated callers: `svc_authenticator`, or a branch's equivalent. */
@@ -111,7 +111,7 @@ export const makeRowPath = (
     const clean = statement.clean === true && statement.timezone === undefined && statement.rollback !== true
     const prepare = !isShared && prepares(statement) && comment === ""
     const written = statement.text + comment
-    const attempt = (how: Omit<Attempt, "dropping">) =>
+    const attempt = (how: Omit<UserCodeAttempt, "dropping">) =>
       runUserCode(userCode, actor, { ...statement, text: written }, { ...how, dropping }, () => counts.ended(begun))
     const asUserCode = () => {
       const kept = prepare && epoch !== undefined
@@ -143,7 +143,7 @@ export const makeRowPath = (
     const { access, bounded = false, text } = statement
     const commands = access === "read" ? [...claims, main] : [...claims, main, assertion(epoch)]
     const request: CleanRequest = { text, access, epoch, client: clientOf(actor), commands }
-    const answered = (outcome: Proven) => {
+    const answered = (outcome: ProvenOutcome) => {
       if (outcome === "doubtful") {
         counts.unproven()
         return settle(epoch, maxReplans)

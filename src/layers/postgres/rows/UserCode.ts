@@ -68,7 +68,7 @@ const plain = (text: string): Command => ({ text, params: [], prepare: false })
 const discardPlans = plain("discard plans")
 
 /** How a statement that may run user code is sent. */
-export interface Attempt {
+export interface UserCodeAttempt {
   readonly prepare: boolean
   /** Nothing that is prepared is used. */
   readonly fresh: boolean
@@ -89,7 +89,7 @@ export const runUserCode = (
   pool: UserCodePool | SharedPool,
   actor: Actor,
   statement: Statement,
-  { dropping, fresh, gate, prepare }: Attempt,
+  { dropping, fresh, gate, prepare }: UserCodeAttempt,
   ended: () => void
 ): Effect.Effect<Attempted, unknown> => {
   const rollback = statement.rollback === true

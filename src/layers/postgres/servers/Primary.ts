@@ -4,7 +4,7 @@ import { type Socket } from "node:net"
 import { Client } from "pg"
 import { atPlace, type Login, ownSearchPath, pgConfig } from "../Login.ts"
 import { MainSessions } from "../MainSessions.ts"
-import { isSame, type Place } from "./Servers.ts"
+import { isSame, type HostAndPort } from "./Servers.ts"
 
 /** ms that a server may take to answer before it counts as gone. */
 const answerMillis = 1_500
@@ -20,11 +20,11 @@ const timelineSql = `select case when pg_catalog.pg_is_in_recovery() then null
 
 /** One of the servers, asked over a connection that is kept. */
 class Candidate {
-  readonly place: Place
+  readonly place: HostAndPort
   private readonly login: Login
   private client: Client | undefined
 
-  constructor(login: Login, place: Place) {
+  constructor(login: Login, place: HostAndPort) {
     this.place = place
     this.login = atPlace(login, place)
   }

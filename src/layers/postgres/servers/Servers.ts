@@ -1,7 +1,7 @@
 import { type Socket } from "node:net"
 
 /** Where a server listens. */
-export interface Place {
+export interface HostAndPort {
   /** A name, an address, or the directory of a Unix socket. */
   readonly host: string
   readonly port: number
@@ -12,17 +12,17 @@ export interface Place {
  * that was found to be the primary last.
  */
 export class Servers {
-  readonly all: ReadonlyArray<Place>
-  private primary: Place
-  private readonly sockets = new Map<Socket, Place>()
+  readonly all: ReadonlyArray<HostAndPort>
+  private primary: HostAndPort
+  private readonly sockets = new Map<Socket, HostAndPort>()
 
-  constructor(first: Place, others: ReadonlyArray<Place>) {
+  constructor(first: HostAndPort, others: ReadonlyArray<HostAndPort>) {
     const primary = placeOf(first)
     this.all = [primary, ...others.map(placeOf)]
     this.primary = primary
   }
 
-  get current(): Place {
+  get current(): HostAndPort {
     return this.primary
   }
 
@@ -32,7 +32,7 @@ export class Servers {
   }
 
   /** Counts a connection to a server, which is broken when another server becomes the primary. */
-  join(socket: Socket, place: Place): void {
+  join(socket: Socket, place: HostAndPort): void {
     this.sockets.set(socket, place)
     socket.once("close", () => this.sockets.delete(socket))
     if (!isSame(place, this.primary)) socket.destroy(moved())
@@ -42,15 +42,15 @@ export class Servers {
    * Makes another server the primary. Connections to the one before are broken, so that it acknowledges nothing more: it
    * may still run and believe that it is the primary.
    */
-  move(to: Place): void {
+  move(to: HostAndPort): void {
     this.primary = to
     for (const [socket, place] of this.sockets) if (!isSame(place, to)) socket.destroy(moved())
   }
 }
 
 /** Only the place of what may be a whole address. */
-const placeOf = ({ host, port }: Place): Place => ({ host, port })
+const placeOf = ({ host, port }: HostAndPort): HostAndPort => ({ host, port })
 
-export const isSame = (one: Place, other: Place) => one.host === other.host && one.port === other.port
+export const isSame = (one: HostAndPort, other: HostAndPort) => one.host === other.host && one.port === other.port
 
 const moved = () => new Error("Another server has become the primary")

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { DatabaseError as ServerError } from "pg"
 import { DatabaseError, type Unavailable } from "../../../domain/errors.ts"
-import { resultTooLarge } from "../../../domain/sql/Result.ts"
+import { sqlResultTooLarge } from "../../../domain/sql/Result.ts"
 import { statusOfOwnSql } from "../../../domain/sql/States.ts"
 import { databaseUnreachable } from "../../../services/OwnTables.ts"
 import { type SqlConnection } from "./Connection.ts"
@@ -45,7 +45,7 @@ export const submit = <A>(
     connection.startCounting()
     connection.overflow = () => {
       connection.abandon()
-      resume(Effect.fail(resultTooLarge()))
+      resume(Effect.fail(sqlResultTooLarge()))
     }
     send((result, failure) => {
       ended = true

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { ddlEpochSql } from "../../../domain/catalogue/DdlSql.ts"
 import { parseLsn } from "../../../domain/sql/Lsn.ts"
-import { type Address, type Login, ownSearchPath } from "../Login.ts"
+import { type ServerAddress, type Login, ownSearchPath } from "../Login.ts"
 import { type Command, RowConnection } from "../rows/Connection.ts"
 import { type Proof } from "../rows/Epoch.ts"
 import { type Outcome } from "../rows/Outcome.ts"
@@ -42,13 +42,13 @@ export class Standby {
   readonly name: string
   private readonly login: Login
   private readonly callers: Login
-  private readonly at: Address
+  private readonly at: ServerAddress
   private readonly servers: Servers
   private connection: RowConnection | undefined
   private asking: Promise<boolean> | undefined
 
   /** `login`: the service's own; `callers`: that of anon and authenticated callers; `at`: where the standby is. */
-  constructor(login: Login, callers: Login, at: Address) {
+  constructor(login: Login, callers: Login, at: ServerAddress) {
     this.servers = new Servers(at, [])
     this.at = { ...at, servers: this.servers, standby: true }
     this.name = `${at.host}:${at.port}`

@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { lsnText } from "../../../domain/sql/Lsn.ts"
 import { type Freshness } from "../../../services/ports/Db.ts"
-import { type Address, type Login } from "../Login.ts"
+import { type ServerAddress, type Login } from "../Login.ts"
 import { MainSessions } from "../MainSessions.ts"
-import { isProven, type Proven } from "../rows/Epoch.ts"
+import { isProven, type ProvenOutcome } from "../rows/Epoch.ts"
 import { type Outcome } from "../rows/Outcome.ts"
 import { samplesOfConnections } from "../../../domain/metrics/Pools.ts"
 import { CurrentMeters } from "../../../services/metrics/Meters.ts"
@@ -25,7 +25,7 @@ export interface StandbysOptions {
   /** Whether PostgreSQL reports changes of definitions; otherwise no read is clean. */
   readonly watched: boolean
   /** Where the standbys are. */
-  readonly places: ReadonlyArray<Address>
+  readonly places: ReadonlyArray<ServerAddress>
   /** Roles that callers act as. */
   readonly roles: ReadonlyArray<string>
   /** A standby that is further behind gets no reads; in ms. */
@@ -82,7 +82,7 @@ export class Standbys {
   }
 
   /** Runs a read on a standby chosen for it. */
-  read(standby: Standby, run: Effect.Effect<Proven, unknown>): Effect.Effect<Proven> {
+  read(standby: Standby, run: Effect.Effect<ProvenOutcome, unknown>): Effect.Effect<ProvenOutcome> {
     return Effect.suspend(() => {
       const { state } = this.fence
       let confirmed: Fenced | null | undefined
@@ -96,7 +96,7 @@ export class Standbys {
         else done(Effect.void)
       })
       standby.inFlight++
-      const judged = (outcome: Proven): Effect.Effect<Proven> => {
+      const judged = (outcome: ProvenOutcome): Effect.Effect<ProvenOutcome> => {
         if (outcome === "unsent") return Effect.succeed(outcome)
         if (!isProven(outcome) || isOfStandby(outcome)) return doubtful
         const holds = () => (state !== undefined && confirmed === state ? outcome : "doubtful")
@@ -105,7 +105,7 @@ export class Standbys {
       return run.pipe(
         Effect.flatMap(judged),
         // There was no connection.
-        Effect.catch(() => Effect.succeed<Proven>("unsent")),
+        Effect.catch(() => Effect.succeed<ProvenOutcome>("unsent")),
         Effect.ensuring(Effect.sync(() => standby.inFlight--))
       )
     })
@@ -171,7 +171,7 @@ export class Standbys {
   }
 }
 
-const doubtful = Effect.succeed<Proven>("doubtful")
+const doubtful = Effect.succeed<ProvenOutcome>("doubtful")
 
 const isOfStandby = ({ failure }: Outcome) =>
   failure !== undefined && (failure.error === undefined || ofStandby.test(failure.error.code))

@@ -11,7 +11,7 @@ import { duration } from "../../../domain/Settings.ts"
 import { CurrentMeters, type Meters } from "../../../services/metrics/Meters.ts"
 import { type Presigned, type StoreError } from "../../../services/ports/ObjectStore.ts"
 import { ObjectStoreAddress, ownRequest } from "../Address.ts"
-import { type Subject, failureOf, storeErrorOf, S3Failure } from "./Errors.ts"
+import { type Subject, storeFailureOf, storeErrorOf, S3Failure } from "./Errors.ts"
 import { uriEncodePath } from "../../../domain/text/UriText.ts"
 
 /** The timeout for opening a connection, in ms. */
@@ -127,7 +127,7 @@ export const makeS3 = Effect.gen(function* () {
   const signer = yield* open(address.publicEndpoint)
 
   const send = <A>(sdkCall: SdkCall<A>, speed?: "slow"): Effect.Effect<A, S3Failure> =>
-    Effect.tryPromise({ try: (abortSignal) => sdkCall(client, { abortSignal }), catch: failureOf }).pipe(
+    Effect.tryPromise({ try: (abortSignal) => sdkCall(client, { abortSignal }), catch: storeFailureOf }).pipe(
       Effect.timeoutOrElse({
         duration: speed === "slow" ? Math.max(millis, slowMillis) : millis,
         orElse: () => Effect.fail(new S3Failure({ code: "Timeout", status: 0, message: "No answer" }))

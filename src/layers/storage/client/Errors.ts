@@ -26,7 +26,7 @@ interface SdkError extends Error {
 }
 
 /** The failure that the SDK threw. */
-export const failureOf = (cause: unknown): S3Failure => {
+export const storeFailureOf = (cause: unknown): S3Failure => {
   const error = cause as SdkError
   const status = error.$metadata?.httpStatusCode
   // The SDK also throws TimeoutError for a connection that was reset; that one has a code.

@@ -4,7 +4,7 @@ import { makeBuckets } from "./Buckets.ts"
 import { makeS3 } from "./Client.ts"
 import { type CopyLimits, makeSetRecord, s3CopyLimits } from "./Copy.ts"
 import { makeEmptyBucket, makeRemoval } from "./Removal.ts"
-import { makeHead, makeObjects, recordOf } from "./Objects.ts"
+import { makeHead, makeObjects, objectRecordOf } from "./Objects.ts"
 import { makeStreams } from "./Streams.ts"
 import { makeUploads } from "./Uploads.ts"
 import { uriEncodePath } from "../../../domain/text/UriText.ts"
@@ -39,7 +39,7 @@ export const layerObjectStoreWith = (limits: CopyLimits) =>
           const left = new Set(errors.map(({ key }) => key))
           return { deleted: keys.filter((key) => !left.has(key)), errors }
         }),
-        record: (bucket, key) => Effect.map(head(bucket, key), (found) => recordOf(key, found)),
+        record: (bucket, key) => Effect.map(head(bucket, key), (found) => objectRecordOf(key, found)),
         setRecord: makeSetRecord(s3, limits, head),
         locationOf: (bucket, key) => {
           const { host, protocol } = new URL(publicEndpoint)

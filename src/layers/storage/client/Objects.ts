@@ -26,7 +26,7 @@ const defaultType = "binary/octet-stream"
 
 const isoOf = (date: Date | undefined) => (date ?? new Date(0)).toISOString()
 
-export const recordOf = (key: string, head: HeadObjectCommandOutput): ObjectRecord => ({
+export const objectRecordOf = (key: string, head: HeadObjectCommandOutput): ObjectRecord => ({
   key,
   size: head.ContentLength ?? 0,
   etag: head.ETag ?? "",

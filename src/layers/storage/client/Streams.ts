@@ -3,7 +3,7 @@ import { Effect, Stream } from "effect"
 import { maxParts } from "../../../domain/storage/Object.ts"
 import { type ObjectStore, type StoreError } from "../../../services/ports/ObjectStore.ts"
 import { type S3, failWith } from "./Client.ts"
-import { failureOf, S3Failure } from "./Errors.ts"
+import { storeFailureOf, S3Failure } from "./Errors.ts"
 
 type Store = ObjectStore["Service"]
 type Port = Pick<Store, "putStream" | "read">
@@ -103,7 +103,7 @@ export const makeStreams = (
           (failure) => failWith(failure, { bucket, key })
         )
         if (Body === undefined) return Stream.empty
-        return Stream.fromAsyncIterable(Body as AsyncIterable<Uint8Array>, failureOf).pipe(
+        return Stream.fromAsyncIterable(Body as AsyncIterable<Uint8Array>, storeFailureOf).pipe(
           Stream.timeoutOrElse({
             duration: idleMillis,
             orElse: () => Stream.fail(new S3Failure({ code: "Timeout", status: 0, message: "The download stalled" }))

@@ -4,7 +4,7 @@ import { type PolicyContext } from "./policy/Conditions.ts"
 import { ownerAccount, ownerArn, parsePolicy, type PolicyStatement } from "./policy/Document.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
-import { type Caller } from "./signature/SigV4.ts"
+import { type Signer } from "./signature/SigV4.ts"
 import { type BucketInfo } from "./store/Model.ts"
 
 /** The owner may always do these, so that a policy can't lock out the only one who can change it. */
@@ -12,7 +12,7 @@ const onPolicies = new Set(["s3:GetBucketPolicy", "s3:PutBucketPolicy", "s3:Dele
 
 interface Requester {
   readonly request: S3Request
-  readonly caller: Caller
+  readonly caller: Signer
 }
 
 /** Throws AccessDenied unless the caller may do `action` with the key, empty for the bucket itself. */
@@ -53,7 +53,7 @@ export const mayBeAllowed = ({ caller }: Requester, info: BucketInfo, action: st
 }
 
 /** The condition keys of a request. */
-const contextOf = ({ header, message, param }: S3Request, caller: Caller): PolicyContext => {
+const contextOf = ({ header, message, param }: S3Request, caller: Signer): PolicyContext => {
   const context = new Map<string, string>()
   const set = (name: string, value: string | undefined) => {
     if (value !== undefined) context.set(name.toLowerCase(), value)

@@ -4,7 +4,7 @@ import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
 import { type BucketInfo } from "./store/Model.ts"
 import { matchesWildcards } from "./policy/Wildcards.ts"
-import { children, childText, parseXml, textOf, xmlDocument, type XmlNode } from "./Xml.ts"
+import { children, childText, parseXml, xmlText, xmlDocument, type XmlNode } from "./Xml.ts"
 
 type Headers = Readonly<Record<string, string>>
 
@@ -42,7 +42,7 @@ const exposingEtag = (headers: Headers): Headers => {
 }
 
 /** The CORS headers of a response, by the bucket's rules. */
-export const corsHeaders = (
+export const bucketCorsHeaders = (
   request: S3Request,
   info: BucketInfo | undefined,
   settings: Pick<S3Settings, "isOwnPage">
@@ -58,7 +58,7 @@ export const corsHeaders = (
 }
 
 /** The response to a preflight request. Throws BadRequest and AccessForbidden. */
-export const preflight = (
+export const bucketPreflight = (
   request: S3Request,
   info: BucketInfo | undefined,
   settings: Pick<S3Settings, "isOwnPage">
@@ -89,7 +89,7 @@ export const preflight = (
   return emptyReply(200, headersOfRule)
 }
 
-const parsedRules = new LRUCache<string, ReadonlyArray<CorsRule>>({ max: 200 })
+const parsedRules = new LRUCache<string, ReadonlyArray<BucketCorsRule>>({ max: 200 })
 
 const rulesOf = (text: string) => {
   const rules = parsedRules.get(text) ?? parseCors(text)
@@ -98,7 +98,7 @@ const rulesOf = (text: string) => {
 }
 
 /** One rule of a bucket: which requests browsers may send from which origins. */
-export interface CorsRule {
+export interface BucketCorsRule {
   readonly id: string | undefined
   readonly origins: ReadonlyArray<string>
   readonly methods: ReadonlyArray<string>
@@ -111,14 +111,14 @@ export interface CorsRule {
 const corsMethods = new Set(["GET", "PUT", "POST", "DELETE", "HEAD"])
 
 /** The rules of a CORSConfiguration. Throws MalformedXML and InvalidRequest. */
-export const parseCors = (text: string): ReadonlyArray<CorsRule> => {
+export const parseCors = (text: string): ReadonlyArray<BucketCorsRule> => {
   const rules = children(parseXml(text, "CORSConfiguration"), "CORSRule").map(parseRule)
   if (rules.length === 0 || rules.length > 100) throw s3Error("MalformedXML")
   return rules
 }
 
-const parseRule = (node: XmlNode): CorsRule => {
-  const all = (name: string) => children(node, name).map(textOf)
+const parseRule = (node: XmlNode): BucketCorsRule => {
+  const all = (name: string) => children(node, name).map(xmlText)
   const rule = {
     id: childText(node, "ID"),
     origins: all("AllowedOrigin"),
@@ -157,7 +157,7 @@ const parseMaxAge = (text: string | undefined) => {
   return Number(text)
 }
 
-export const printCors = (rules: ReadonlyArray<CorsRule>) =>
+export const printCors = (rules: ReadonlyArray<BucketCorsRule>) =>
   xmlDocument("CORSConfiguration", {
     CORSRule: rules.map((rule) => ({
       ID: rule.id,
@@ -178,7 +178,7 @@ interface CorsRequest {
 
 /** The response headers by the first rule that matches; undefined if none does. */
 const allowedHeaders = (
-  rules: ReadonlyArray<CorsRule>,
+  rules: ReadonlyArray<BucketCorsRule>,
   { headers, method, origin }: CorsRequest
 ): Readonly<Record<string, string>> | undefined => {
   for (const rule of rules) {

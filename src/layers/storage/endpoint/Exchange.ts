@@ -1,29 +1,29 @@
 import { type Effect, type Scope } from "effect"
 import { type Readable } from "node:stream"
 import { percentEncode } from "../../../domain/text/UriText.ts"
-import { type Payload, type PayloadOptions } from "./Payload.ts"
+import { type S3Payload, type PayloadOptions } from "./Payload.ts"
 import { type S3Error, s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
-import { type Caller, type Owner } from "./signature/SigV4.ts"
+import { type Signer, type StoreOwner } from "./signature/SigV4.ts"
 import { type BucketInfo, type LocalStore } from "./store/Model.ts"
 import { xmlDocument, type XmlElements } from "./Xml.ts"
 
 /** A request with everything that operations need to answer it. */
 export interface Exchange {
   readonly request: S3Request
-  readonly caller: Caller
+  readonly caller: Signer
   readonly store: LocalStore
   readonly settings: S3Settings
   /** Undefined if the bucket does not exist. */
   readonly bucketInfo: BucketInfo | undefined
   /** The decoded body; throws an S3Error if the headers are invalid. */
-  readonly payload: (options?: PayloadOptions) => Payload
+  readonly payload: (options?: PayloadOptions) => S3Payload
   /** The body as received. */
   readonly rawBody: AsyncIterable<Buffer>
 }
 
 export interface S3Settings {
-  readonly owner: Owner
+  readonly owner: StoreOwner
   readonly region: string
   /** Whether the operator says that the disk of the objects is encrypted. */
   readonly encrypted: boolean
@@ -45,7 +45,7 @@ export interface Reply {
   readonly body?: string | (() => Readable) | undefined
 }
 
-export interface Operation {
+export interface S3Operation {
   /** The action in bucket policies; undefined if only the owner is allowed. `anyone`: the operation authorizes itself. */
   readonly action: string | undefined
   /** The `x-amz-` headers that the operation honours besides those of every request; default none. */

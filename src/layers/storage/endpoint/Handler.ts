@@ -2,9 +2,9 @@ import { Effect, type Scope } from "effect"
 import { type IncomingMessage, type ServerResponse } from "node:http"
 import { authorize } from "./Authorization.ts"
 import { checkBucketName, createBucket } from "./operations/Buckets.ts"
-import { corsHeaders, preflight } from "./Cors.ts"
+import { bucketCorsHeaders, bucketPreflight } from "./Cors.ts"
 import { type Exchange, hiddenFrom, type Reply, type S3Settings } from "./Exchange.ts"
-import { payloadOf } from "./Payload.ts"
+import { s3PayloadOf } from "./Payload.ts"
 import { errorReply, send } from "./Replies.ts"
 import { requestBody } from "./RequestBody.ts"
 import { checkHeaders } from "./RequestHeaders.ts"
@@ -40,7 +40,7 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
     response: ServerResponse,
     bucketInfo: BucketInfo | undefined
   ) {
-    if (request.method === "OPTIONS") return yield* tryS3(() => preflight(request, bucketInfo, settings))
+    if (request.method === "OPTIONS") return yield* tryS3(() => bucketPreflight(request, bucketInfo, settings))
     const { caller, operation } = yield* tryS3(() => ({
       caller: authenticate(request, settings.owner, Date.now()),
       operation: operationOf(request)
@@ -64,7 +64,7 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
       settings,
       bucketInfo,
       rawBody,
-      payload: (options) => payloadOf(request, caller, rawBody, options)
+      payload: (options) => s3PayloadOf(request, caller, rawBody, options)
     }
     const reply = yield* operation.run(exchange)
     return settings.encrypted && operation.onBytes === true ? withEncryption(reply) : reply
@@ -77,7 +77,7 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
       Effect.catch((error) => Effect.succeed(errorReply(error, request.id, request.path))),
       Effect.map((reply) => ({
         ...reply,
-        headers: { ...reply.headers, ...corsHeaders(request, bucketInfo, settings) }
+        headers: { ...reply.headers, ...bucketCorsHeaders(request, bucketInfo, settings) }
       }))
     )
   }

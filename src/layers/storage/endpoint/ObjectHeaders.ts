@@ -80,7 +80,7 @@ export const checkValue = (name: string, value: string) => {
 }
 
 /** The headers of an object in responses to GET and HEAD, except Content-Length. */
-export const headersOf = (info: ObjectInfo, withChecksum: boolean): Readonly<Record<string, string>> => {
+export const objectHeadersOf = (info: ObjectInfo, withChecksum: boolean): Readonly<Record<string, string>> => {
   const headers: Record<string, string> = {
     ETag: `"${info.etag}"`,
     "Last-Modified": info.lastModified.toUTCString(),

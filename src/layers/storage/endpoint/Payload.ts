@@ -13,7 +13,7 @@ import {
 } from "./Checksums.ts"
 import { type S3Error, s3Error } from "./Error.ts"
 import { tryS3Promise, type S3Request } from "./Request.ts"
-import { type Caller } from "./signature/SigV4.ts"
+import { type Signer } from "./signature/SigV4.ts"
 import { ChunkDecoder } from "./signature/Chunks.ts"
 import { type Checksum } from "./store/Model.ts"
 
@@ -29,7 +29,7 @@ const documentLimits = {
 const manyTags = 500
 
 /** A request's body, with the chunked encoding removed. */
-export interface Payload {
+export interface S3Payload {
   readonly size: number
   /** Can be read once. Throws an S3Error at its end if the bytes don't match the headers and signatures. */
   readonly bytes: AsyncIterable<Uint8Array>
@@ -50,12 +50,12 @@ export interface PayloadOptions {
 }
 
 /** Validates all headers about the body before it is read. Throws S3Errors. */
-export const payloadOf = (
+export const s3PayloadOf = (
   request: S3Request,
-  caller: Caller,
+  caller: Signer,
   body: AsyncIterable<Buffer>,
   options: PayloadOptions = {}
-): Payload => {
+): S3Payload => {
   const encoding = bodyEncoding(request, caller)
   const size = encoding.chunked ? decodedLength(request) : contentLength(request)
   if (size > maximumPut) throw tooLarge(size)
@@ -107,7 +107,7 @@ interface BodyEncoding {
   readonly sha256: string | undefined
 }
 
-const bodyEncoding = (request: S3Request, caller: Caller): BodyEncoding => {
+const bodyEncoding = (request: S3Request, caller: Signer): BodyEncoding => {
   const plain = { chunked: false, signed: false, trailer: false, sha256: undefined }
   const given = request.header("x-amz-content-sha256")
   // No hash was promised: only the framing can be checked.
@@ -199,7 +199,7 @@ const tooLarge = (size: number) =>
   s3Error("EntityTooLarge", undefined, { ProposedSize: String(size), MaxSizeAllowed: String(maximumPut) })
 
 /** Throws BadDigest unless `found` matches Content-MD5. */
-export const checkMd5 = ({ md5 }: Payload, found: string) => {
+export const checkMd5 = ({ md5 }: S3Payload, found: string) => {
   if (md5 !== undefined && md5 !== found) {
     throw s3Error("BadDigest", "The Content-MD5 you specified did not match what we received.", {
       ExpectedDigest: md5,
@@ -212,7 +212,7 @@ export const checkMd5 = ({ md5 }: Payload, found: string) => {
  * The whole body as text, within the limits of its sender. Fails with MaxMessageLengthExceeded, BadDigest and similar
  * errors. Senders of long documents take turns in parsing them.
  */
-export const readDocument = (payload: Payload): Effect.Effect<string, S3Error> =>
+export const readDocument = (payload: S3Payload): Effect.Effect<string, S3Error> =>
   tryS3Promise(async () => {
     const limits = documentLimits[payload.by]
     const tooLong = (extra: Readonly<Record<string, string>>) => s3Error("MaxMessageLengthExceeded", undefined, extra)

@@ -1,5 +1,5 @@
 import { s3Error } from "./Error.ts"
-import { type Condition, type ObjectInfo } from "./store/Model.ts"
+import { type WriteCondition, type ObjectInfo } from "./store/Model.ts"
 
 type Header = (name: string) => string | undefined
 type Validators = Pick<ObjectInfo, "etag" | "lastModified">
@@ -33,7 +33,7 @@ const matches = (list: string, etag: string) =>
 export const bareEtag = (text: string) => text.trim().replace(/^(?:W\/)?"?(.*?)"?$/, "$1")
 
 /** The condition of a write on the existing object. Throws NotImplemented for conditions that S3 does not support. */
-export const writeCondition = (header: Header): Condition => {
+export const writeCondition = (header: Header): WriteCondition => {
   const [match, noneMatch] = [header("if-match"), header("if-none-match")]
   if (noneMatch !== undefined && noneMatch.trim() !== "*") {
     throw s3Error("NotImplemented", "A header you provided implies functionality that is not implemented", {
@@ -52,7 +52,7 @@ export const removalCondition = (
   etag: string | undefined,
   modified: string | undefined,
   size: string | undefined
-): Condition | undefined => {
+): WriteCondition | undefined => {
   const millis = modified === undefined ? undefined : Date.parse(modified)
   if (Number.isNaN(millis) || !/^\d{1,15}$/.test(size ?? "0") || etag?.trim() === "") return undefined
   return {
@@ -62,14 +62,14 @@ export const removalCondition = (
   }
 }
 
-export interface ByteRange {
+export interface ObjectRange {
   /** Both inclusive. */
   readonly start: number
   readonly end: number
 }
 
 /** The range of a Range header; undefined (the whole object) for invalid and multiple ranges. Throws InvalidRange. */
-export const rangeOf = (text: string | undefined, size: number): ByteRange | undefined => {
+export const rangeOf = (text: string | undefined, size: number): ObjectRange | undefined => {
   // No two spans of whitespace may meet in this pattern: that takes quadratic time.
   const match = /^bytes\s*=\s*(\d*)-(\d*)\s*$/i.exec(text ?? "")
   if (match === null) return undefined

@@ -25,7 +25,7 @@ import {
 import { completeUpload } from "./operations/Completion.ts"
 import { copyObject } from "./operations/Copies.ts"
 import { deleteObjects } from "./operations/DeleteObjects.ts"
-import { type Operation } from "./Exchange.ts"
+import { type S3Operation } from "./Exchange.ts"
 import { deleteLifecycle, getLifecycle, putLifecycle } from "./operations/Lifecycle.ts"
 import { listObjects, listObjectsV2, listObjectVersions } from "./operations/Listing.ts"
 import { deleteObject, getObject, getObjectAttributes, headObject, putObject } from "./operations/Objects.ts"
@@ -59,7 +59,7 @@ const notImplemented = () =>
   s3Error("NotImplemented", "A header or query you provided implies functionality that is not implemented")
 
 /** The operation of a request. Throws MethodNotAllowed and NotImplemented. */
-export const operationOf = (request: S3Request): Operation => {
+export const operationOf = (request: S3Request): S3Operation => {
   if (request.bucket === "") return serviceOperation(request)
   return request.key === "" ? bucketOperation(request) : objectOperation(request)
 }
@@ -76,7 +76,7 @@ const bucketDocuments = [
   "publicAccessBlock"
 ]
 
-const bucketOperation = ({ message, method, param, query }: S3Request): Operation => {
+const bucketOperation = ({ message, method, param, query }: S3Request): S3Operation => {
   const has = (name: string) => param(name) !== undefined
   const verb = `${method} ${bucketDocuments.find(has) ?? ""}`
   const found = bucketOperations[verb.trim()]
@@ -92,7 +92,7 @@ const bucketOperation = ({ message, method, param, query }: S3Request): Operatio
   return found
 }
 
-const bucketOperations: Readonly<Record<string, Operation>> = {
+const bucketOperations: Readonly<Record<string, S3Operation>> = {
   GET: listObjects,
   HEAD: headBucket,
   PUT: createBucket,
@@ -125,7 +125,7 @@ const bucketOperations: Readonly<Record<string, Operation>> = {
   "POST delete": deleteObjects
 }
 
-const objectOperation = ({ header, method, param, query }: S3Request): Operation => {
+const objectOperation = ({ header, method, param, query }: S3Request): S3Operation => {
   const has = (name: string) => param(name) !== undefined
   const verb = `${method} ${["uploadId", "uploads", "attributes", "tagging"].find(has) ?? ""}`.trim()
   const subresource = query.map(([name]) => name).find((name) => objectSubresources.has(name))
@@ -142,7 +142,7 @@ const objectOperation = ({ header, method, param, query }: S3Request): Operation
   return found
 }
 
-const objectOperations: Readonly<Record<string, Operation>> = {
+const objectOperations: Readonly<Record<string, S3Operation>> = {
   GET: getObject,
   HEAD: headObject,
   PUT: putObject,

@@ -111,10 +111,10 @@ export const children = (node: XmlNode, name: string): ReadonlyArray<XmlNode> =>
 export const childText = (node: XmlNode, name: string): string | undefined => {
   const found = children(node, name)
   if (found.length > 1) throw s3Error("MalformedXML")
-  return found[0] === undefined ? undefined : textOf(found[0])
+  return found[0] === undefined ? undefined : xmlText(found[0])
 }
 
-export const textOf = (node: XmlNode): string => {
+export const xmlText = (node: XmlNode): string => {
   if (typeof node !== "string") throw s3Error("MalformedXML")
   return node
 }

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { timingSafeEqual } from "node:crypto"
-import { JsonObject } from "../../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../../domain/text/JsonObjectSchema.ts"
 import { type MailProof } from "../../ports/identity/Accounts.ts"
 import { flowExpired, flowForbidden, flowNotFound, wrongCode } from "./Refusals.ts"
 import { hashOf, iso, isUuid, type Store } from "./Store.ts"
@@ -34,7 +34,7 @@ const BegunRow = Schema.Struct({ id: Schema.String, expires_at: Schema.String })
 const FlowRow = Schema.Struct({
   kind: Schema.String,
   identity_id: Schema.NullOr(Schema.String),
-  data: JsonObject,
+  data: JsonObjectSchema,
   over: Schema.Boolean,
   used: Schema.Boolean
 })

@@ -6,7 +6,7 @@ import { isPlainText } from "../../../domain/text/StorableText.ts"
 import { type AccountSettings } from "../AccountSettings.ts"
 import { type IdentitySignatures } from "../../access/Signatures.ts"
 import { type AccountError, type ProviderCalls } from "../../ports/identity/Accounts.ts"
-import { type Link, type ProvidedPerson, type ProviderProtocol } from "../../ports/identity/Providers.ts"
+import { type ProviderLink, type ProvidedPerson, type ProviderProtocol } from "../../ports/identity/Providers.ts"
 import { type Flows } from "./Flows.ts"
 import { type Limits } from "./limits/Limits.ts"
 import { type Messages } from "./Messages.ts"
@@ -19,7 +19,7 @@ import {
   linkTaken,
   noLink,
   noProvidedAddress,
-  noProvider,
+  providerNotFound,
   refuseAnswer,
   registrationClosed,
   signInFirst,
@@ -68,7 +68,7 @@ export const makeLinks = (
   const providerOf = (id: string) =>
     Effect.suspend(() => {
       const found = providers.find((one) => one.id === id)
-      return found === undefined ? Effect.fail(noProvider) : Effect.succeed(found)
+      return found === undefined ? Effect.fail(providerNotFound) : Effect.succeed(found)
     })
 
   /** Secrets of one attempt. They are not stored: only the browser that began it makes them possible again. */
@@ -260,7 +260,7 @@ export const makeLinks = (
          from svc.identity_links l where identity_id = $1::text::uuid order by l.added_at, provider`,
         [identity_id]
       )
-      return rows.map(({ account, added_at, last_used_at, provider }): Link => {
+      return rows.map(({ account, added_at, last_used_at, provider }): ProviderLink => {
         const label = providers.find(({ id }) => id === provider)?.label ?? provider
         return { id: provider, label, account, added_at, last_used_at }
       })

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { randomBytes, randomInt } from "node:crypto"
-import { filled, type Words } from "../../../domain/language/Language.ts"
+import { withValues, type Words } from "../../../domain/language/Language.ts"
 import { wordsOf } from "../../../domain/language/Words.ts"
 import { CurrentLanguage } from "../CurrentLanguage.ts"
 import { type Mails } from "../Mails.ts"
@@ -40,7 +40,7 @@ export const makeMessages = (
   /** To the owner of an account. `name`: of what it is about. */
   const notice = Effect.fnUntraced(function* (kind: keyof Words["notices"], identity: string, to: string, name = "") {
     const { subject, text } = wordsOf(yield* CurrentLanguage).notices[kind]
-    yield* mails.send(to, `${filled(subject, { name })} – ${host}`, `${filled(text, { name })}\n`, identity)
+    yield* mails.send(to, `${withValues(subject, { name })} – ${host}`, `${withValues(text, { name })}\n`, identity)
   })
 
   return {
@@ -60,7 +60,7 @@ export const makeMessages = (
       const { mails: texts } = wordsOf(yield* CurrentLanguage)
       const { intro, outro, subject } = texts[kind]
       const way: Way = { token: hashOf(token), code: yield* codeOf(flowId, code), identity, lookup: to.lookup, mailed }
-      const body = `${intro}\n\n${texts.link}\n${link}\n\n${filled(texts.code, { code })}\n\n${outro}\n`
+      const body = `${intro}\n\n${texts.link}\n${link}\n\n${withValues(texts.code, { code })}\n\n${outro}\n`
       return { way, link, mail: mails.send(to.value, `${subject} – ${host}`, body, identity) }
     }),
     /** To the owner of an account, wherever its address is looked up. */

@@ -30,7 +30,7 @@ export const wrongPassword = new InvalidRequest({
 })
 export const methodDisabled = new Unavailable({ error: "This method is disabled", code: "METHOD_DISABLED" })
 export const wrongCode = new InvalidRequest({ error: "The code is wrong", code: "INVALID_CODE" })
-export const invalidKey = new InvalidRequest({ error: "The key can't be verified", code: "INVALID_WEBAUTHN" })
+export const invalidSecurityKey = new InvalidRequest({ error: "The key can't be verified", code: "INVALID_WEBAUTHN" })
 export const invalidPasskey = new Unauthorized({
   error: "The passkey is unknown, or can't be verified",
   code: "INVALID_PASSKEY"
@@ -57,7 +57,7 @@ export const idTaken = new Conflict({ error: "There is an account with this id",
 export const invalidAddress = new InvalidRequest({ error: English.address })
 export const invalidPassword = (error: string) => new InvalidRequest({ error, code: "INVALID_PASSWORD" })
 
-export const noProvider = new NotFound({ error: "There is no such provider", code: "PROVIDER_NOT_FOUND" })
+export const providerNotFound = new NotFound({ error: "There is no such provider", code: "PROVIDER_NOT_FOUND" })
 export const noLink = new NotFound({ error: "There is no account of this provider to unlink", code: "LINK_NOT_FOUND" })
 const providerDenied = new Forbidden({
   error: "The sign-in was cancelled at the provider",

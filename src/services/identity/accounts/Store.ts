@@ -4,7 +4,7 @@ import { createHash } from "node:crypto"
 import { type Conflict, type Unavailable } from "../../../domain/errors.ts"
 import { type Identity } from "../../../domain/identity/Identity.ts"
 import { accountRefused, refusedByApp } from "../../../domain/supabase/AuthErrors.ts"
-import { JsonObject } from "../../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../../domain/text/JsonObjectSchema.ts"
 import { onOwnTables, type OwnTablesFailure, queryRows } from "../../OwnTables.ts"
 import { noIdentity } from "./Refusals.ts"
 
@@ -21,8 +21,8 @@ const IdentityRow = Schema.Struct({
   id: Schema.String,
   state: Schema.Literals(["active", "inactive"]),
   schema_id: Schema.String,
-  traits: JsonObject,
-  metadata_public: JsonObject,
+  traits: JsonObjectSchema,
+  metadata_public: JsonObjectSchema,
   addresses: Schema.Array(Schema.Struct({ value: Schema.String, verified: Schema.Boolean })),
   created_at: Schema.String,
   updated_at: Schema.String

@@ -1,5 +1,5 @@
 import { type Adapter, type AdapterPayload, errors } from "oidc-provider"
-import { type Answer, hashOf, type Store } from "./Store.ts"
+import { type InteractionAnswer, tokenHashOf, type OAuth2Store } from "./Store.ts"
 import { libraryClient } from "./clients/ClientFields.ts"
 
 interface Item {
@@ -23,7 +23,7 @@ const stored = (payload: AdapterPayload): AdapterPayload => {
 }
 
 /** An interaction with the answer that the current request continues with. */
-const withAnswer = (payload: AdapterPayload, { resource, result, sessionLost }: Answer): AdapterPayload => ({
+const withAnswer = (payload: AdapterPayload, { resource, result, sessionLost }: InteractionAnswer): AdapterPayload => ({
   ...payload,
   result,
   session: sessionLost ? undefined : payload.session,
@@ -34,7 +34,7 @@ const withAnswer = (payload: AdapterPayload, { resource, result, sessionLost }: 
 })
 
 /** Where the library keeps its models: one row each, by a hash of the id. Clients have a table of their own. */
-export const adapterOn = ({ answer, ask, client, ownAccounts, sql }: Store) => {
+export const adapterOn = ({ answer, ask, client, ownAccounts, sql }: OAuth2Store) => {
   /**
    * What belongs to a person is stored only while their account exists, and is active if it is for a client. It is
    * deleted with the account: the lock makes a deletion wait for this row, and a row of oauth2_subjects makes the database
@@ -54,7 +54,7 @@ export const adapterOn = ({ answer, ask, client, ownAccounts, sql }: Store) => {
 
     async upsert(id: string, payload: AdapterPayload, expiresIn: number) {
       const { accountId = null } = payload
-      const values = sql`${this.kind}::text, ${hashOf(id)}::text, ${JSON.stringify(stored(payload))}::text,
+      const values = sql`${this.kind}::text, ${tokenHashOf(id)}::text, ${JSON.stringify(stored(payload))}::text,
         ${payload.grantId ?? null}::text, ${payload.uid ?? null}::text, ${accountId}::text,
         now() + make_interval(secs => ${expiresIn})`
       const written =
@@ -75,7 +75,7 @@ export const adapterOn = ({ answer, ask, client, ownAccounts, sql }: Store) => {
       }
       const [row] = await ask(sql<Item>`
         select payload, expires_at <= now() as expired, extract(epoch from now() - consumed_at)::int as used
-        from svc.oauth2_items where kind = ${this.kind} and id = ${hashOf(id)}`)
+        from svc.oauth2_items where kind = ${this.kind} and id = ${tokenHashOf(id)}`)
       return this.read(row, { jti: id })
     }
 
@@ -96,7 +96,7 @@ export const adapterOn = ({ answer, ask, client, ownAccounts, sql }: Store) => {
     async consume(id: string) {
       const rows = await ask(sql<{ grant_id: string }>`
         update svc.oauth2_items set consumed_at = now()
-        where kind = ${this.kind} and id = ${hashOf(id)} and consumed_at is null returning grant_id`)
+        where kind = ${this.kind} and id = ${tokenHashOf(id)} and consumed_at is null returning grant_id`)
       const [row] = rows
       if (row === undefined) {
         // A code that is used twice at once has been intercepted: the tokens of the first use end too (RFC 6749 4.1.2).
@@ -110,7 +110,7 @@ export const adapterOn = ({ answer, ask, client, ownAccounts, sql }: Store) => {
     }
 
     async destroy(id: string) {
-      await ask(sql`delete from svc.oauth2_items where kind = ${this.kind} and id = ${hashOf(id)}`)
+      await ask(sql`delete from svc.oauth2_items where kind = ${this.kind} and id = ${tokenHashOf(id)}`)
     }
 
     async revokeByGrantId(grantId: string) {
@@ -128,11 +128,11 @@ export const adapterOn = ({ answer, ask, client, ownAccounts, sql }: Store) => {
 
     private async endGrantOf(id: string) {
       const [row] = await ask(sql<{ grant_id: string }>`
-        select grant_id from svc.oauth2_items where kind = ${this.kind} and id = ${hashOf(id)}`)
+        select grant_id from svc.oauth2_items where kind = ${this.kind} and id = ${tokenHashOf(id)}`)
       if (row === undefined) return
       await ask(sql`
         delete from svc.oauth2_items
-        where grant_id = ${row.grant_id} or kind = 'Grant' and id = ${hashOf(row.grant_id)}`)
+        where grant_id = ${row.grant_id} or kind = 'Grant' and id = ${tokenHashOf(row.grant_id)}`)
     }
   }
 }

@@ -8,7 +8,7 @@ import { clientOf } from "./clients/ClientFields.ts"
 import { claimsText, isCovered } from "./Consents.ts"
 import { type Library, libraryCall } from "./Library.ts"
 import { audiencesIn, promptsIn, requestUrlOf, scopesIn } from "./Requests.ts"
-import { hashOf, type Store } from "./Store.ts"
+import { tokenHashOf, type OAuth2Store } from "./Store.ts"
 
 type Port = OAuth2["Service"]
 type Kind = "login" | "consent"
@@ -32,14 +32,14 @@ interface Answer {
 }
 
 /** Pending logins and consents, by their challenges. */
-export const challengesOn = (store: Store, library: Library, issuer: string) => {
+export const challengesOn = (store: OAuth2Store, library: Library, issuer: string) => {
   const { client, own, sql } = store
 
   const find = Effect.fnUntraced(function* (kind: Kind, challenge: string) {
     if (!challengeText.test(challenge)) return yield* unknownChallenge
     const [row] = yield* own(sql<{ expired: boolean; request_url: string }>`
       select expires_at <= now() or used_at is not null as expired, request_url
-      from svc.oauth2_challenges where id = ${hashOf(challenge)} and kind = ${kind}`)
+      from svc.oauth2_challenges where id = ${tokenHashOf(challenge)} and kind = ${kind}`)
     if (row === undefined) return yield* unknownChallenge
     const gone = new Gone({ error: expired.error, code: expired.code, redirect_to: row.request_url })
     const { provider } = yield* library
@@ -65,7 +65,15 @@ export const challengesOn = (store: Store, library: Library, issuer: string) => 
         `with request as (update svc.oauth2_challenges set subject = $7 where id = $2)
          insert into svc.oauth2_answers (verifier, challenge, result, resource, session_lost, expires_at, subject)
          values ($1, $2, $3, $4::text[], $5::bool, to_timestamp($6::float8), $7)`,
-        [hashOf(verifier), hashOf(uid), JSON.stringify(result), resource ?? null, sessionLost, exp, subject ?? null]
+        [
+          tokenHashOf(verifier),
+          tokenHashOf(uid),
+          JSON.stringify(result),
+          resource ?? null,
+          sessionLost,
+          exp,
+          subject ?? null
+        ]
       )
     )
     return { redirectTo: `${issuer}/oauth2/auth/${uid}?verifier=${verifier}` }
@@ -171,7 +179,7 @@ export const challengesOn = (store: Store, library: Library, issuer: string) => 
           given.remember && !skipped,
           given.rememberFor,
           !skipped,
-          hashOf(grantId)
+          tokenHashOf(grantId)
         ]
       )
     )

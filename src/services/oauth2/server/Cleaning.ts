@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { logFailure } from "../../OwnTables.ts"
-import { type Store } from "./Store.ts"
+import { type OAuth2Store } from "./Store.ts"
 
 /** Rows that one statement deletes. */
 const batch = 1_000
@@ -46,7 +46,7 @@ const consentsSql = `
   select 1 as one from ended`
 
 /** Deletes rows in batches until none is left, or the round has taken enough. */
-const deleteAll = ({ own, sql }: Store, text: string) =>
+const deleteAll = ({ own, sql }: OAuth2Store, text: string) =>
   Effect.gen(function* () {
     for (let round = 0; round < batches; round++) {
       if ((yield* own(sql.unsafe(text))).length < batch) return
@@ -66,12 +66,12 @@ const orphansSql = `
     where grant_id in (select grant_id from ended) or kind = 'Grant' and id in (select id from ended))
   select 1 as one from ended`
 
-export const cleanExpired = (store: Store) => Effect.forEach(expiredSql, (text) => deleteAll(store, text))
-export const cleanConsents = (store: Store) =>
+export const cleanExpired = (store: OAuth2Store) => Effect.forEach(expiredSql, (text) => deleteAll(store, text))
+export const cleanConsents = (store: OAuth2Store) =>
   Effect.andThen(deleteAll(store, consentsSql), store.ownAccounts ? deleteAll(store, orphansSql) : Effect.void)
 
 /** Deletes what has expired, as long as the service runs. Replicas take different rows. */
-export const keepClean = (store: Store) =>
+export const keepClean = (store: OAuth2Store) =>
   Effect.gen(function* () {
     for (let round = 1; ; round++) {
       yield* Effect.sleep(pause)

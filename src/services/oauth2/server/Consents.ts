@@ -5,7 +5,7 @@ import { type OAuth2 } from "../../ports/OAuth2.ts"
 import { isId } from "../../../domain/oauth2/Text.ts"
 import { clientOf, type StoredClient } from "./clients/ClientFields.ts"
 import { audiencesIn, promptsIn, scopesIn } from "./Requests.ts"
-import { hashOf, type Store } from "./Store.ts"
+import { tokenHashOf, type OAuth2Store } from "./Store.ts"
 
 type Port = OAuth2["Service"]
 
@@ -43,7 +43,7 @@ const isAssured = ({ token_endpoint_auth_method }: OAuth2Client, redirectUri: un
 
 /** Whether the latest remembered consent of a user covers what a client requests. */
 export const isCovered = Effect.fnUntraced(function* (
-  { own, sql }: Store,
+  { own, sql }: OAuth2Store,
   subject: string,
   client: OAuth2Client,
   params: Readonly<Record<string, unknown>>
@@ -63,11 +63,11 @@ export const isCovered = Effect.fnUntraced(function* (
 export const endGrants = (sql: SqlClient.SqlClient, grants: ReadonlyArray<string>) =>
   sql.unsafe(
     `delete from svc.oauth2_items where grant_id = any($1::text[]) or kind = 'Grant' and id = any($2::text[])`,
-    [grants, grants.map(hashOf)]
+    [grants, grants.map(tokenHashOf)]
   )
 
 /** The consents and sign-ins of users. */
-export const consentsOn = ({ own, sql }: Store) => {
+export const consentsOn = ({ own, sql }: OAuth2Store) => {
   const consents: Port["consents"] = Effect.fn("OAuth2.consents")(function* (subject) {
     if (!isId(subject)) return []
     const rows = yield* own(sql<ListedConsent>`

@@ -11,7 +11,7 @@ import { clientsOn } from "./clients/Clients.ts"
 import { consentsOn } from "./Consents.ts"
 import { type Library, type Loaded } from "./Library.ts"
 import { logoutsOn } from "./Logouts.ts"
-import { makeStore, type Store } from "./Store.ts"
+import { makeOAuth2Store, type OAuth2Store } from "./Store.ts"
 
 export interface EmbeddedOptions {
   /** This service's own URL, without a trailing slash. Never taken from a request. */
@@ -35,13 +35,17 @@ export interface EmbeddedOptions {
 }
 
 /** The secret from which all replicas derive the keys of cookies. */
-const sharedSecret = ({ own, sql }: Store) =>
+const sharedSecret = ({ own, sql }: OAuth2Store) =>
   Effect.flatMap(own(sql<{ secret: string }>`select secret from svc.identity_secret`), ([row]) =>
     row === undefined ? Effect.die("svc.identity_secret is empty") : Effect.succeed(row.secret)
   )
 
 /** Loads the library at the first call, and makes a new one when the keys have changed. */
-const libraryOf = (store: Store, options: EmbeddedOptions, run: ReturnType<typeof Effect.runPromiseWith<never>>) => {
+const libraryOf = (
+  store: OAuth2Store,
+  options: EmbeddedOptions,
+  run: ReturnType<typeof Effect.runPromiseWith<never>>
+) => {
   let current: { readonly version: string; readonly loaded: Loaded } | undefined
   const library: Library = Effect.gen(function* () {
     const keys = yield* options.keys
@@ -67,7 +71,7 @@ const libraryOf = (store: Store, options: EmbeddedOptions, run: ReturnType<typeo
 
 /** The OAuth 2.0 and OpenID Connect server of this service, with npm oidc-provider, on the service's own tables. */
 const makeOAuth2Embedded = Effect.fnUntraced(function* (options: EmbeddedOptions) {
-  const store = yield* makeStore(options.ownAccounts ?? false)
+  const store = yield* makeOAuth2Store(options.ownAccounts ?? false)
   const library = libraryOf(store, options, Effect.runPromiseWith(yield* Effect.context<never>()))
   yield* Effect.forkScoped(keepClean(store))
   const { issuer } = options

@@ -6,7 +6,7 @@ import { type OAuth2 } from "../../ports/OAuth2.ts"
 import { unknownChallenge } from "./Challenges.ts"
 import { clientOf } from "./clients/ClientFields.ts"
 import { type Library, libraryCall } from "./Library.ts"
-import { hashOf, type Store } from "./Store.ts"
+import { tokenHashOf, type OAuth2Store } from "./Store.ts"
 
 type Port = OAuth2["Service"]
 
@@ -27,34 +27,34 @@ const gone = new Gone({ error: "The sign-out has expired or was already confirme
  * Begins a sign-out: stores it, and redirects to the bridge. Returns its challenge. Only an ID token of the signed-in
  * user proves that a client began it; with another's, any page could sign the user out.
  */
-export const beginLogout = async ({ ask, sql }: Store, ctx: KoaContextWithOIDC, returnTo: string) => {
+export const beginLogout = async ({ ask, sql }: OAuth2Store, ctx: KoaContextWithOIDC, returnTo: string) => {
   const challenge = randomBytes(32).toString("base64url")
   const { client, entities, session } = ctx.oidc
   const proven = entities.IdTokenHint?.payload["sub"] === session?.accountId
   await ask(sql`
     insert into svc.oauth2_logouts (id, session_uid, subject, client_id, return_to, expires_at)
-    values (${hashOf(challenge)}, ${session?.uid ?? ""}, ${session?.accountId ?? ""},
+    values (${tokenHashOf(challenge)}, ${session?.uid ?? ""}, ${session?.accountId ?? ""},
             ${proven ? (client?.clientId ?? null) : null}, ${returnTo},
             now() + make_interval(secs => ${pendingSeconds}))`)
   return challenge
 }
 
 /** Where a browser goes after a sign-out that was accepted; undefined for an unknown verifier, or one that was used. */
-export const endLogout = async ({ ask, sql }: Store, verifier: string) => {
+export const endLogout = async ({ ask, sql }: OAuth2Store, verifier: string) => {
   const [row] = await ask(sql<{ return_to: string }>`
-    update svc.oauth2_logouts set verifier = null where verifier = ${hashOf(verifier)} returning return_to`)
+    update svc.oauth2_logouts set verifier = null where verifier = ${tokenHashOf(verifier)} returning return_to`)
   return row?.return_to
 }
 
 /** Pending sign-outs, by their challenges. */
-export const logoutsOn = (store: Store, library: Library, issuer: string) => {
+export const logoutsOn = (store: OAuth2Store, library: Library, issuer: string) => {
   const { client, own, sql } = store
 
   const find = Effect.fnUntraced(function* (challenge: string) {
     if (!challengeText.test(challenge)) return yield* unknownChallenge
     const [row] = yield* own(sql<StoredLogout>`
       select session_uid, subject, client_id, done_at is not null or expires_at <= now() as gone
-      from svc.oauth2_logouts where id = ${hashOf(challenge)}`)
+      from svc.oauth2_logouts where id = ${tokenHashOf(challenge)}`)
     if (row === undefined) return yield* unknownChallenge
     return row.gone ? yield* gone : row
   })
@@ -95,8 +95,8 @@ export const logoutsOn = (store: Store, library: Library, issuer: string) => {
     const { session_uid } = yield* find(challenge)
     const verifier = randomBytes(32).toString("base64url")
     const accepted = yield* own(sql`
-      update svc.oauth2_logouts set done_at = now(), verifier = ${hashOf(verifier)}
-      where id = ${hashOf(challenge)} and done_at is null returning id`)
+      update svc.oauth2_logouts set done_at = now(), verifier = ${tokenHashOf(verifier)}
+      where id = ${tokenHashOf(challenge)} and done_at is null returning id`)
     if (accepted.length === 0) return yield* gone
     yield* notifyClients(session_uid)
     yield* own(sql`delete from svc.oauth2_items where kind = 'Session' and uid = ${session_uid}`)
@@ -105,7 +105,7 @@ export const logoutsOn = (store: Store, library: Library, issuer: string) => {
 
   const rejectLogout: Port["rejectLogout"] = Effect.fn("OAuth2.rejectLogout")(function* (challenge) {
     yield* find(challenge)
-    yield* own(sql`delete from svc.oauth2_logouts where id = ${hashOf(challenge)}`)
+    yield* own(sql`delete from svc.oauth2_logouts where id = ${tokenHashOf(challenge)}`)
   })
 
   return { logoutRequest, acceptLogout, rejectLogout }

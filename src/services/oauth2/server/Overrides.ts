@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto"
 import type { Client, OIDCContext, Provider, UnknownObject } from "oidc-provider"
-import { hashOf } from "./Store.ts"
+import { tokenHashOf } from "./Store.ts"
 
 /** What the library's configuration can't express. Its classes are public, and each provider has its own. */
 export const overrideClasses = ({ Claims, Client, OIDCContext }: Provider) => {
@@ -20,7 +20,7 @@ export const overrideClasses = ({ Claims, Client, OIDCContext }: Provider) => {
   })
   Object.defineProperty(Client.prototype, "compareClientSecret", {
     value: function (this: Client, given: string) {
-      const [a, b] = [Buffer.from(hashOf(given)), Buffer.from(this.clientSecret ?? "")]
+      const [a, b] = [Buffer.from(tokenHashOf(given)), Buffer.from(this.clientSecret ?? "")]
       return a.length === b.length && timingSafeEqual(a, b)
     }
   })

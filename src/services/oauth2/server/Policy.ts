@@ -1,8 +1,8 @@
 import { errors, interactionPolicy, type KoaContextWithOIDC } from "oidc-provider"
 import { decodeJwt } from "jose"
-import { scopesOf } from "./clients/ClientFields.ts"
+import { clientScopesOf } from "./clients/ClientFields.ts"
 import { silentMark } from "./Requests.ts"
-import { type Store } from "./Store.ts"
+import { type OAuth2Store } from "./Store.ts"
 
 const { Check, Prompt, base } = interactionPolicy
 
@@ -20,10 +20,10 @@ const { Check, Prompt, base } = interactionPolicy
  * | op_scopes_missing, rs_scopes_missing | `isCovered` (Consents.ts); a new grant for each request has only what was granted |
  * | rar_prompt | not needed: `authorization_details` is not supported |
  */
-export const policyOn = ({ client }: Store) => {
+export const policyOn = ({ client }: OAuth2Store) => {
   const checkScope = new Check("scope", "a scope is not the client's", "invalid_scope", async ({ oidc }) => {
     const row = await client(oidc.client?.clientId ?? "")
-    const allowed = row === undefined ? new Set<string>() : scopesOf(row)
+    const allowed = row === undefined ? new Set<string>() : clientScopesOf(row)
     const foreign = [...oidc.requestParamScopes].find((scope) => !allowed.has(scope))
     if (foreign !== undefined) throw new errors.InvalidScope("requested scope is not allowed", foreign)
     return false

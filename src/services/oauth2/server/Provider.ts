@@ -5,18 +5,18 @@ import { claimsOfScope } from "../../../domain/oauth2/StandardClaims.ts"
 import { languages } from "../../../domain/language/Language.ts"
 import { type PublicFetch } from "../PublicFetch.ts"
 import { adapterOn } from "./Adapter.ts"
-import { audiencesOf, scopesOf } from "./clients/ClientFields.ts"
+import { audiencesOf, clientScopesOf } from "./clients/ClientFields.ts"
 import { type Loaded } from "./Library.ts"
 import { beginLogout } from "./Logouts.ts"
 import { overrideClasses } from "./Overrides.ts"
 import { policyOn } from "./Policy.ts"
 import { requestUrlOf } from "./Requests.ts"
-import { afterLogout, middlewareOn, type Places, renderErrorOn } from "./Resume.ts"
-import { hashOf, type Store } from "./Store.ts"
+import { afterLogout, middlewareOn, type ResumePlaces, renderErrorOn } from "./Resume.ts"
+import { tokenHashOf, type OAuth2Store } from "./Store.ts"
 import { type CurrentClaims, type UserClaims, userClaimsOn } from "./UserClaims.ts"
 
 export interface ProviderOptions {
-  readonly store: Store
+  readonly store: OAuth2Store
   /** Without a trailing slash; may have a path. */
   readonly issuer: string
   /** Private keys; the first one signs. */
@@ -39,17 +39,17 @@ const ttl = { accessToken: 3_600, code: 60, idToken: 3_600, refreshToken: 30 * d
 
 /** Sends a browser with a new challenge to the bridge. */
 const interactionUrlOn =
-  ({ ask, sql }: Store, issuer: string): NonNullable<NonNullable<Configuration["interactions"]>["url"]> =>
+  ({ ask, sql }: OAuth2Store, issuer: string): NonNullable<NonNullable<Configuration["interactions"]>["url"]> =>
   async (_ctx, { exp, params, prompt, uid }) => {
     await ask(sql`
       insert into svc.oauth2_challenges (id, kind, request_url, expires_at)
-      values (${hashOf(uid)}, ${prompt.name}, ${requestUrlOf(issuer, params)}, to_timestamp(${exp}))`)
+      values (${tokenHashOf(uid)}, ${prompt.name}, ${requestUrlOf(issuer, params)}, to_timestamp(${exp}))`)
     return `${issuer}/api/oauth2/bridge/${prompt.name}?${prompt.name}_challenge=${uid}`
   }
 
 const featuresOn = (
   { isActive, store }: ProviderOptions,
-  { issuer, signedOut }: Places
+  { issuer, signedOut }: ResumePlaces
 ): NonNullable<Configuration["features"]> => ({
   devInteractions: { enabled: false },
   userinfo: { enabled: true },
@@ -74,7 +74,7 @@ const featuresOn = (
       const client = await store.client(clientId)
       if (client === undefined || !audiencesOf(client).has(audience)) throw new errors.InvalidTarget()
       return {
-        scope: [...scopesOf(client)].join(" "),
+        scope: [...clientScopesOf(client)].join(" "),
         audience,
         accessTokenFormat: "jwt",
         accessTokenTTL: ttl.accessToken,
@@ -94,7 +94,7 @@ const featuresOn = (
   }
 })
 
-const configurationOf = (options: ProviderOptions, places: Places, claims: UserClaims): Configuration => {
+const configurationOf = (options: ProviderOptions, places: ResumePlaces, claims: UserClaims): Configuration => {
   const { challengeSeconds, issuer, keys, secret, store } = options
   return {
     adapter: adapterOn(store),
@@ -173,7 +173,7 @@ export const makeProvider = (options: ProviderOptions): Loaded => {
   const { issuer, store } = options
   const { host, pathname, protocol } = new URL(issuer)
   const path = pathname.replace(/\/+$/, "")
-  const places: Places = { issuer, path, signedOut: `${issuer}/oauth2/signed-out` }
+  const places: ResumePlaces = { issuer, path, signedOut: `${issuer}/oauth2/signed-out` }
   const provider = new Provider(issuer, configurationOf(options, places, userClaimsOn(options)))
   // The handler below says what the proxy would.
   provider.proxy = true

@@ -1,7 +1,7 @@
 import { errors, type ErrorOut, type InteractionResults, type KoaContextWithOIDC, type Provider } from "oidc-provider"
 import { endLogout } from "./Logouts.ts"
 import { offlineMark, silentMark } from "./Requests.ts"
-import { hashOf, type Store } from "./Store.ts"
+import { tokenHashOf, type OAuth2Store } from "./Store.ts"
 
 type Next = () => Promise<unknown>
 
@@ -11,7 +11,7 @@ interface Answered {
   readonly session_lost: boolean
 }
 
-export interface Places {
+export interface ResumePlaces {
   /** Without a trailing slash. */
   readonly issuer: string
   /** Path of the issuer; "" without one. */
@@ -45,7 +45,7 @@ const adapted = (given: string) => {
 }
 
 /** Middleware before the library: requests as it needs them, answers of the bridge, and ends of sign-outs. */
-export const middlewareOn = (store: Store, provider: Provider, { issuer, path, signedOut }: Places) => {
+export const middlewareOn = (store: OAuth2Store, provider: Provider, { issuer, path, signedOut }: ResumePlaces) => {
   const { ask, sql } = store
 
   /**
@@ -57,12 +57,12 @@ export const middlewareOn = (store: Store, provider: Provider, { issuer, path, s
     if (typeof verifier !== "string") return false
     const [answer] = await ask(sql<Answered>`
       select result, resource, session_lost from svc.oauth2_answers
-      where verifier = ${hashOf(verifier)} and challenge = ${hashOf(uid)} and expires_at > now()`)
+      where verifier = ${tokenHashOf(verifier)} and challenge = ${tokenHashOf(uid)} and expires_at > now()`)
     if (answer === undefined) return false
     if (ctx.cookies.get("oauth2_resume", { signed: true }) !== uid) return restart(ctx, uid)
     // Two answers to one challenge, at the same time or later: only one of them counts.
     const [first] = await ask(sql`
-      update svc.oauth2_challenges set used_at = now() where id = ${hashOf(uid)} and used_at is null returning id`)
+      update svc.oauth2_challenges set used_at = now() where id = ${tokenHashOf(uid)} and used_at is null returning id`)
     if (first === undefined) return (await restart(ctx, uid)) || (await toClient(store, ctx, uid, issuer))
     const result = JSON.parse(answer.result) as InteractionResults
     const session = await sessionOf(ctx)
@@ -81,7 +81,7 @@ export const middlewareOn = (store: Store, provider: Provider, { issuer, path, s
   const restart = async (ctx: KoaContextWithOIDC, uid: string) => {
     const [row] = await ask(sql<{ request_url: string }>`
       select request_url from svc.oauth2_challenges
-      where id = ${hashOf(uid)} and kind = 'login' and used_at is not null and expires_at > now()`)
+      where id = ${tokenHashOf(uid)} and kind = 'login' and used_at is not null and expires_at > now()`)
     if (row === undefined) return false
     if ((await sessionOf(ctx)).accountId === undefined) return false
     ctx.status = 303
@@ -131,9 +131,9 @@ interface Begun {
 }
 
 /** Returns a browser that can't continue a request to the client, without a code; false if the request is unknown. */
-const toClient = async ({ ask, sql }: Store, ctx: KoaContextWithOIDC, uid: string, issuer: string) => {
+const toClient = async ({ ask, sql }: OAuth2Store, ctx: KoaContextWithOIDC, uid: string, issuer: string) => {
   const [row] = await ask(sql<Begun>`
-    select request_url, used_at is not null as used from svc.oauth2_challenges where id = ${hashOf(uid)}`)
+    select request_url, used_at is not null as used from svc.oauth2_challenges where id = ${tokenHashOf(uid)}`)
   const request = row && new URL(row.request_url).searchParams
   const redirectUri = request?.get("redirect_uri") ?? null
   if (row === undefined || redirectUri === null) return false
@@ -152,7 +152,7 @@ const toClient = async ({ ask, sql }: Store, ctx: KoaContextWithOIDC, uid: strin
  * that was answered, returns to the client without a code; other errors have a page.
  */
 export const renderErrorOn =
-  (store: Store, issuer: string) => async (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error) => {
+  (store: OAuth2Store, issuer: string) => async (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error) => {
     const uid = ctx.path.split("/").at(-1) ?? ""
     const resumed = ctx.oidc?.route === "resume" && error instanceof errors.SessionNotFound
     if (resumed && (await toClient(store, ctx, uid, issuer))) return

@@ -8,10 +8,10 @@ import { onOwnTables, type OwnTablesFailure } from "../../OwnTables.ts"
 import { type StoredClient } from "./clients/ClientFields.ts"
 
 /** What is stored of a value that is valid as a token, code, challenge or cookie. */
-export const hashOf = (value: string) => createHash("sha256").update(value).digest("base64url")
+export const tokenHashOf = (value: string) => createHash("sha256").update(value).digest("base64url")
 
 /** The service's own tables, for this server and for its library, which calls back with promises. */
-export interface Store {
+export interface OAuth2Store {
   readonly sql: SqlClient.SqlClient
   /** Whether this service keeps the accounts, so that subjects are ids of svc.identities. */
   readonly ownAccounts: boolean
@@ -24,12 +24,12 @@ export interface Store {
   /** Runs the library for a request. */
   readonly withRequest: <A>(run: () => A) => A
   /** The answer to a challenge with which the current request continues; undefined before `continueWith`. */
-  readonly answer: () => Answer | undefined
-  readonly continueWith: (answer: Answer) => void
+  readonly answer: () => InteractionAnswer | undefined
+  readonly continueWith: (answer: InteractionAnswer) => void
 }
 
 /** An answer to a challenge. Only the request that it belongs to sees it: it is not stored where others would find it. */
-export interface Answer {
+export interface InteractionAnswer {
   readonly uid: string
   readonly result: InteractionResults
   /** The audiences that were granted; null for logins. */
@@ -40,30 +40,30 @@ export interface Answer {
 
 interface RequestState {
   readonly clients: Map<string, Promise<StoredClient | undefined>>
-  answer: Answer | undefined
+  answer: InteractionAnswer | undefined
 }
 
 /** PostgreSQL's text has no NUL and no unpaired surrogates. */
 const isStorable = (id: string) => id.isWellFormed() && !id.includes("\0")
 
-export const makeStore = Effect.fnUntraced(function* (ownAccounts: boolean) {
+export const makeOAuth2Store = Effect.fnUntraced(function* (ownAccounts: boolean) {
   const sql = yield* SqlClient.SqlClient
   const run = Effect.runPromiseWith(yield* Effect.context<never>())
   const requests = new AsyncLocalStorage<RequestState>()
 
-  const ask: Store["ask"] = (effect) => run(onOwnTables(effect))
+  const ask: OAuth2Store["ask"] = (effect) => run(onOwnTables(effect))
   const read = async (id: string) => {
     if (!isStorable(id)) return undefined
     const [row] = await ask(sql<StoredClient>`select * from svc.oauth2_clients where id = ${id}`)
     return row
   }
-  const client: Store["client"] = (id) => {
+  const client: OAuth2Store["client"] = (id) => {
     const known = requests.getStore()?.clients
     const found = known?.get(id) ?? read(id)
     known?.set(id, found)
     return found
   }
-  const store: Store = {
+  const store: OAuth2Store = {
     sql,
     ownAccounts,
     ask,

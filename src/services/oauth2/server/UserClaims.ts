@@ -1,6 +1,6 @@
 import type { AccessToken, Client, Configuration, FindAccount } from "oidc-provider"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
-import { type Store } from "./Store.ts"
+import { type OAuth2Store } from "./Store.ts"
 
 interface StoredClaims {
   readonly grant_scope: ReadonlyArray<string>
@@ -20,7 +20,7 @@ export interface UserClaims {
 export type CurrentClaims = (stored: JsonObject, subject: string, scope: ReadonlyArray<string>) => Promise<JsonObject>
 
 interface People {
-  readonly store: Store
+  readonly store: OAuth2Store
   /** Whether a user still exists and is active; rejects if that can't be determined. */
   readonly isActive: (subject: string) => Promise<boolean>
   readonly currentClaims: CurrentClaims

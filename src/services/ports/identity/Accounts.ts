@@ -15,7 +15,7 @@ import {
 import { type ExportedAccount } from "../../../domain/identity/KratosIdentity.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { type FlowError, type RelayedCookies } from "../IdP.ts"
-import { type Link, type Provider } from "./Providers.ts"
+import { type ProviderLink, type Provider } from "./Providers.ts"
 
 /** The device that sends the request, for lists of sessions and for limits. */
 export interface Device {
@@ -119,7 +119,7 @@ export interface ProviderCalls {
     readonly browser: string
     readonly credentials: ReadonlyArray<Credential>
   }) => Call<Returned>
-  readonly links: (credential: Credential) => Call<ReadonlyArray<Link>>
+  readonly links: (credential: Credential) => Call<ReadonlyArray<ProviderLink>>
   /** 409 `LAST_SIGN_IN_METHOD` if the person could not sign in without it. */
   readonly unlink: (credential: Credential, provider: string) => Call<void>
 }

@@ -8,7 +8,7 @@ export interface Provider {
 }
 
 /** An account at a provider with which a person signs in. */
-export interface Link extends Provider {
+export interface ProviderLink extends Provider {
   /** How the provider calls the account. */
   readonly account: string
   readonly added_at: string

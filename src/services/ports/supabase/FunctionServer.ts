@@ -6,7 +6,7 @@ import { type BadGateway, type GatewayTimeout, type NotFound, PayloadTooLarge } 
 export const maxFunctionBody = 100 * 1024 * 1024
 export const bodyTooLarge = new PayloadTooLarge({ error: "The body exceeds 100 MiB" })
 
-export interface FunctionCall {
+export interface PassedOnCall {
   readonly method: string
   /** The path and query below the server's URL, beginning with a slash, sent as it is. */
   readonly path: string
@@ -28,7 +28,7 @@ export class FunctionServer extends Context.Service<
   {
     /** Passes a request on, until the scope closes. NotFound if there is no such server. */
     readonly call: (
-      call: FunctionCall
+      call: PassedOnCall
     ) => Effect.Effect<FunctionReply, NotFound | BadGateway | GatewayTimeout | PayloadTooLarge, Scope.Scope>
   }
 >()("svc/services/FunctionServer") {}

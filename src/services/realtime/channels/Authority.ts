@@ -6,7 +6,7 @@ import { type Right, type Rights } from "./Rooms.ts"
 const both: Right = { read: true, write: true }
 const neither: Right = { read: false, write: false }
 /** Public channels, and service keys in private ones. */
-export const everything: Rights = { broadcast: both, presence: both }
+export const allRights: Rights = { broadcast: both, presence: both }
 const nothing: Rights = { broadcast: neither, presence: neither }
 
 export const noReason = "unknown event"
@@ -22,7 +22,7 @@ export const makeAuthority = Effect.gen(function* () {
   const { sql, withTransaction } = yield* makeCallerTransactions
   return {
     rights: (actor: Actor, name: string): Effect.Effect<Rights, string> => {
-      if (actor.role === "service_role") return Effect.succeed(everything)
+      if (actor.role === "service_role") return Effect.succeed(allRights)
       return withTransaction(
         sql.unsafe<{ rights: string }>("select realtime.svc_channel_rights($1, $2, $3, $4) as rights", [
           actor.role,

@@ -3,9 +3,9 @@ import { type Broadcast } from "../../../domain/realtime/channels/Frames.ts"
 import { SupabaseSettings } from "../../supabase/Settings.ts"
 import { type Actor } from "../../ports/Db.ts"
 import { Realtime } from "../Realtime.ts"
-import { everything, makeAuthority } from "./Authority.ts"
+import { allRights, makeAuthority } from "./Authority.ts"
 import { makeChanges } from "./changes/Changes.ts"
-import { type ChannelClient, type Connection, makeConnection } from "./Connection.ts"
+import { type ChannelClient, type ChannelConnection, makeConnection } from "./Connection.ts"
 import { Presence } from "./Presence.ts"
 import { makeRelay } from "./Relay.ts"
 import { type RoomName, Rooms } from "./Rooms.ts"
@@ -22,7 +22,7 @@ export class Channels extends Context.Service<
   Channels,
   | {
       /** Serves a client until the scope closes. */
-      readonly connect: (client: ChannelClient) => Effect.Effect<Connection, never, Scope.Scope>
+      readonly connect: (client: ChannelClient) => Effect.Effect<ChannelConnection, never, Scope.Scope>
       /** Sends a broadcast of a caller that is in no channel; false if policies forbid it. */
       readonly publish: (actor: Actor, room: RoomName, broadcast: Broadcast) => Effect.Effect<boolean, string>
     }
@@ -38,7 +38,7 @@ export class Channels extends Context.Service<
       const presence = new Presence(rooms, relay.process, relay.presence)
       const authority = yield* makeAuthority
       const { deliver, replay } = yield* makeStored(rooms)
-      const connections = new Set<Connection>()
+      const connections = new Set<ChannelConnection>()
       const interrupt = () => {
         for (const connection of connections) connection.interrupt()
       }
@@ -74,7 +74,7 @@ export class Channels extends Context.Service<
         )
 
       const publish = Effect.fnUntraced(function* (actor: Actor, room: RoomName, broadcast: Broadcast) {
-        const rights = room.private ? yield* authority.rights(actor, room.name) : everything
+        const rights = room.private ? yield* authority.rights(actor, room.name) : allRights
         if (!rights.broadcast.write) return false
         rooms.broadcast(room, broadcast)
         relay.broadcast(room, broadcast)

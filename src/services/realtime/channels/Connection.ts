@@ -7,11 +7,11 @@ import { RateWindow } from "../../../domain/realtime/RateWindow.ts"
 import { randomUUID } from "node:crypto"
 import { logFailure } from "../../OwnTables.ts"
 import { type Actor } from "../../ports/Db.ts"
-import { type Authority, everything, noReason } from "./Authority.ts"
-import { type Changes } from "./changes/Changes.ts"
+import { type Authority, allRights, noReason } from "./Authority.ts"
+import { type ChannelChanges } from "./changes/Changes.ts"
 import { type Presence } from "./Presence.ts"
 import { type Relay } from "./Relay.ts"
-import { type Replay } from "./Stored.ts"
+import { type StoredReplay } from "./Stored.ts"
 import { type ChannelSocket, type Member, type Rooms, sendTo, sendSystem } from "./Rooms.ts"
 
 /** Who a token makes the client. */
@@ -34,8 +34,8 @@ export interface ConnectionParts {
   readonly presence: Presence
   readonly relay: Relay
   readonly authority: Authority
-  readonly changes: Changes
-  readonly replay: Replay
+  readonly changes: ChannelChanges
+  readonly replay: StoredReplay
 }
 
 /** Channels of one connection, and joins within 10 s, which suffice to join all of them again. */
@@ -103,7 +103,7 @@ export const makeConnection = (
     }
     const token = request.access_token ?? undefined
     const { actor, expires } = yield* client.authorize(token === client.key ? undefined : token)
-    const rights = isPrivate ? yield* authority.rights(actor, name) : everything
+    const rights = isPrivate ? yield* authority.rights(actor, name) : allRights
     if (!rights.broadcast.read && !rights.presence.read) {
       return yield* Effect.fail(`Unauthorized: You do not have permissions to read from this Channel topic: ${name}`)
     }
@@ -208,7 +208,7 @@ export const makeConnection = (
     const { actor, expires } = authorized.success
     const rights = member.private
       ? yield* Effect.orElseSucceed(authority.rights(actor, member.name), () => undefined)
-      : everything
+      : allRights
     if (joined.get(topic) !== member) return undefined
     if (rights === undefined || (!rights.broadcast.read && !rights.presence.read)) {
       return end(
@@ -267,4 +267,4 @@ export const makeConnection = (
     }
   }
 }
-export type Connection = ReturnType<typeof makeConnection>
+export type ChannelConnection = ReturnType<typeof makeConnection>

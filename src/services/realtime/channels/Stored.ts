@@ -1,6 +1,6 @@
 import { Effect, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { type Body, encodeBroadcast } from "../../../domain/realtime/channels/Frames.ts"
+import { type FrameBody, encodeBroadcast } from "../../../domain/realtime/channels/Frames.ts"
 import { topicOf } from "../../../domain/realtime/channels/Join.ts"
 import { logFailure } from "../../OwnTables.ts"
 import { type Member, type Rooms } from "./Rooms.ts"
@@ -27,7 +27,7 @@ interface Row {
 const columns = `id::text as id, topic, coalesce(event, '') as event, coalesce(payload, '{}')::text as payload, private,
   to_jsonb(m) ->> 'binary_payload' as bytes`
 
-const bodyOf = ({ bytes, payload }: Row): Body =>
+const bodyOf = ({ bytes, payload }: Row): FrameBody =>
   bytes === null ? payload : new Uint8Array(Buffer.from(bytes.slice(2), "hex"))
 
 /** Messages that the database has kept in realtime.messages, by realtime.send and others. */
@@ -88,4 +88,4 @@ export const makeStored = Effect.fnUntraced(function* (rooms: Rooms) {
 
   return { deliver, replay }
 })
-export type Replay = Effect.Success<ReturnType<typeof makeStored>>["replay"]
+export type StoredReplay = Effect.Success<ReturnType<typeof makeStored>>["replay"]

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto"
 import { maxKeyBytes } from "../../../../domain/storage/Object.ts"
 import { s3Error } from "../Error.ts"
 import { type Tag } from "../store/Model.ts"
-import { children, childText, parseXml, textOf, xmlDocument, type XmlNode } from "../Xml.ts"
+import { children, childText, parseXml, xmlText, xmlDocument, type XmlNode } from "../Xml.ts"
 
 const maximumRules = 1000
 const dayMillis = 24 * 3_600_000
@@ -185,7 +185,7 @@ const parseExpiration = (rule: XmlNode): Due | undefined => {
   if (days !== undefined) return { days: parseDays(days, "Days") }
   if (date === undefined) {
     // Delete markers are made by versioning, so there are none.
-    if (!/^(?:true|false)$/.test(textOf(node["ExpiredObjectDeleteMarker"]?.[0] ?? "").trim()))
+    if (!/^(?:true|false)$/.test(xmlText(node["ExpiredObjectDeleteMarker"]?.[0] ?? "").trim()))
       throw s3Error("MalformedXML")
     return undefined
   }

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { emptyReply, type Exchange, type Operation, xmlReply } from "../Exchange.ts"
+import { emptyReply, type Exchange, type S3Operation, xmlReply } from "../Exchange.ts"
 import { s3Error } from "../Error.ts"
 import { readDocument } from "../Payload.ts"
 import { tryS3 } from "../Request.ts"
@@ -9,7 +9,7 @@ import { children, childText, parseXml, type XmlNode } from "../Xml.ts"
 
 // Who may read objects, beside policies: block of public access, object ownership, encryption.
 
-export const getPublicAccessBlock: Operation = {
+export const getPublicAccessBlock: S3Operation = {
   action: "s3:GetBucketPublicAccessBlock",
   run: Effect.fnUntraced(function* ({ bucketInfo, request }: Exchange) {
     const block = bucketInfo?.publicAccess
@@ -35,7 +35,7 @@ const parseBlock = (text: string): PublicAccessBlock => {
   }
 }
 
-export const putPublicAccessBlock: Operation = {
+export const putPublicAccessBlock: S3Operation = {
   action: "s3:PutBucketPublicAccessBlock",
   headers: bodyHeaders,
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
@@ -46,20 +46,20 @@ export const putPublicAccessBlock: Operation = {
   })
 }
 
-export const deletePublicAccessBlock: Operation = {
+export const deletePublicAccessBlock: S3Operation = {
   action: "s3:PutBucketPublicAccessBlock",
   run: ({ request, store }) => Effect.as(store.setDocument(request.bucket, "publicAccess", undefined), emptyReply(204))
 }
 
 const enforced = "BucketOwnerEnforced"
 
-export const getOwnershipControls: Operation = {
+export const getOwnershipControls: S3Operation = {
   action: "s3:GetBucketOwnershipControls",
   run: () => Effect.succeed(xmlReply("OwnershipControls", { Rule: { ObjectOwnership: enforced } }))
 }
 
 /** Accepts what holds anyway. */
-export const putOwnershipControls: Operation = {
+export const putOwnershipControls: S3Operation = {
   action: "s3:PutBucketOwnershipControls",
   headers: bodyHeaders,
   run: Effect.fnUntraced(function* ({ payload }: Exchange) {
@@ -79,12 +79,12 @@ const onlyRule = (root: XmlNode): XmlNode => {
 }
 
 /** Restores the default, which is the only ownership. */
-export const deleteOwnershipControls: Operation = {
+export const deleteOwnershipControls: S3Operation = {
   action: "s3:PutBucketOwnershipControls",
   run: () => Effect.succeed(emptyReply(204))
 }
 
-export const getEncryption: Operation = {
+export const getEncryption: S3Operation = {
   action: "s3:GetEncryptionConfiguration",
   run: Effect.fnUntraced(function* ({ request, settings }: Exchange) {
     if (!settings.encrypted) {
@@ -97,7 +97,7 @@ export const getEncryption: Operation = {
 }
 
 /** Accepts what holds anyway. */
-export const putEncryption: Operation = {
+export const putEncryption: S3Operation = {
   action: "s3:PutEncryptionConfiguration",
   headers: bodyHeaders,
   run: Effect.fnUntraced(function* ({ payload, settings }: Exchange) {
@@ -112,7 +112,7 @@ export const putEncryption: Operation = {
 }
 
 /** Restores the default, which is all there is. */
-export const deleteEncryption: Operation = {
+export const deleteEncryption: S3Operation = {
   action: "s3:PutEncryptionConfiguration",
   run: () => Effect.succeed(emptyReply(204))
 }

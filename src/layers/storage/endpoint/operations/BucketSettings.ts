@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { parseCors, printCors } from "../Cors.ts"
-import { emptyReply, type Exchange, type Operation, ownerXml, type Reply, xmlReply } from "../Exchange.ts"
+import { emptyReply, type Exchange, type S3Operation, ownerXml, type Reply, xmlReply } from "../Exchange.ts"
 import { readDocument } from "../Payload.ts"
 import { allowsAnonymous, isPublic } from "../policy/Policy.ts"
 import { parsePolicy } from "../policy/Document.ts"
@@ -9,7 +9,7 @@ import { type S3Code, s3Error } from "../Error.ts"
 import { tryS3 } from "../Request.ts"
 import { type XmlElements } from "../Xml.ts"
 
-export const getPolicy: Operation = {
+export const getPolicy: S3Operation = {
   action: "s3:GetBucketPolicy",
   run: Effect.fnUntraced(function* ({ bucketInfo, request }: Exchange) {
     const body = bucketInfo?.policy
@@ -21,7 +21,7 @@ export const getPolicy: Operation = {
   })
 }
 
-export const putPolicy: Operation = {
+export const putPolicy: S3Operation = {
   action: "s3:PutBucketPolicy",
   headers: [...bodyHeaders, "x-amz-confirm-remove-self-bucket-access"],
   run: Effect.fnUntraced(function* ({ bucketInfo, payload, request, store }: Exchange) {
@@ -35,12 +35,12 @@ export const putPolicy: Operation = {
   })
 }
 
-export const deletePolicy: Operation = {
+export const deletePolicy: S3Operation = {
   action: "s3:DeleteBucketPolicy",
   run: ({ request, store }) => Effect.as(store.setDocument(request.bucket, "policy", undefined), emptyReply(204))
 }
 
-export const getPolicyStatus: Operation = {
+export const getPolicyStatus: S3Operation = {
   action: "s3:GetBucketPolicyStatus",
   run: Effect.fnUntraced(function* ({ bucketInfo, request }: Exchange) {
     const text = bucketInfo?.policy
@@ -49,7 +49,7 @@ export const getPolicyStatus: Operation = {
   })
 }
 
-export const getCors: Operation = {
+export const getCors: S3Operation = {
   action: "s3:GetBucketCORS",
   run: Effect.fnUntraced(function* ({ bucketInfo, request }: Exchange) {
     const body = bucketInfo?.cors
@@ -63,7 +63,7 @@ export const getCors: Operation = {
   })
 }
 
-export const putCors: Operation = {
+export const putCors: S3Operation = {
   action: "s3:PutBucketCORS",
   headers: bodyHeaders,
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
@@ -74,23 +74,23 @@ export const putCors: Operation = {
   })
 }
 
-export const deleteCors: Operation = {
+export const deleteCors: S3Operation = {
   action: "s3:PutBucketCORS",
   run: ({ request, store }) => Effect.as(store.setDocument(request.bucket, "cors", undefined), emptyReply(204))
 }
 
-const fixedReply = (action: string, root: string, elements: XmlElements): Operation => ({
+const fixedReply = (action: string, root: string, elements: XmlElements): S3Operation => ({
   action,
   run: () => Effect.succeed(xmlReply(root, elements))
 })
 
-const notConfigured = (action: string, code: S3Code): Operation => ({
+const notConfigured = (action: string, code: S3Code): S3Operation => ({
   action,
   run: ({ request }) => s3Error(code, undefined, { BucketName: request.bucket })
 })
 
 /** S3's root element has text instead of child elements here. */
-export const getLocation: Operation = {
+export const getLocation: S3Operation = {
   action: "s3:GetBucketLocation",
   run: ({ settings: { region } }) => {
     const place = region === "us-east-1" ? "" : region
@@ -99,7 +99,7 @@ export const getLocation: Operation = {
   }
 }
 
-const fullControl = (action: string): Operation => ({
+const fullControl = (action: string): S3Operation => ({
   action,
   run: () => {
     const { body, ...reply } = xmlReply("AccessControlPolicy", {
@@ -112,7 +112,7 @@ const fullControl = (action: string): Operation => ({
 })
 
 /** S3's responses for a bucket without these configurations. Setting them is not implemented. */
-export const bucketDefaults: Readonly<Record<string, Operation>> = {
+export const bucketDefaults: Readonly<Record<string, S3Operation>> = {
   acl: fullControl("s3:GetBucketAcl"),
   accelerate: fixedReply("s3:GetAccelerateConfiguration", "AccelerateConfiguration", {}),
   logging: fixedReply("s3:GetBucketLogging", "BucketLoggingStatus", {}),
@@ -124,6 +124,6 @@ export const bucketDefaults: Readonly<Record<string, Operation>> = {
   website: notConfigured("s3:GetBucketWebsite", "NoSuchWebsiteConfiguration")
 }
 
-export const objectDefaults: Readonly<Record<string, Operation>> = {
+export const objectDefaults: Readonly<Record<string, S3Operation>> = {
   acl: fullControl("s3:GetObjectAcl")
 }

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { emptyReply, type Exchange, hiddenFrom, limitParam, type Operation, ownerXml, xmlReply } from "../Exchange.ts"
+import { emptyReply, type Exchange, hiddenFrom, limitParam, type S3Operation, ownerXml, xmlReply } from "../Exchange.ts"
 import { readDocument } from "../Payload.ts"
 import { bodyHeaders } from "../RequestHeaders.ts"
 import { s3Error } from "../Error.ts"
@@ -19,7 +19,7 @@ export const checkBucketName = (name: string) => {
   if (!isBucketName(name)) throw s3Error("InvalidBucketName", undefined, { BucketName: name })
 }
 
-export const listBuckets: Operation = {
+export const listBuckets: S3Operation = {
   action: undefined,
   run: Effect.fnUntraced(function* ({ request, settings, store }: Exchange) {
     const prefix = request.param("prefix") ?? ""
@@ -46,7 +46,7 @@ export const listBuckets: Operation = {
   })
 }
 
-export const createBucket: Operation = {
+export const createBucket: S3Operation = {
   action: undefined,
   headers: [...bodyHeaders, "x-amz-acl", "x-amz-bucket-object-lock-enabled", "x-amz-object-ownership"],
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
@@ -72,7 +72,7 @@ export const createBucket: Operation = {
   })
 }
 
-export const headBucket: Operation = {
+export const headBucket: S3Operation = {
   action: "s3:ListBucket",
   run: ({ settings }) =>
     Effect.succeed(
@@ -84,7 +84,7 @@ export const headBucket: Operation = {
     )
 }
 
-export const deleteBucket: Operation = {
+export const deleteBucket: S3Operation = {
   action: "s3:DeleteBucket",
   run: ({ request, store }) => Effect.as(store.deleteBucket(request.bucket), emptyReply(204))
 }

@@ -2,7 +2,7 @@ import { maxParts } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
 import { algorithms, checksumOfParts, isChecksum, sentChecksum } from "../Checksums.ts"
 import { checksumXml } from "./Copies.ts"
-import { type Exchange, type Operation, xmlReply } from "../Exchange.ts"
+import { type Exchange, type S3Operation, xmlReply } from "../Exchange.ts"
 import { bodyHeaders } from "../RequestHeaders.ts"
 import { type S3Error, s3Error } from "../Error.ts"
 import { invalidChecksum, readDocument } from "../Payload.ts"
@@ -10,9 +10,9 @@ import { bareEtag, writeCondition } from "../Preconditions.ts"
 import { tryS3, tryS3Promise, type S3Request } from "../Request.ts"
 import { type Checksum, type CompletedPart, type ObjectInfo, type PartInfo, type LocalStore } from "../store/Model.ts"
 import { uploadIdOf } from "./Uploads.ts"
-import { children, childText, parseXml, textOf, type XmlNode } from "../Xml.ts"
+import { children, childText, parseXml, xmlText, type XmlNode } from "../Xml.ts"
 
-export const completeUpload: Operation = {
+export const completeUpload: S3Operation = {
   action: "s3:PutObject",
   onBytes: true,
   headers: [...bodyHeaders, "x-amz-checksum-type", "x-amz-mp-object-size"],
@@ -45,7 +45,7 @@ export const completeUpload: Operation = {
 const parsePart = (node: XmlNode): CompletedPart => {
   const [number, etag] = [childText(node, "PartNumber")?.trim(), childText(node, "ETag")]
   if (number === undefined || etag === undefined || !/^\d{1,9}$/.test(number)) throw s3Error("MalformedXML")
-  const checksum = algorithms.flatMap((algorithm) => children(node, `Checksum${algorithm}`).map(textOf))[0]
+  const checksum = algorithms.flatMap((algorithm) => children(node, `Checksum${algorithm}`).map(xmlText))[0]
   return { part: Number(number), etag: bareEtag(etag), checksum: checksum?.trim() }
 }
 

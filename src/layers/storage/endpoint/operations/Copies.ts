@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { authorize } from "../Authorization.ts"
 import { type Algorithm, makeHasher, namedAlgorithm } from "../Checksums.ts"
-import { type Exchange, hiddenFrom, type Operation, xmlReply } from "../Exchange.ts"
+import { type Exchange, hiddenFrom, type S3Operation, xmlReply } from "../Exchange.ts"
 import { checkKey } from "../ObjectHeaders.ts"
 import { taggedMeta } from "./Objects.ts"
 import { maximumPut } from "../Payload.ts"
-import { type ByteRange, precondition, writeCondition } from "../Preconditions.ts"
+import { type ObjectRange, precondition, writeCondition } from "../Preconditions.ts"
 import { copySourceHeaders, newObjectHeaders } from "../RequestHeaders.ts"
 import { s3Error } from "../Error.ts"
 import { type S3Request, tryS3 } from "../Request.ts"
@@ -48,7 +48,7 @@ export const copySource = Effect.fnUntraced(function* ({ caller, request, settin
 export const copyBytes = Effect.fnUntraced(function* (
   { store }: Exchange,
   source: Source,
-  range: ByteRange | undefined,
+  range: ObjectRange | undefined,
   algorithm: Algorithm | undefined
 ) {
   if (algorithm === undefined || source.size === 0)
@@ -84,7 +84,7 @@ const authorizeTags = Effect.fnUntraced(function* ({ bucketInfo, caller, request
   })
 })
 
-export const copyObject: Operation = {
+export const copyObject: S3Operation = {
   action: "s3:PutObject",
   onBytes: true,
   headers: [

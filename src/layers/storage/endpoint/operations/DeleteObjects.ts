@@ -1,21 +1,21 @@
 import { maxKeys } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
 import { isAllowedFor, mayBeAllowed } from "../Authorization.ts"
-import { type Exchange, type Operation, xmlReply } from "../Exchange.ts"
+import { type Exchange, type S3Operation, xmlReply } from "../Exchange.ts"
 import { readDocument } from "../Payload.ts"
 import { bodyHeaders, removalHeaders } from "../RequestHeaders.ts"
 import { removalCondition } from "../Preconditions.ts"
 import { yieldEvery } from "../../../../services/YieldEvery.ts"
 import { s3Error } from "../Error.ts"
 import { tryS3 } from "../Request.ts"
-import { type Condition } from "../store/Model.ts"
+import { type WriteCondition } from "../store/Model.ts"
 import { children, childText, parseXml, type XmlNode } from "../Xml.ts"
 
 interface DeleteTarget {
   readonly key: string
   readonly version: string | undefined
   /** Undefined: whatever the object is. */
-  readonly condition: Condition | undefined
+  readonly condition: WriteCondition | undefined
 }
 
 interface DeleteFailure extends DeleteTarget {
@@ -34,7 +34,7 @@ const parseDelete = (text: string) => {
   return { objects, quiet: childText(root, "Quiet")?.trim().toLowerCase() === "true" }
 }
 
-const parseCondition = (node: XmlNode): Condition | undefined => {
+const parseCondition = (node: XmlNode): WriteCondition | undefined => {
   const given = ["ETag", "LastModifiedTime", "Size"].map((name) => childText(node, name)?.trim())
   if (given.every((each) => each === undefined)) return undefined
   const condition = removalCondition(given[0], given[1], given[2])
@@ -43,7 +43,7 @@ const parseCondition = (node: XmlNode): Condition | undefined => {
 }
 
 /** Each key is authorized by itself: the status is 200 even if some fail. */
-export const deleteObjects: Operation = {
+export const deleteObjects: S3Operation = {
   // Each key is authorized in `run`.
   action: "anyone",
   headers: [...bodyHeaders, ...removalHeaders],

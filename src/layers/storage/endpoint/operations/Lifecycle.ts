@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { emptyReply, type Exchange, type Operation, type Reply } from "../Exchange.ts"
+import { emptyReply, type Exchange, type S3Operation, type Reply } from "../Exchange.ts"
 import { s3Error } from "../Error.ts"
 import { parseLifecycle } from "../lifecycle/Rules.ts"
 import { readDocument } from "../Payload.ts"
@@ -10,7 +10,7 @@ import { bodyHeaders } from "../RequestHeaders.ts"
 const minimumSize = "x-amz-transition-default-minimum-object-size"
 const minimum = "all_storage_classes_128K"
 
-export const getLifecycle: Operation = {
+export const getLifecycle: S3Operation = {
   action: "s3:GetLifecycleConfiguration",
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
     const body = yield* store.document(request.bucket, "lifecycle")
@@ -26,7 +26,7 @@ export const getLifecycle: Operation = {
   })
 }
 
-export const putLifecycle: Operation = {
+export const putLifecycle: S3Operation = {
   action: "s3:PutLifecycleConfiguration",
   headers: [...bodyHeaders, minimumSize],
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
@@ -40,7 +40,7 @@ export const putLifecycle: Operation = {
   })
 }
 
-export const deleteLifecycle: Operation = {
+export const deleteLifecycle: S3Operation = {
   action: "s3:PutLifecycleConfiguration",
   run: ({ request, store }) => Effect.as(store.setDocument(request.bucket, "lifecycle", undefined), emptyReply(204))
 }

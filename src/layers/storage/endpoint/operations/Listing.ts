@@ -1,6 +1,6 @@
 import { maxKeys } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
-import { encodingOf, type Exchange, limitParam, type Operation, ownerXml, xmlReply } from "../Exchange.ts"
+import { encodingOf, type Exchange, limitParam, type S3Operation, ownerXml, xmlReply } from "../Exchange.ts"
 import { listingHeaders } from "../RequestHeaders.ts"
 import { s3Error } from "../Error.ts"
 import { tryS3 } from "../Request.ts"
@@ -37,7 +37,7 @@ const objectXml = (info: ObjectInfo, encode: (name: string) => string, more: Xml
 
 const optional = (text: string, encode: (name: string) => string) => (text === "" ? undefined : encode(text))
 
-export const listObjects: Operation = {
+export const listObjects: S3Operation = {
   action: "s3:ListBucket",
   headers: listingHeaders,
   run: Effect.fnUntraced(function* (exchange: Exchange) {
@@ -70,7 +70,7 @@ const parseToken = (token: string) => {
   return after
 }
 
-export const listObjectsV2: Operation = {
+export const listObjectsV2: S3Operation = {
   action: "s3:ListBucket",
   headers: listingHeaders,
   run: Effect.fnUntraced(function* (exchange: Exchange) {
@@ -102,7 +102,7 @@ export const listObjectsV2: Operation = {
 }
 
 /** Every object is its own latest version, `null`. */
-export const listObjectVersions: Operation = {
+export const listObjectVersions: S3Operation = {
   action: "s3:ListBucketVersions",
   headers: listingHeaders,
   run: Effect.fnUntraced(function* (exchange: Exchange) {

@@ -1,17 +1,17 @@
 import { maxParts } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
 import { authorize, isAllowed } from "../Authorization.ts"
-import { emptyReply, type Exchange, limitParam, type Operation, type Reply, xmlReply } from "../Exchange.ts"
+import { emptyReply, type Exchange, limitParam, type S3Operation, type Reply, xmlReply } from "../Exchange.ts"
 import { asLatin1 } from "../../../../domain/text/HeaderText.ts"
-import { checkKey, checksumHeaders, checkValue, headersOf, metaOf } from "../ObjectHeaders.ts"
+import { checkKey, checksumHeaders, checkValue, objectHeadersOf, metaOf } from "../ObjectHeaders.ts"
 import { checkMd5, maximumPut } from "../Payload.ts"
-import { type ByteRange, precondition, rangeOf, removalCondition, writeCondition } from "../Preconditions.ts"
+import { type ObjectRange, precondition, rangeOf, removalCondition, writeCondition } from "../Preconditions.ts"
 import { bodyHeaders, newObjectHeaders, removalHeaders } from "../RequestHeaders.ts"
 import { type S3Error, s3Error } from "../Error.ts"
 import { tryS3, type S3Request } from "../Request.ts"
 import { type ObjectInfo } from "../store/Model.ts"
 
-export const putObject: Operation = {
+export const putObject: S3Operation = {
   action: "s3:PutObject",
   onBytes: true,
   headers: [...bodyHeaders, ...newObjectHeaders],
@@ -85,7 +85,7 @@ export const checkVersion = ({ param }: S3Request) => {
 
 interface ObjectReply {
   readonly reply: Reply
-  readonly range: ByteRange
+  readonly range: ObjectRange
 }
 
 /** The part of the response common to GET and HEAD, and the range of bytes to send. Throws S3Errors. */
@@ -95,14 +95,14 @@ const describe = (exchange: Exchange, info: ObjectInfo): ObjectReply => {
   const changed = overridden(exchange)
   const checksums = header("x-amz-checksum-mode")?.toUpperCase() === "ENABLED"
   if (precondition(header, info) === "not modified") {
-    const { "Content-Type": _type, ...headers } = headersOf(info, false)
+    const { "Content-Type": _type, ...headers } = objectHeadersOf(info, false)
     return { reply: emptyReply(304, headers), range: whole }
   }
   const part = param("partNumber")
   const partOnly = part === undefined ? undefined : partRange(info, part, header("range"))
   const range = partOnly ?? (rangeApplies(header, info) ? rangeOf(header("range"), info.size) : undefined)
   const selected = range ?? whole
-  const base = { ...headersOf(info, checksums && range === undefined), ...tagCount(exchange, info), ...changed }
+  const base = { ...objectHeadersOf(info, checksums && range === undefined), ...tagCount(exchange, info), ...changed }
   const length = { "Content-Length": String(selected.end - selected.start + 1) }
   if (range === undefined) return { reply: { status: 200, headers: { ...base, ...length } }, range: selected }
   const place = info.size === 0 ? {} : { "Content-Range": `bytes ${range.start}-${range.end}/${info.size}` }
@@ -129,7 +129,7 @@ const rangeApplies = (header: (name: string) => string | undefined, info: Object
   return Date.parse(validator) === Math.floor(info.lastModified.getTime() / 1000) * 1000
 }
 
-const partRange = (info: ObjectInfo, text: string, range: string | undefined): ByteRange => {
+const partRange = (info: ObjectInfo, text: string, range: string | undefined): ObjectRange => {
   const part = partNumber(text)
   if (range !== undefined) {
     throw s3Error("InvalidRequest", "Cannot specify both Range header and partNumber query parameter")
@@ -158,7 +158,7 @@ export const partNumber = (text: string | undefined): number => {
   return part
 }
 
-export const getObject: Operation = {
+export const getObject: S3Operation = {
   action: "s3:GetObject",
   onBytes: true,
   headers: ["x-amz-checksum-mode"],
@@ -173,7 +173,7 @@ export const getObject: Operation = {
   })
 }
 
-export const headObject: Operation = {
+export const headObject: S3Operation = {
   action: "s3:GetObject",
   onBytes: true,
   headers: ["x-amz-checksum-mode"],
@@ -185,7 +185,7 @@ export const headObject: Operation = {
   })
 }
 
-export const deleteObject: Operation = {
+export const deleteObject: S3Operation = {
   action: "s3:DeleteObject",
   headers: [...removalHeaders, "x-amz-if-match-last-modified-time", "x-amz-if-match-size"],
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
@@ -227,7 +227,7 @@ const partsXml = (
   }
 }
 
-export const getObjectAttributes: Operation = {
+export const getObjectAttributes: S3Operation = {
   action: "s3:GetObjectAttributes",
   headers: ["x-amz-object-attributes", "x-amz-max-parts", "x-amz-part-number-marker"],
   run: Effect.fnUntraced(function* (exchange: Exchange) {

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { asLatin1 } from "../../../../domain/text/HeaderText.ts"
 import { authorize } from "../Authorization.ts"
 import { isChecksum, makeHasher, sentChecksum } from "../Checksums.ts"
-import { emptyReply, type Exchange, type Operation, type Reply } from "../Exchange.ts"
+import { emptyReply, type Exchange, type S3Operation, type Reply } from "../Exchange.ts"
 import { checkKey, metaFrom } from "../ObjectHeaders.ts"
 import { maximumPut } from "../Payload.ts"
 import { readForm } from "./PostForm.ts"
@@ -20,7 +20,7 @@ import { xmlDocument } from "../Xml.ts"
 type Fields = ReadonlyMap<string, string>
 
 /** An upload from an HTML form, authorized by the policy in the form. */
-export const postObject: Operation = {
+export const postObject: S3Operation = {
   action: "anyone",
   onBytes: true,
   run: Effect.fnUntraced(function* (exchange: Exchange) {

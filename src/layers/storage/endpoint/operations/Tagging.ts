@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { emptyReply, type Exchange, type Operation, type Reply, xmlReply } from "../Exchange.ts"
+import { emptyReply, type Exchange, type S3Operation, type Reply, xmlReply } from "../Exchange.ts"
 import { s3Error } from "../Error.ts"
 import { checkVersion } from "./Objects.ts"
 import { readDocument } from "../Payload.ts"
@@ -8,7 +8,7 @@ import { bodyHeaders } from "../RequestHeaders.ts"
 import { parseTagging, taggingXml } from "../tags/Tags.ts"
 import { xmlDocument } from "../Xml.ts"
 
-export const getObjectTagging: Operation = {
+export const getObjectTagging: S3Operation = {
   action: "s3:GetObjectTagging",
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
     yield* tryS3(() => checkVersion(request))
@@ -16,7 +16,7 @@ export const getObjectTagging: Operation = {
   })
 }
 
-export const putObjectTagging: Operation = {
+export const putObjectTagging: S3Operation = {
   action: "s3:PutObjectTagging",
   headers: bodyHeaders,
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
@@ -27,7 +27,7 @@ export const putObjectTagging: Operation = {
   })
 }
 
-export const deleteObjectTagging: Operation = {
+export const deleteObjectTagging: S3Operation = {
   action: "s3:DeleteObjectTagging",
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
     yield* tryS3(() => checkVersion(request))
@@ -36,7 +36,7 @@ export const deleteObjectTagging: Operation = {
   })
 }
 
-export const getBucketTagging: Operation = {
+export const getBucketTagging: S3Operation = {
   action: "s3:GetBucketTagging",
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
     const body = yield* store.document(request.bucket, "tagging")
@@ -46,7 +46,7 @@ export const getBucketTagging: Operation = {
   })
 }
 
-export const putBucketTagging: Operation = {
+export const putBucketTagging: S3Operation = {
   action: "s3:PutBucketTagging",
   headers: bodyHeaders,
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
@@ -57,7 +57,7 @@ export const putBucketTagging: Operation = {
   })
 }
 
-export const deleteBucketTagging: Operation = {
+export const deleteBucketTagging: S3Operation = {
   action: "s3:PutBucketTagging",
   run: ({ request, store }) => Effect.as(store.setDocument(request.bucket, "tagging", undefined), emptyReply(204))
 }

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
-import { encodingOf, type Exchange, limitParam, type Operation, ownerXml, xmlReply } from "../Exchange.ts"
+import { encodingOf, type Exchange, limitParam, type S3Operation, ownerXml, xmlReply } from "../Exchange.ts"
 import { tryS3 } from "../Request.ts"
 
-export const listParts: Operation = {
+export const listParts: S3Operation = {
   action: "s3:ListMultipartUploadParts",
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
     const { bucket, key } = request
@@ -40,7 +40,7 @@ export const listParts: Operation = {
   })
 }
 
-export const listUploads: Operation = {
+export const listUploads: S3Operation = {
   action: "s3:ListBucketMultipartUploads",
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
     const text = (name: string) => request.param(name) ?? ""

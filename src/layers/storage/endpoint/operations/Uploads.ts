@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { type Algorithm, namedAlgorithm } from "../Checksums.ts"
 import { copyBytes, copySource } from "./Copies.ts"
-import { emptyReply, type Exchange, type Operation, xmlReply } from "../Exchange.ts"
+import { emptyReply, type Exchange, type S3Operation, xmlReply } from "../Exchange.ts"
 import { checkKey, checksumHeaders } from "../ObjectHeaders.ts"
 import { partNumber, taggedMeta } from "./Objects.ts"
 import { checkMd5, maximumPut } from "../Payload.ts"
-import { type ByteRange } from "../Preconditions.ts"
+import { type ObjectRange } from "../Preconditions.ts"
 import { bodyHeaders, copySourceHeaders, newObjectHeaders } from "../RequestHeaders.ts"
 import { type S3Error, s3Error } from "../Error.ts"
 import { tryS3, type S3Request } from "../Request.ts"
@@ -13,7 +13,7 @@ import { type Checksum, type LocalStore } from "../store/Model.ts"
 
 export const uploadIdOf = ({ param }: S3Request) => param("uploadId") ?? ""
 
-export const createUpload: Operation = {
+export const createUpload: S3Operation = {
   action: "s3:PutObject",
   onBytes: true,
   headers: [...newObjectHeaders, "x-amz-checksum-algorithm", "x-amz-checksum-type"],
@@ -64,7 +64,7 @@ const algorithmOf = (
 ): Effect.Effect<Algorithm | undefined, S3Error> =>
   Effect.map(store.upload(bucket, key, param("uploadId") ?? ""), ({ meta }) => meta.checksum?.algorithm)
 
-export const uploadPart: Operation = {
+export const uploadPart: S3Operation = {
   action: "s3:PutObject",
   onBytes: true,
   headers: bodyHeaders,
@@ -90,7 +90,7 @@ export const uploadPart: Operation = {
   })
 }
 
-export const uploadPartCopy: Operation = {
+export const uploadPartCopy: S3Operation = {
   action: "s3:PutObject",
   onBytes: true,
   headers: [...copySourceHeaders, "x-amz-copy-source-range"],
@@ -119,7 +119,7 @@ export const uploadPartCopy: Operation = {
 }
 
 /** Stricter than a Range header: `bytes=first-last` within the object. Throws InvalidArgument. */
-const copyRange = (text: string | undefined, size: number): ByteRange | undefined => {
+const copyRange = (text: string | undefined, size: number): ObjectRange | undefined => {
   if (text === undefined) return undefined
   const match = /^bytes=(\d{1,15})-(\d{1,15})$/.exec(text)
   const [start, end] = [Number(match?.[1]), Number(match?.[2])]
@@ -139,7 +139,7 @@ const copyRange = (text: string | undefined, size: number): ByteRange | undefine
   return { start, end }
 }
 
-export const abortUpload: Operation = {
+export const abortUpload: S3Operation = {
   action: "s3:AbortMultipartUpload",
   headers: ["x-amz-if-match-initiated-time"],
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {

@@ -4,7 +4,7 @@ import { type S3Request } from "../Request.ts"
 import {
   algorithm,
   canonicalRequest,
-  type Credential,
+  type SigningCredential,
   formatTimestamp,
   hmac,
   parseTimestamp,
@@ -15,7 +15,7 @@ import {
 } from "./Signing.ts"
 
 /** The credentials of the owner of all buckets. */
-export interface Owner {
+export interface StoreOwner {
   readonly accessKey: string
   readonly secretKey: string
 }
@@ -42,13 +42,13 @@ export interface SignedV4 {
 }
 
 /** undefined: anonymous. */
-export type Caller = Signed | undefined
+export type Signer = Signed | undefined
 
 const maximumSkew = 15 * 60_000
 const maximumExpires = 604_800
 
 /** The caller of a request at `now`, in ms. Throws an S3Error if the request's signature is invalid. */
-export const authenticate = (request: S3Request, owner: Owner, now: number): Caller => {
+export const authenticate = (request: S3Request, owner: StoreOwner, now: number): Signer => {
   const authorization = request.message.headers.authorization
   const byQuery = request.param("X-Amz-Algorithm") !== undefined || request.param("X-Amz-Signature") !== undefined
   const version2 = request.param("AWSAccessKeyId") !== undefined && request.param("Signature") !== undefined
@@ -73,7 +73,7 @@ export const authenticate = (request: S3Request, owner: Owner, now: number): Cal
   return authorization === undefined ? undefined : byHeader(request, authorization, owner, now)
 }
 
-const byHeader = (request: S3Request, authorization: string, owner: Owner, now: number): SignedV4 => {
+const byHeader = (request: S3Request, authorization: string, owner: StoreOwner, now: number): SignedV4 => {
   const malformed = (why: string) =>
     s3Error("AuthorizationHeaderMalformed", `The authorization header is malformed; ${why}.`)
   if (!authorization.startsWith(`${algorithm} `)) throw s3Error("InvalidArgument", "Unsupported Authorization Type")
@@ -115,7 +115,7 @@ const headerTime = ({ message: { headers } }: S3Request) => {
   return parseTimestamp(text) ?? (Number.isNaN(date) ? undefined : date)
 }
 
-const byPresignedUrl = (request: S3Request, owner: Owner, now: number): SignedV4 => {
+const byPresignedUrl = (request: S3Request, owner: StoreOwner, now: number): SignedV4 => {
   const invalid = (why: string) => s3Error("AuthorizationQueryParametersError", why)
   const names = ["Algorithm", "Credential", "Signature", "Date", "SignedHeaders", "Expires"]
   const [kind, given, signature, timestamp, signedHeaders, lifetime] = names.map((name) =>
@@ -155,7 +155,7 @@ const byPresignedUrl = (request: S3Request, owner: Owner, now: number): SignedV4
 }
 
 /** `<key>/<yyyymmdd>/<region>/s3/aws4_request`; any region is accepted, since there is only one location. */
-export const parseCredential = (text: string, malformed: (why: string) => Error): Credential => {
+export const parseCredential = (text: string, malformed: (why: string) => Error): SigningCredential => {
   const [end, service, region, day, ...key] = text.split("/").toReversed()
   if (key.length === 0 || region === undefined || day === undefined) {
     throw malformed('the Credential must be of the form "<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request"')
@@ -167,7 +167,7 @@ export const parseCredential = (text: string, malformed: (why: string) => Error)
 }
 
 interface Claim {
-  readonly credential: Credential
+  readonly credential: SigningCredential
   readonly signedHeaders: string
   readonly signature: string
   readonly timestamp: string
@@ -176,7 +176,7 @@ interface Claim {
   readonly now: number
 }
 
-const check = (request: S3Request, owner: Owner, claim: Claim): SignedV4 => {
+const check = (request: S3Request, owner: StoreOwner, claim: Claim): SignedV4 => {
   const { by, credential, now, payloadHash, signature, signedHeaders, timestamp } = claim
   checkAccess(request, owner, credential)
   const names = signedHeaders.split(";")
@@ -204,7 +204,7 @@ const check = (request: S3Request, owner: Owner, claim: Claim): SignedV4 => {
 }
 
 /** Rejects other access keys and session tokens. */
-export const checkAccess = (request: S3Request, owner: Owner, { accessKey }: Credential) => {
+export const checkAccess = (request: S3Request, owner: StoreOwner, { accessKey }: SigningCredential) => {
   if (!sameSignature(owner.accessKey, accessKey)) {
     throw s3Error("InvalidAccessKeyId", undefined, { AWSAccessKeyId: accessKey })
   }
@@ -240,7 +240,7 @@ const checkSigned = ({ message }: S3Request, names: ReadonlyArray<string>) => {
 let lastKey: { readonly of: string; readonly key: Buffer } | undefined
 
 /** Caches the last signing key, which is the same for a day. */
-export const signingKeyOf = (owner: Owner, credential: Credential): Buffer => {
+export const signingKeyOf = (owner: StoreOwner, credential: SigningCredential): Buffer => {
   const of = `${owner.accessKey}\n${owner.secretKey}\n${scopeOf(credential)}`
   if (lastKey?.of !== of) lastKey = { of, key: signingKey(owner.secretKey, credential) }
   return lastKey.key

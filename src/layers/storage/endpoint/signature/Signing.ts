@@ -8,18 +8,18 @@ export const algorithm = "AWS4-HMAC-SHA256"
 export const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 /** The parts of `<key>/<yyyymmdd>/<region>/s3/aws4_request`. */
-export interface Credential {
+export interface SigningCredential {
   readonly accessKey: string
   readonly day: string
   readonly region: string
 }
 
-export const scopeOf = ({ day, region }: Credential) => `${day}/${region}/s3/aws4_request`
+export const scopeOf = ({ day, region }: SigningCredential) => `${day}/${region}/s3/aws4_request`
 
 export const sha256 = (data: string | Uint8Array) => createHash("sha256").update(data).digest("hex")
 export const hmac = (key: string | Uint8Array, text: string) => createHmac("sha256", key).update(text, "latin1")
 
-export const signingKey = (secret: string, { day, region }: Credential): Buffer => {
+export const signingKey = (secret: string, { day, region }: SigningCredential): Buffer => {
   const ofDay = hmac(`AWS4${secret}`, day).digest()
   const ofRegion = hmac(ofDay, region).digest()
   return hmac(hmac(ofRegion, "s3").digest(), "aws4_request").digest()

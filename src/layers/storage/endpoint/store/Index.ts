@@ -4,14 +4,14 @@ import { open } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Worker } from "node:worker_threads"
 import { syncDirectory } from "../../../process/DataDir.ts"
-import { type Owner } from "../../../process/FileLock.ts"
+import { type FileOwner } from "../../../process/FileLock.ts"
 import { attempt, errorCode, StartError, startError } from "../../../process/StartError.ts"
 import { type BlobFiles } from "./blobs/Files.ts"
 import { type S3Code, type S3Error, s3Error } from "../Error.ts"
-import type { Answer, Command, Outcome, Reads, Writes } from "./worker/Worker.ts"
-import type { Change } from "./worker/Tables.ts"
+import type { WorkerAnswer, WorkerCommand, WorkerOutcome, Reads, Writes } from "./worker/Worker.ts"
+import type { IndexChange } from "./worker/Tables.ts"
 
-type Value<A> = A extends Change<infer V> ? V : never
+type Value<A> = A extends IndexChange<infer V> ? V : never
 
 /** The thread that owns the index. */
 export interface StoreIndex {
@@ -33,7 +33,7 @@ type Started = { readonly start: number } | { readonly failed: string }
 /** Starts the thread. Files that a change leaves unreferenced are deleted. */
 export const openIndex = (
   files: BlobFiles,
-  owner: Owner | undefined
+  owner: FileOwner | undefined
 ): Effect.Effect<StoreIndex, StartError, Scope.Scope> =>
   Effect.gen(function* () {
     const file = files.index
@@ -55,7 +55,7 @@ export const openIndex = (
       write: (name, given) =>
         Effect.uninterruptible(
           Effect.map(send("write", name, given), (answer) => {
-            const { value, freed } = answer as Change<never>
+            const { value, freed } = answer as IndexChange<never>
             if (freed.length > 0) files.free(freed)
             return value
           })
@@ -67,7 +67,7 @@ export const openIndex = (
  * Creates a missing database file with the right mode and owner, which SQLite copies to its other files. An existing file
  * is not opened, since closing it would release this process's locks on it.
  */
-const create = async (file: string, owner: Owner | undefined) => {
+const create = async (file: string, owner: FileOwner | undefined) => {
   const handle = await open(file, "ax", 0o600).catch((cause: unknown) => {
     if (errorCode(cause) !== "EEXIST") throw cause
   })
@@ -91,7 +91,7 @@ const firstAnswer = (worker: Worker) =>
 
 /** Sends numbered commands to the thread and matches the answers to them. */
 const commandSender = (worker: Worker) => {
-  const pending = new Map<number, (outcome: Outcome) => void>()
+  const pending = new Map<number, (outcome: WorkerOutcome) => void>()
   let count = 0
   let ended: string | undefined
   const end = (reason: string) => {
@@ -101,7 +101,7 @@ const commandSender = (worker: Worker) => {
   }
   worker.on("message", (message: unknown) => {
     if (!Array.isArray(message)) return
-    for (const [number, outcome] of message as ReadonlyArray<Answer>) {
+    for (const [number, outcome] of message as ReadonlyArray<WorkerAnswer>) {
       pending.get(number)?.(outcome)
       pending.delete(number)
     }
@@ -109,7 +109,7 @@ const commandSender = (worker: Worker) => {
   worker.on("error", (cause) => end(`The object index thread failed: ${String(cause)}`))
   worker.on("exit", () => end("The object index thread has ended"))
 
-  return (kind: Command[1], name: string, given: ReadonlyArray<unknown>, onResult?: (value: unknown) => void) =>
+  return (kind: WorkerCommand[1], name: string, given: ReadonlyArray<unknown>, onResult?: (value: unknown) => void) =>
     Effect.callback<unknown, S3Error>((resume) => {
       if (ended !== undefined) {
         resume(Effect.die(new Error(ended)))
@@ -120,12 +120,12 @@ const commandSender = (worker: Worker) => {
         if ("value" in outcome) onResult?.(outcome.value)
         resume(toEffect(outcome))
       })
-      const command: Command = [number, kind, name, given]
+      const command: WorkerCommand = [number, kind, name, given]
       worker.postMessage(command)
     })
 }
 
-const toEffect = (outcome: Outcome): Effect.Effect<unknown, S3Error> => {
+const toEffect = (outcome: WorkerOutcome): Effect.Effect<unknown, S3Error> => {
   if ("value" in outcome) return Effect.succeed(outcome.value)
   if ("defect" in outcome) return Effect.die(new Error(outcome.defect))
   return Effect.fail(s3Error(outcome.failure as S3Code, undefined, outcome.extra))

@@ -1,5 +1,5 @@
 import { Clock, Effect, Scope } from "effect"
-import { type Owner } from "../../../process/FileLock.ts"
+import { type FileOwner } from "../../../process/FileLock.ts"
 import { BlobDrafts } from "./blobs/Drafts.ts"
 import { BlobFiles } from "./blobs/Files.ts"
 import { makeBlobHashes } from "./blobs/Hash.ts"
@@ -13,7 +13,7 @@ import { randomBytes } from "node:crypto"
 import { type S3Error, s3Error } from "../Error.ts"
 
 /** Opens the store in a directory, creating it if missing; one store per directory. New files belong to `owner`. */
-export const makeLocalStore = Effect.fnUntraced(function* (directory: string, owner: Owner | undefined) {
+export const makeLocalStore = Effect.fnUntraced(function* (directory: string, owner: FileOwner | undefined) {
   const files = yield* BlobFiles.open(directory, owner)
   const index = yield* openIndex(files, owner)
   const drafts = new BlobDrafts(files, yield* makeBlobHashes)

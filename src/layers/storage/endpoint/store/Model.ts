@@ -86,7 +86,7 @@ export type BucketDocument = "policy" | "cors" | "publicAccess" | "lifecycle" | 
  * Checked in the transaction that writes. Fails with PreconditionFailed, or with NoSuchKey if there is no object and
  * anything but `ifNoneMatch` is given.
  */
-export interface Condition {
+export interface WriteCondition {
   /** An ETag (quotes are ignored) or `*`. */
   readonly ifMatch?: string | undefined
   readonly ifNoneMatch?: string | undefined
@@ -193,14 +193,14 @@ export interface LocalStore {
     key: string,
     blob: Blob,
     meta: ObjectMeta,
-    condition?: Condition
+    condition?: WriteCondition
   ) => Effect.Effect<ObjectInfo, S3Error>
   /** Replaces the metadata and keeps the bytes. Fails with NoSuchKey. */
   readonly setMeta: (
     bucket: string,
     key: string,
     meta: ObjectMeta,
-    condition?: Condition
+    condition?: WriteCondition
   ) => Effect.Effect<ObjectInfo, S3Error>
   /** Fails with NoSuchKey. */
   readonly head: (bucket: string, key: string) => Effect.Effect<ObjectInfo, S3Error>
@@ -217,11 +217,15 @@ export interface LocalStore {
     Scope.Scope
   >
   /** Ignores missing keys unless the condition requires an object. The condition applies to each key. */
-  readonly remove: (bucket: string, keys: ReadonlyArray<string>, condition?: Condition) => Effect.Effect<void, S3Error>
+  readonly remove: (
+    bucket: string,
+    keys: ReadonlyArray<string>,
+    condition?: WriteCondition
+  ) => Effect.Effect<void, S3Error>
   /** Removes several objects in one transaction, each on its own condition; returns the errors of those that are kept. */
   readonly removeEach: (
     bucket: string,
-    targets: ReadonlyArray<{ readonly key: string; readonly condition: Condition | undefined }>
+    targets: ReadonlyArray<{ readonly key: string; readonly condition: WriteCondition | undefined }>
   ) => Effect.Effect<ReadonlyArray<S3Error | undefined>, S3Error>
   /** Replaces the tags and keeps all else, also the time of the last change. Fails with NoSuchKey. */
   readonly setTags: (bucket: string, key: string, tags: ReadonlyArray<Tag>) => Effect.Effect<void, S3Error>
@@ -266,7 +270,7 @@ export interface LocalStore {
     key: string,
     uploadId: string,
     parts: ReadonlyArray<CompletedPart>,
-    condition?: Condition,
+    condition?: WriteCondition,
     checksum?: Checksum
   ) => Effect.Effect<ObjectInfo, S3Error>
   readonly abortUpload: (bucket: string, key: string, uploadId: string) => Effect.Effect<void, S3Error>

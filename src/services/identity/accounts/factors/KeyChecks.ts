@@ -1,7 +1,7 @@
 import type * as WebAuthn from "@simplewebauthn/server"
 import { Effect, Option, Schema } from "effect"
 import { type AccountSettings } from "../../AccountSettings.ts"
-import { invalidKey, invalidPasskey } from "../Refusals.ts"
+import { invalidSecurityKey, invalidPasskey } from "../Refusals.ts"
 
 /** ES256, EdDSA and RS256, in the order of preference. Without a list the library probes for experimental algorithms. */
 const algorithms = [-8, -7, -257]
@@ -107,7 +107,7 @@ export const makeKeyChecks = ({ origins, rpId }: AccountSettings["Service"]) => 
           backedUp: credentialBackedUp
         }
       },
-      catch: () => invalidKey
+      catch: () => invalidSecurityKey
     })
   }),
 

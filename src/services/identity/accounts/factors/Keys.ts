@@ -5,7 +5,7 @@ import { isPlainText } from "../../../../domain/text/StorableText.ts"
 import { type Flows } from "../Flows.ts"
 import { type Messages } from "../Messages.ts"
 import { type KeyChecks, readCredential } from "./KeyChecks.ts"
-import { flowExpired, invalidKey, invalidPasskey } from "../Refusals.ts"
+import { flowExpired, invalidSecurityKey, invalidPasskey } from "../Refusals.ts"
 import { type EmbeddedSessions, type SessionRow } from "../Sessions.ts"
 import { type Store } from "../Store.ts"
 
@@ -116,7 +116,8 @@ export const makeKeys = (
         ) {
           return yield* registered
         }
-        if (used || typeof data["challenge"] !== "string" || data["passkey"] !== passkey) return yield* invalidKey
+        if (used || typeof data["challenge"] !== "string" || data["passkey"] !== passkey)
+          return yield* invalidSecurityKey
         const keyId = yield* register(id, attestation, data["challenge"], name, passkey)
         yield* flows.use(flowId)
         if (!passkey) yield* sessions.raise(session.id, "webauthn", false)

@@ -12,7 +12,7 @@ import { type Store } from "../Store.ts"
 const exists = new Conflict({ error: "There is an authenticator app already", code: "TOTP_EXISTS" })
 const SecretRow = Schema.Struct({ totp_secret: Schema.NullOr(Schema.String) })
 
-export const placeOf = (identityId: string) => `authenticator app of ${identityId}`
+export const totpSealName = (identityId: string) => `authenticator app of ${identityId}`
 
 /** Authenticator apps. Their secrets are sealed. */
 export const makeTotp = (
@@ -35,7 +35,7 @@ export const makeTotp = (
    * there is another app.
    */
   const add = Effect.fnUntraced(function* (identityId: string, sealed: string, code: string) {
-    const secret = yield* seals.unseal(placeOf(identityId), sealed)
+    const secret = yield* seals.unseal(totpSealName(identityId), sealed)
     const step = totpStepOf(secret, code, yield* Clock.currentTimeMillis)
     if (step === undefined) return "wrong"
     const added = yield* store.count(
@@ -54,7 +54,7 @@ export const makeTotp = (
       const session = yield* sessions.whole(credential)
       if ((yield* stored(session.identity_id)) !== null) return yield* exists
       const secret = makeTotpSecret()
-      const sealed = yield* seals.seal(placeOf(session.identity_id), secret)
+      const sealed = yield* seals.seal(totpSealName(session.identity_id), secret)
       const { id } = yield* flows.begin("settings", session.identity_id, { totp: sealed })
       const cookies = sessions.cookiesOf(credential, session)
       return { flowId: id, secret: Redacted.make(secret), issuer, cookies }
@@ -96,7 +96,7 @@ export const makeTotp = (
     show: Effect.fnUntraced(function* (identityId: string, code: string) {
       const sealed = yield* stored(identityId)
       if (sealed === null) return false
-      const secret = yield* seals.unseal(placeOf(identityId), sealed)
+      const secret = yield* seals.unseal(totpSealName(identityId), sealed)
       const step = totpStepOf(secret, code, yield* Clock.currentTimeMillis)
       if (step === undefined) return false
       const first = yield* store.count(

@@ -18,7 +18,7 @@ import { type Passwords } from "../Passwords.ts"
 import { type Records } from "../Records.ts"
 import { type EmbeddedSessions } from "../Sessions.ts"
 import { type Store } from "../Store.ts"
-import { addressOf, type Entering } from "./Entering.ts"
+import { reachableEmail, type Entering } from "./Entering.ts"
 import { type OneTimes } from "./OneTime.ts"
 import { type Users } from "./Users.ts"
 
@@ -45,7 +45,7 @@ export const makeAccount = (
     const fault = passwordFault(password, email)
     if (fault !== undefined) return yield* weakPassword(fault)
     if (change.nonce !== undefined && email !== undefined) {
-      const { lookup } = yield* addressOf(email)
+      const { lookup } = yield* reachableEmail(email)
       const proof = { type: "reauthentication", email, code: change.nonce, lookup }
       yield* mails.find(proof).pipe(
         Effect.flatMap(mails.use),
@@ -80,7 +80,7 @@ export const makeAccount = (
    * move an account away from its owner. The answer is the same if the new address has an account.
    */
   const changeEmail = Effect.fnUntraced(function* (session: CurrentSession, email: string, change: OwnChange) {
-    const address = yield* addressOf(email)
+    const address = yield* reachableEmail(email)
     yield* limits.take("addresses of", session.userId, 5, 3600)
     yield* mails.mayMail("email_change_new", address.lookup)
     yield* paced(
@@ -103,7 +103,7 @@ export const makeAccount = (
             if (owner !== undefined && owner.id !== session.userId) return
             yield* mail("email_change_new", change, address, session.userId, data)
             if (!("change" in data) || before === undefined) return
-            const current = yield* addressOf(before.value)
+            const current = yield* reachableEmail(before.value)
             yield* mail("email_change_current", change, current, session.userId, data)
           })
         )
@@ -136,7 +136,7 @@ export const makeAccount = (
 
   const reauthenticate: AuthCalls["reauthenticate"] = Effect.fnUntraced(function* (session) {
     const { addresses } = yield* store.identity(session.userId)
-    const to = yield* addressOf(addresses[0]?.value ?? "")
+    const to = yield* reachableEmail(addresses[0]?.value ?? "")
     yield* mails.mayMail("reauthentication", to.lookup)
     yield* store.atomically(mail("reauthentication", { challenge: undefined, redirectTo: "" }, to, session.userId))
   })

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { isImportableHash, passwordFault } from "../../../../domain/identity/Password.ts"
-import { emailExists, invalid, noUser, weakPassword } from "../../../../domain/supabase/AuthErrors.ts"
+import { emailExists, validationFailed, noUser, weakPassword } from "../../../../domain/supabase/AuthErrors.ts"
 import { isJsonObject, type JsonObject } from "../../../../domain/text/JsonObject.ts"
 import { type AuthCalls, type UserChange } from "../../../ports/supabase/AuthCalls.ts"
 import { importedHash, type Passwords } from "../Passwords.ts"
@@ -8,8 +8,8 @@ import { type Records } from "../Records.ts"
 import { type EmbeddedSessions } from "../Sessions.ts"
 import { isUuid, type Store } from "../Store.ts"
 import { takeBack } from "../TakeBack.ts"
-import { addressOf, type Entering } from "./Entering.ts"
-import { type Factors } from "./Factors.ts"
+import { reachableEmail, type Entering } from "./Entering.ts"
+import { type SupabaseFactors } from "./Factors.ts"
 import { type OneTimes, typeOf } from "./OneTime.ts"
 import { type Users } from "./Users.ts"
 
@@ -24,12 +24,18 @@ const merged = (before: unknown, change: JsonObject, without: ReadonlyArray<stri
     )
   )
 
-const onlyEmail = invalid("An email address is required: this server has no accounts with a phone number alone")
-const invalidHash = invalid("password_hash must be argon2 (PHC, at most 128 MiB and 6 passes) or bcrypt (cost 4 to 14)")
-const notNeeded = invalid("A change by an administrator is confirmed at the new address only: use email_change_new")
+const onlyEmail = validationFailed(
+  "An email address is required: this server has no accounts with a phone number alone"
+)
+const invalidHash = validationFailed(
+  "password_hash must be argon2 (PHC, at most 128 MiB and 6 passes) or bcrypt (cost 4 to 14)"
+)
+const notNeeded = validationFailed(
+  "A change by an administrator is confirmed at the new address only: use email_change_new"
+)
 
 /** What service_role keys do with users. */
-export const makeAdmin = (
+export const makeSupabaseAdmin = (
   store: Store,
   records: Records,
   sessions: EmbeddedSessions,
@@ -37,7 +43,7 @@ export const makeAdmin = (
   users: Users,
   mails: OneTimes,
   { create: createPending, mail }: Entering,
-  factors: Factors,
+  factors: SupabaseFactors,
   passkeys: Pick<AuthCalls["admin"], "passkeys" | "removePasskey">
 ): AuthCalls["admin"] => {
   const hashOf = Effect.fnUntraced(function* ({ password, passwordHash }: UserChange, email: string | undefined) {
@@ -73,8 +79,8 @@ export const makeAdmin = (
 
     create: Effect.fn("SupabaseAuth.create")(function* (given, change) {
       if (change.email === undefined || change.email === "") return yield* onlyEmail
-      if (given !== undefined && !isUuid(given)) return yield* invalid("id must be a UUID")
-      const address = yield* addressOf(change.email)
+      if (given !== undefined && !isUuid(given)) return yield* validationFailed("id must be a UUID")
+      const address = yield* reachableEmail(change.email)
       if ((yield* users.ownerOf(address.lookup)) !== undefined) return yield* emailExists
       const passwordHash = yield* hashOf(change, address.value)
       const id = yield* taken(
@@ -96,7 +102,7 @@ export const makeAdmin = (
 
     update: Effect.fn("SupabaseAuth.update")(function* (id, change) {
       const before = yield* users.byId(id)
-      const address = change.email === undefined ? undefined : yield* addressOf(change.email)
+      const address = change.email === undefined ? undefined : yield* reachableEmail(change.email)
       const hash = yield* hashOf(change, address?.value ?? String(before["email"]))
       const changed = store.exclusively(
         before.id,
@@ -137,7 +143,7 @@ export const makeAdmin = (
     }),
 
     invite: Effect.fn("SupabaseAuth.invite")(function* ({ data, email, ...request }) {
-      const address = yield* addressOf(email)
+      const address = yield* reachableEmail(email)
       const owner = yield* users.ownerOf(address.lookup)
       if (owner?.verified === true || (owner !== undefined && owner.password_hash !== null)) return yield* emailExists
       const id = owner?.id ?? (yield* taken(store.atomically(createPending({ address, data, passwordHash: null }))))
@@ -150,13 +156,14 @@ export const makeAdmin = (
     generateLink: Effect.fn("SupabaseAuth.generateLink")(function* (given) {
       const { challenge, data, email, kind, redirectTo } = given
       if (kind === "email_change_current" || kind === "reauthentication") return yield* notNeeded
-      const address = yield* addressOf(email)
+      const address = yield* reachableEmail(email)
       const owner = yield* users.ownerOf(address.lookup)
       if (owner === undefined && (kind === "recovery" || kind === "email_change_new")) return yield* noUser
       if (owner?.verified === true && (kind === "signup" || kind === "invite")) return yield* emailExists
-      if (kind === "signup" && given.password === undefined) return yield* invalid("Signup requires a valid password")
+      if (kind === "signup" && given.password === undefined)
+        return yield* validationFailed("Signup requires a valid password")
       const hash = kind === "signup" ? yield* hashOf({ password: given.password ?? "" }, address.value) : undefined
-      const to = kind === "email_change_new" ? yield* addressOf(given.newEmail ?? "") : address
+      const to = kind === "email_change_new" ? yield* reachableEmail(given.newEmail ?? "") : address
       const other = kind === "email_change_new" ? yield* users.ownerOf(to.lookup) : undefined
       if (other !== undefined && other.id !== owner?.id) return yield* emailExists
       const id = owner?.id ?? (yield* taken(store.atomically(createPending({ address, data, passwordHash: null }))))

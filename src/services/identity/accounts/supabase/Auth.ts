@@ -16,7 +16,7 @@ import { type Records } from "../Records.ts"
 import { type EmbeddedSessions } from "../Sessions.ts"
 import { type Store } from "../Store.ts"
 import { makeAccount } from "./Account.ts"
-import { makeAdmin } from "./Admin.ts"
+import { makeSupabaseAdmin } from "./Admin.ts"
 import { makeEntering } from "./Entering.ts"
 import { makeFactors } from "./Factors.ts"
 import { makeOneTime } from "./OneTime.ts"
@@ -86,6 +86,6 @@ export const makeSupabaseAuth = (given: {
     passkeys,
     user: ({ userId }) => users.byId(userId),
     providers: links.providers.map(({ id }) => id),
-    admin: makeAdmin(store, records, sessions, passwords, users, mails, entering, factors, ofAdmin)
+    admin: makeSupabaseAdmin(store, records, sessions, passwords, users, mails, entering, factors, ofAdmin)
   }
 }

@@ -21,10 +21,10 @@ import { isImported, type Passwords } from "../Passwords.ts"
 import { type Records } from "../Records.ts"
 import { type Store } from "../Store.ts"
 import { pkceChallengeOf, type OneTimes } from "./OneTime.ts"
-import { type Tokens } from "./Tokens.ts"
+import { type SupabaseTokens } from "./Tokens.ts"
 import { type Owner, type Users } from "./Users.ts"
 
-export const addressOf = (email: string) => {
+export const reachableEmail = (email: string) => {
   const address = readAddress(email)
   return address === undefined || !isReachable(address) ? Effect.fail(invalidEmail) : Effect.succeed(address)
 }
@@ -58,7 +58,7 @@ export const makeEntering = (
   limits: Limits,
   messages: Messages,
   users: Users,
-  tokens: Tokens,
+  tokens: SupabaseTokens,
   mails: OneTimes,
   meters: Meters
 ) => {
@@ -105,7 +105,7 @@ export const makeEntering = (
 
   const signUp: AuthCalls["signUp"] = Effect.fnUntraced(function* ({ data, email, password, ...request }) {
     if (!registration) return yield* signupDisabled
-    const address = yield* addressOf(email)
+    const address = yield* reachableEmail(email)
     const fault = passwordFault(password, address.value)
     if (fault !== undefined) return yield* weakPassword(fault)
     yield* limits.takeOfClient("registrations of", 10, 3600)
@@ -181,7 +181,7 @@ export const makeEntering = (
   })
 
   const sendOtp: AuthCalls["sendOtp"] = Effect.fnUntraced(function* ({ createUser, data, email, ...request }) {
-    const address = yield* addressOf(email)
+    const address = yield* reachableEmail(email)
     yield* mails.mayMail("magiclink", address.lookup)
     yield* paced(
       Effect.gen(function* () {
@@ -200,7 +200,7 @@ export const makeEntering = (
   })
 
   const sendRecovery: AuthCalls["sendRecovery"] = Effect.fnUntraced(function* ({ email, ...request }) {
-    const address = yield* addressOf(email)
+    const address = yield* reachableEmail(email)
     yield* mails.mayMail("recovery", address.lookup)
     yield* paced(
       Effect.gen(function* () {
@@ -212,7 +212,7 @@ export const makeEntering = (
   })
 
   const resend: AuthCalls["resend"] = Effect.fnUntraced(function* ({ email, kind, ...request }) {
-    const address = yield* addressOf(email)
+    const address = yield* reachableEmail(email)
     const name = kind === "signup" ? "signup" : "email_change_new"
     yield* mails.mayMail(name, address.lookup)
     yield* paced(

@@ -2,7 +2,7 @@ import { Clock, Effect, Schema } from "effect"
 import { uuidOf } from "../../../../domain/sql/Uuids.ts"
 import { InvalidRequest, Unprocessable } from "../../../../domain/errors.ts"
 import { makeTotpSecret, otpauthUri } from "../../../../domain/identity/SecondFactors.ts"
-import { insufficientAal, invalid, noFactor } from "../../../../domain/supabase/AuthErrors.ts"
+import { insufficientAal, validationFailed, noFactor } from "../../../../domain/supabase/AuthErrors.ts"
 import { isPlainText } from "../../../../domain/text/StorableText.ts"
 import { type IdentitySeals } from "../../../access/Seals.ts"
 import { type AuthCalls, type CurrentSession } from "../../../ports/supabase/AuthCalls.ts"
@@ -10,8 +10,8 @@ import { type Flows } from "../Flows.ts"
 import { type EmbeddedSessions, secondFactorSql } from "../Sessions.ts"
 import { type Limits } from "../limits/Limits.ts"
 import { isUuid, type Store } from "../Store.ts"
-import { type EmbeddedTotp, placeOf } from "../factors/Totp.ts"
-import { type Tokens } from "./Tokens.ts"
+import { type EmbeddedTotp, totpSealName } from "../factors/Totp.ts"
+import { type SupabaseTokens } from "./Tokens.ts"
 import { type SecurityKeys } from "./SecurityKeys.ts"
 import { type Users, verifiedSql } from "./Users.ts"
 
@@ -33,7 +33,7 @@ const challengeExpired = new Unprocessable({
   error: "MFA challenge has expired, verify against another challenge or create a new challenge.",
   code: "mfa_challenge_expired"
 })
-const noCredential = invalid("webauthn must have type and credential_response")
+const noCredential = validationFailed("webauthn must have type and credential_response")
 const invalidName = new InvalidRequest({
   error: "friendly_name must be one line of at most 100 characters",
   code: "validation_failed"
@@ -62,7 +62,7 @@ export const makeFactors = (
   limits: Limits,
   seals: IdentitySeals["Service"],
   users: Users,
-  tokens: Tokens
+  tokens: SupabaseTokens
 ) => {
   const factors = store.rows(FactorRow)
   const has = store.rows(HasRow)
@@ -147,7 +147,7 @@ export const makeFactors = (
   const enroll: AuthCalls["enroll"] = Effect.fnUntraced(function* (session, { issuer: named, name }) {
     const { userId } = session
     const secret = makeTotpSecret()
-    const id = yield* add(session, "totp", name, yield* seals.seal(placeOf(userId), secret))
+    const id = yield* add(session, "totp", name, yield* seals.seal(totpSealName(userId), secret))
     const { email } = yield* users.byId(userId)
     const account = typeof email === "string" && email !== "" ? email : userId
     const shown = named === undefined || named.trim() === "" ? issuer : named.slice(0, 100)
@@ -236,4 +236,4 @@ export const makeFactors = (
     remove
   }
 }
-export type Factors = ReturnType<typeof makeFactors>
+export type SupabaseFactors = ReturnType<typeof makeFactors>

@@ -1,10 +1,10 @@
 import { Effect, Schema } from "effect"
 import { randomBytes, randomInt, timingSafeEqual } from "node:crypto"
-import { filled, type Words } from "../../../../domain/language/Language.ts"
+import { withValues, type Words } from "../../../../domain/language/Language.ts"
 import { wordsOf } from "../../../../domain/language/Words.ts"
 import { mailsExceeded, otpExpired } from "../../../../domain/supabase/AuthErrors.ts"
 import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
-import { JsonObject } from "../../../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../../../domain/text/JsonObjectSchema.ts"
 import { CurrentLanguage } from "../../CurrentLanguage.ts"
 import { type Mails } from "../../Mails.ts"
 import { CurrentDevice } from "../../../ports/identity/Accounts.ts"
@@ -36,7 +36,7 @@ const Row = Schema.Struct({
   lookup: Schema.String,
   identity_id: Schema.NullOr(Schema.String),
   code: Schema.String,
-  data: JsonObject
+  data: JsonObjectSchema
 })
 export type OneTime = typeof Row.Type
 
@@ -92,8 +92,8 @@ export const makeOneTime = (
     const { intro, outro, subject } = words[texts[kind]]
     const ways =
       kind === "reauthentication"
-        ? filled(words.code, { code })
-        : `${words.link}\n${link}\n\n${filled(words.code, { code })}`
+        ? withValues(words.code, { code })
+        : `${words.link}\n${link}\n\n${withValues(words.code, { code })}`
     return { subject: `${subject} – ${host}`, body: `${intro}\n\n${ways}\n\n${outro}\n` }
   })
 

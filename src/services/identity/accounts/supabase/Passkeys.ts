@@ -1,7 +1,7 @@
 import { Clock, Effect, Schema } from "effect"
 import { uuidOf } from "../../../../domain/sql/Uuids.ts"
 import { Forbidden, InvalidRequest, NotFound, Unprocessable } from "../../../../domain/errors.ts"
-import { insufficientAal, invalid, reauthenticationNeeded } from "../../../../domain/supabase/AuthErrors.ts"
+import { insufficientAal, validationFailed, reauthenticationNeeded } from "../../../../domain/supabase/AuthErrors.ts"
 import { isPlainText } from "../../../../domain/text/StorableText.ts"
 import { type AuthCalls, type CurrentSession } from "../../../ports/supabase/AuthCalls.ts"
 import { type KeyChecks, readCredential } from "../factors/KeyChecks.ts"
@@ -10,7 +10,7 @@ import { type Flows } from "../Flows.ts"
 import { type Limits } from "../limits/Limits.ts"
 import { iso, isUuid, type Store } from "../Store.ts"
 import { isStale } from "./Account.ts"
-import { type Tokens } from "./Tokens.ts"
+import { type SupabaseTokens } from "./Tokens.ts"
 import { type Users } from "./Users.ts"
 
 /** How long a challenge is valid, in s. */
@@ -46,7 +46,7 @@ export const makePasskeyCalls = (
   keys: EmbeddedKeys,
   checks: KeyChecks,
   limits: Limits,
-  tokens: Tokens,
+  tokens: SupabaseTokens,
   users: Users
 ) => {
   const rows = store.rows(PasskeyRow)
@@ -169,7 +169,7 @@ export const makePasskeyCalls = (
     rename: Effect.fnUntraced(function* (userId, id, given) {
       const name = given.trim()
       if (name === "" || name.length > 120 || !isPlainText(name)) {
-        return yield* invalid("friendly_name must be one line of 1 to 120 characters")
+        return yield* validationFailed("friendly_name must be one line of 1 to 120 characters")
       }
       const before = yield* byId(userId, id)
       yield* store.count(

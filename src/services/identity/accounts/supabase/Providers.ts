@@ -15,7 +15,7 @@ import { type EmbeddedLinks } from "../Links.ts"
 import { refuseAnswer } from "../Refusals.ts"
 import { type EmbeddedSessions } from "../Sessions.ts"
 import { hashOf, isUuid, type Store } from "../Store.ts"
-import { providerTokens, type Tokens } from "./Tokens.ts"
+import { providerTokens, type SupabaseTokens } from "./Tokens.ts"
 import { type Users } from "./Users.ts"
 
 const OwnerRow = Schema.Struct({ user_id: Schema.String })
@@ -28,7 +28,7 @@ export const makeProviders = (
   limits: Limits,
   links: EmbeddedLinks,
   users: Users,
-  tokens: Tokens,
+  tokens: SupabaseTokens,
   sessions: EmbeddedSessions
 ) => {
   const owners = store.rows(OwnerRow)

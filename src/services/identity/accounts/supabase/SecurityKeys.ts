@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Unprocessable } from "../../../../domain/errors.ts"
-import { invalid } from "../../../../domain/supabase/AuthErrors.ts"
+import { validationFailed } from "../../../../domain/supabase/AuthErrors.ts"
 import { type AccountSettings } from "../../AccountSettings.ts"
 import { type KeyProof, type RelyingParty } from "../../../ports/supabase/AuthCalls.ts"
 import { type KeyChecks, readCredential } from "../factors/KeyChecks.ts"
@@ -27,10 +27,10 @@ export const makeSecurityKeys = (
   /** Options to create a key, or to show the factor's. Refuses pages whose keys could not be verified afterwards. */
   options: Effect.fnUntraced(function* (userId: string, keyId: string | null, page: RelyingParty) {
     if (page.rpId !== undefined && page.rpId !== rpId) {
-      return yield* invalid(`webauthn.rpId must be ${rpId}: set SVC_WEBAUTHN_RP_ID for another`)
+      return yield* validationFailed(`webauthn.rpId must be ${rpId}: set SVC_WEBAUTHN_RP_ID for another`)
     }
     if (page.origins?.some((origin) => origins.includes(origin)) === false) {
-      return yield* invalid(
+      return yield* validationFailed(
         "webauthn.rpOrigins must contain an origin that may use keys: add yours to SVC_WEBAUTHN_ORIGINS"
       )
     }

@@ -11,7 +11,7 @@ import {
   userBanned
 } from "../../../../domain/supabase/AuthErrors.ts"
 import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
-import { JsonObject } from "../../../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../../../domain/text/JsonObjectSchema.ts"
 import { sessionTokenType } from "../../../access/Tokens.ts"
 import { type AccountSettings } from "../../AccountSettings.ts"
 import { type Meters } from "../../../metrics/Meters.ts"
@@ -40,11 +40,11 @@ const RefreshedRow = Schema.Struct({
   id: Schema.String,
   user_id: Schema.String,
   aal: Schema.String,
-  amr: Schema.Array(JsonObject),
+  amr: Schema.Array(JsonObjectSchema),
   active: Schema.Boolean
 })
 const UsedRow = Schema.Struct({ session_id: Schema.String, first: Schema.Boolean, recent: Schema.Boolean })
-const CodeRow = Schema.Struct({ identity_id: Schema.String, data: JsonObject })
+const CodeRow = Schema.Struct({ identity_id: Schema.String, data: JsonObjectSchema })
 
 const ProviderTokens = Schema.fromJsonString(
   Schema.Struct({ provider_token: Schema.String, provider_refresh_token: Schema.optionalKey(Schema.String) })
@@ -67,7 +67,7 @@ type Refreshed = typeof RefreshedRow.Type
 const newToken = (bytes = 32) => randomBytes(bytes).toString("base64url")
 
 /** Whether a verifier is the one that a challenge was made of (RFC 7636 4.6). */
-const isVerified = (data: typeof JsonObject.Type, verifier: string) => {
+const isVerified = (data: typeof JsonObjectSchema.Type, verifier: string) => {
   if (!/^[\w.~-]{43,128}$/.test(verifier)) return false
   const value = data["method"] === "plain" ? verifier : createHash("sha256").update(verifier).digest("base64url")
   // Base64url of a hash, or a text that the client chose: neither is worth a timing attack, being used once.
@@ -342,4 +342,4 @@ export const makeTokens = (
     })
   }
 }
-export type Tokens = ReturnType<typeof makeTokens>
+export type SupabaseTokens = ReturnType<typeof makeTokens>

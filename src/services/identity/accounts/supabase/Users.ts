@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { noUser } from "../../../../domain/supabase/AuthErrors.ts"
 import { uuidOf } from "../../../../domain/sql/Uuids.ts"
-import { JsonObject } from "../../../../domain/text/JsonObjectSchema.ts"
+import { JsonObjectSchema } from "../../../../domain/text/JsonObjectSchema.ts"
 import { type CurrentSession, type User } from "../../../ports/supabase/AuthCalls.ts"
 import { secondFactorSql } from "../Sessions.ts"
 import { iso, isUuid, type Store } from "../Store.ts"
@@ -43,7 +43,7 @@ const userSql = `jsonb_strip_nulls(jsonb_build_object('id', u.id, 'aud', 'authen
   || jsonb_build_object('app_metadata', coalesce(u.raw_app_meta_data, '{}'), 'user_metadata', coalesce(u.raw_user_meta_data, '{}'),
     'identities', ${identitiesSql}, 'factors', ${factorsSql})`
 
-const UserRow = Schema.Struct({ user: JsonObject })
+const UserRow = Schema.Struct({ user: JsonObjectSchema })
 const TotalRow = Schema.Struct({ total: Schema.Int })
 const AddressRow = Schema.Struct({
   id: Schema.String,

@@ -9,7 +9,7 @@ import { type Records } from "../Records.ts"
 import { type Store } from "../Store.ts"
 import { claimAddress, takeBack } from "../TakeBack.ts"
 import { pkceChallengeOf, type OneTime, type OneTimes, typeOf } from "./OneTime.ts"
-import { type Tokens } from "./Tokens.ts"
+import { type SupabaseTokens } from "./Tokens.ts"
 import { type Users } from "./Users.ts"
 
 /** As at Supabase. */
@@ -25,7 +25,7 @@ export const makeVerifying = (
   passwords: Passwords,
   limits: Limits,
   users: Users,
-  tokens: Tokens,
+  tokens: SupabaseTokens,
   mails: OneTimes
 ) => {
   const addresses = store.rows(AddressRow)

@@ -30,7 +30,7 @@ const textsOf = (fields: JsonObject, name: string, fallback: ReadonlyArray<strin
 export const fieldsOf = ({ fields }: StoredClient) => JSON.parse(fields) as JsonObject
 
 /** The scopes and audiences that a client may request. */
-export const scopesOf = (row: StoredClient) => new Set(textOf(fieldsOf(row), "scope").split(" "))
+export const clientScopesOf = (row: StoredClient) => new Set(textOf(fieldsOf(row), "scope").split(" "))
 export const audiencesOf = (row: StoredClient) => new Set(textsOf(fieldsOf(row), "audience"))
 
 export const clientOf = (row: StoredClient): OAuth2Client => {

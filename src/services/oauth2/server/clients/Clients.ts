@@ -15,7 +15,7 @@ import {
 } from "./ClientFields.ts"
 import { endGrants } from "../Consents.ts"
 import { type Library, libraryCall } from "../Library.ts"
-import { hashOf, type Store } from "../Store.ts"
+import { tokenHashOf, type OAuth2Store } from "../Store.ts"
 
 type Port = OAuth2["Service"]
 
@@ -43,7 +43,7 @@ const idIn = (token: string) => {
 }
 
 /** The registered clients. */
-export const clientsOn = ({ own, sql }: Store, library: Library) => {
+export const clientsOn = ({ own, sql }: OAuth2Store, library: Library) => {
   const find = Effect.fnUntraced(function* (id: string) {
     if (!isPathId(id)) return yield* unknown
     const [row] = yield* own(sql<StoredClient>`select * from svc.oauth2_clients where id = ${id}`)
@@ -79,7 +79,7 @@ export const clientsOn = ({ own, sql }: Store, library: Library) => {
     }
     const fields = storedFields(given)
     const secret = hasSecret(fields) ? (chosen ?? makeSecret()) : null
-    const row = { id, fields: JSON.stringify(fields), secret_hash: secret === null ? null : hashOf(secret) }
+    const row = { id, fields: JSON.stringify(fields), secret_hash: secret === null ? null : tokenHashOf(secret) }
     yield* validate(row)
     const [made] = yield* own(sql<StoredClient>`
       insert into svc.oauth2_clients ${sql.insert(row)} on conflict do nothing returning *`)
@@ -144,7 +144,7 @@ export const clientsOn = ({ own, sql }: Store, library: Library) => {
     if ((yield* find(id)).secret_hash === null) return yield* secretless
     const secret = makeSecret()
     const [row] = yield* own(sql<StoredClient>`
-      update svc.oauth2_clients set secret_hash = ${hashOf(secret)}, updated_at = now() where id = ${id} returning *`)
+      update svc.oauth2_clients set secret_hash = ${tokenHashOf(secret)}, updated_at = now() where id = ${id} returning *`)
     return row === undefined ? yield* unknown : { client: clientOf(row), secret }
   })
 

@@ -7,10 +7,10 @@ import { type Actor } from "../../../ports/Db.ts"
 import { makeVisible, readerKey, type Sight } from "../../Visible.ts"
 import { type Member, sendTo, sendSystem } from "../Rooms.ts"
 import { bindingsOf, type ChangeBinding } from "./Bindings.ts"
-import { type Comparison, comparisonKey, type Filter, makeFilters, passes } from "./Filters.ts"
+import { type FilterComparison, comparisonKey, type Filter, makeFilters, passes } from "./Filters.ts"
 import { makePublication } from "./Publication.ts"
 import { makeRows } from "./Rows.ts"
-import { type Change, dataText, rowOf } from "./Record.ts"
+import { type RecordedChange, dataText, rowOf } from "./Record.ts"
 import { makeShapes, mayRead, type Shape } from "./Shapes.ts"
 
 /** Changes of one table that are evaluated together, and those that may wait. */
@@ -91,7 +91,7 @@ export const makeChanges = Effect.fnUntraced(function* (interrupt: () => void) {
   })
 
   /** Who listens to an operation on a table, and may know of it. */
-  const listenersOf = (shape: Shape, operation: Change["operation"]) => {
+  const listenersOf = (shape: Shape, operation: RecordedChange["operation"]) => {
     const all: Array<Listening> = []
     for (const table of [shape.table, "*"]) {
       for (const schema of [shape.schema, "*"]) {
@@ -115,7 +115,7 @@ export const makeChanges = Effect.fnUntraced(function* (interrupt: () => void) {
     const shape = yield* shapes.find(first.schema, first.table)
     if (shape === undefined) return
     const parsed = all
-      .map(({ text }) => parseExact(text) as Change)
+      .map(({ text }) => parseExact(text) as RecordedChange)
       .filter(({ operation }) => shape.operations[operation] && listenersOf(shape, operation).length > 0)
     if (parsed.length === 0) return
     const changes = yield* complete(parsed, shape)
@@ -124,9 +124,9 @@ export const makeChanges = Effect.fnUntraced(function* (interrupt: () => void) {
     const published = yield* conditioned(conditionRows, shape)
 
     // First with what is known, which collects the comparisons that PostgreSQL must make.
-    const asked = new Map<string, readonly [Comparison, string]>()
+    const asked = new Map<string, readonly [FilterComparison, string]>()
     let known: ReadonlySet<string> | undefined
-    const compare = (comparison: Comparison, value: string) => {
+    const compare = (comparison: FilterComparison, value: string) => {
       const key = comparisonKey(comparison, value)
       if (known === undefined) asked.set(key, [comparison, value])
       return known?.has(key) ?? true
@@ -192,7 +192,7 @@ export const makeChanges = Effect.fnUntraced(function* (interrupt: () => void) {
   })
 
   /** One message to each member for all of its bindings that select the same columns. */
-  const send = (change: Change, shape: Shape, some: ReadonlyArray<Listening>) => {
+  const send = (change: RecordedChange, shape: Shape, some: ReadonlyArray<Listening>) => {
     const texts = new Map<string, string>()
     const ids = new Map<Member, Map<string, Array<number>>>()
     for (const { binding, member, select } of some) {
@@ -246,4 +246,4 @@ export const makeChanges = Effect.fnUntraced(function* (interrupt: () => void) {
     }
   }
 })
-export type Changes = Effect.Success<ReturnType<typeof makeChanges>>
+export type ChannelChanges = Effect.Success<ReturnType<typeof makeChanges>>

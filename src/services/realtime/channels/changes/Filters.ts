@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import {
-  type Condition,
+  type ChannelCondition,
   isLike,
   maxText,
   type Operator,
@@ -13,7 +13,7 @@ import { type Row } from "../../Visible.ts"
 import { type Column, mayRead, type Shape } from "./Shapes.ts"
 
 /** A comparison that only PostgreSQL can make, because it depends on the type. */
-export interface Comparison {
+export interface FilterComparison {
   /** The type and operator as SQL. */
   readonly type: string
   readonly operator: string
@@ -21,7 +21,7 @@ export interface Comparison {
 }
 
 /** A comparison with a text, by its place in a list. */
-interface Numbered extends Comparison {
+interface Numbered extends FilterComparison {
   readonly a: string
   readonly n: number
 }
@@ -31,7 +31,10 @@ interface Test {
   readonly column: string
   readonly negated: boolean
   /** Undefined: unknown, as of NULL. For comparisons, `compare` answers. */
-  readonly holds: (value: unknown, compare: (comparison: Comparison, value: string) => boolean) => boolean | undefined
+  readonly holds: (
+    value: unknown,
+    compare: (comparison: FilterComparison, value: string) => boolean
+  ) => boolean | undefined
 }
 export type Filter = ReadonlyArray<Test>
 
@@ -74,7 +77,7 @@ const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.str
 
 /** The test of a condition; `values` are JSON, as rows have them. */
 const testOf = (
-  { column, negated, operator, values: given }: Condition,
+  { column, negated, operator, values: given }: ChannelCondition,
   { sql }: Column,
   values: ReadonlyArray<string>
 ): Test => {
@@ -120,7 +123,7 @@ export const passes = (
   filter: Filter,
   row: Row,
   readable: ReadonlySet<string>,
-  compare: (comparison: Comparison, value: string) => boolean
+  compare: (comparison: FilterComparison, value: string) => boolean
 ) =>
   filter
     .map(({ column, holds, negated }) => {
@@ -130,7 +133,7 @@ export const passes = (
     })
     .every(Boolean)
 
-export const comparisonKey = ({ operator, type, value }: Comparison, text: string) =>
+export const comparisonKey = ({ operator, type, value }: FilterComparison, text: string) =>
   JSON.stringify([type, operator, value, text])
 
 export const makeFilters = Effect.gen(function* () {
@@ -200,7 +203,7 @@ export const makeFilters = Effect.gen(function* () {
   }
 
   /** Makes comparisons; gives the keys of those that hold. */
-  const compareAll = Effect.fnUntraced(function* (asked: ReadonlyMap<string, readonly [Comparison, string]>) {
+  const compareAll = Effect.fnUntraced(function* (asked: ReadonlyMap<string, readonly [FilterComparison, string]>) {
     const keys = [...asked.keys()]
     const all = [...asked.values()].map(([{ operator, type, value }, a], n): Numbered => ({
       operator,

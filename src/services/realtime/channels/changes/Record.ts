@@ -5,7 +5,7 @@ import { type Column, mayRead, type Shape } from "./Shapes.ts"
 type Operation = "INSERT" | "UPDATE" | "DELETE"
 
 /** A changed row as the trigger has notified it. */
-export interface Change {
+export interface RecordedChange {
   readonly operation: Operation
   readonly row: Row | null
   readonly old_row: Row | null
@@ -19,7 +19,7 @@ export interface Change {
 }
 
 /** The row that conditions are about, with only the columns that are published of it. */
-export const rowOf = ({ old_row, operation, row }: Change, shape: Shape): Row =>
+export const rowOf = ({ old_row, operation, row }: RecordedChange, shape: Shape): Row =>
   operation === "DELETE" ? published(old_row, shape, shape.columns) : (row ?? {})
 
 /** Old rows are published with their key, or whole if the table says so and no policy hides rows. */
@@ -37,7 +37,7 @@ const unauthorized = "Error 401: Unauthorized"
 
 /** The event's `data` for a role, as JSON text. `select` names the columns that are wanted beside the key. */
 export const dataText = (
-  change: Change,
+  change: RecordedChange,
   shape: Shape,
   role: Actor["role"],
   select: ReadonlyArray<string> | undefined

@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import { parseExact } from "../../../../domain/text/JsonText.ts"
 import { quoteName } from "../../../../domain/sql/Names.ts"
 import { keysOf, type Row } from "../../Visible.ts"
-import { type Change } from "./Record.ts"
+import { type RecordedChange } from "./Record.ts"
 import { type Shape } from "./Shapes.ts"
 
 /** The largest row that is read again, in bytes. */
@@ -14,7 +14,7 @@ export const makeRows = Effect.gen(function* () {
   const own = yield* SqlClient.SqlClient
 
   /** Reads those rows again that did not fit into their notifications. What is gone by now remains incomplete. */
-  const complete = Effect.fnUntraced(function* (changes: ReadonlyArray<Change>, shape: Shape) {
+  const complete = Effect.fnUntraced(function* (changes: ReadonlyArray<RecordedChange>, shape: Shape) {
     const cut = new Map(
       changes.flatMap((change, n) =>
         change.truncated === true && change.row !== null ? [[n, change.row] as const] : []
@@ -29,7 +29,7 @@ export const makeRows = Effect.gen(function* () {
              from ${keys.from} join ${shape.sql} t on ${keys.same}) found`
     )
     const read = new Map(rows.map(({ n, row }) => [n, row]))
-    return changes.map((change, n): Change => {
+    return changes.map((change, n): RecordedChange => {
       const row = read.get(n)
       if (row === undefined) return change
       return row === null ? { ...change, tooLarge: true } : { ...change, row: parseExact(row) as Row }

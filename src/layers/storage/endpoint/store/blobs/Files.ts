@@ -3,7 +3,7 @@ import { constants, copyFile, type FileHandle, mkdir, open, readdir, rename, rm 
 import { randomBytes } from "node:crypto"
 import { join } from "node:path"
 import { syncDirectory } from "../../../../process/DataDir.ts"
-import { type Owner } from "../../../../process/FileLock.ts"
+import { type FileOwner } from "../../../../process/FileLock.ts"
 import { attempt, errorCode, type StartError } from "../../../../process/StartError.ts"
 import { type S3Error, s3Error } from "../../Error.ts"
 
@@ -20,7 +20,7 @@ const deletions = 4
  */
 export class BlobFiles {
   private readonly root: string
-  private readonly owner: Owner | undefined
+  private readonly owner: FileOwner | undefined
   private readonly readers = new Map<string, number>()
   private readonly deleteOnUnpin = new Set<string>()
   private readonly deleting: Array<string> = []
@@ -30,13 +30,16 @@ export class BlobFiles {
   private made = 0
   private start = "00000000"
 
-  constructor(root: string, owner: Owner | undefined) {
+  constructor(root: string, owner: FileOwner | undefined) {
     this.root = root
     this.owner = owner
   }
 
   /** Creates missing directories; closing the scope waits for pending deletions. */
-  static readonly open = (root: string, owner: Owner | undefined): Effect.Effect<BlobFiles, StartError, Scope.Scope> =>
+  static readonly open = (
+    root: string,
+    owner: FileOwner | undefined
+  ): Effect.Effect<BlobFiles, StartError, Scope.Scope> =>
     Effect.acquireRelease(
       attempt(`The object store's directory ${root} can't be created`, async () => {
         const files = new BlobFiles(root, owner)

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
 import type { BucketDocument } from "../Model.ts"
-import { type Change, changed, IndexError, type Tables } from "./Tables.ts"
+import { type IndexChange, changed, IndexError, type Tables } from "./Tables.ts"
 
 /** A bucket as sent between the threads; `created` in ms. */
 export interface BucketRow {
@@ -67,12 +67,12 @@ export const bucketOperations = (database: DatabaseSync, tables: Tables) => {
   }
 
   const writes = {
-    createBucket: (name: string, now: number): Change<undefined> => {
+    createBucket: (name: string, now: number): IndexChange<undefined> => {
       if (add.run(name, now).changes === 0) throw new IndexError("BucketAlreadyOwnedByYou", { BucketName: name })
       return changed(undefined)
     },
 
-    deleteBucket: (name: string): Change<undefined> => {
+    deleteBucket: (name: string): IndexChange<undefined> => {
       const bucket = tables.bucketId(name)
       if (anyObject.get(bucket) !== undefined) throw new IndexError("BucketNotEmpty", { BucketName: name })
       const freed = tables.release(blobsOfUploads.all(bucket).map((row) => String(row["blob"])))
@@ -83,7 +83,7 @@ export const bucketOperations = (database: DatabaseSync, tables: Tables) => {
       return changed(undefined, freed)
     },
 
-    setDocument: (name: string, which: BucketDocument, text: string | undefined): Change<undefined> => {
+    setDocument: (name: string, which: BucketDocument, text: string | undefined): IndexChange<undefined> => {
       documents[which].run(text ?? null, tables.bucketId(name))
       return changed(undefined)
     }

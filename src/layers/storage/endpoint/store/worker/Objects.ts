@@ -1,9 +1,9 @@
 import type { DatabaseSync } from "node:sqlite"
 import type { S3Code } from "../../Error.ts"
-import type { Condition, Tag } from "../Model.ts"
+import type { WriteCondition, Tag } from "../Model.ts"
 import {
   blobsOf,
-  type Change,
+  type IndexChange,
   changed,
   encodeKey,
   checkCondition,
@@ -50,9 +50,9 @@ export const objectOperations = (database: DatabaseSync, tables: Tables) => {
       key: string,
       blob: NewBlob,
       meta: string,
-      condition: Condition | undefined,
+      condition: WriteCondition | undefined,
       now: number
-    ): Change<ObjectRow> => {
+    ): IndexChange<ObjectRow> => {
       const bucket = tables.bucketId(name)
       const old = tables.findObject(bucket, key)
       checkCondition(key, old, condition)
@@ -66,9 +66,9 @@ export const objectOperations = (database: DatabaseSync, tables: Tables) => {
       name: string,
       key: string,
       meta: string,
-      condition: Condition | undefined,
+      condition: WriteCondition | undefined,
       now: number
-    ): Change<ObjectRow> => {
+    ): IndexChange<ObjectRow> => {
       const bucket = tables.bucketId(name)
       const old = existing(bucket, key)
       checkCondition(key, old, condition)
@@ -79,8 +79,8 @@ export const objectOperations = (database: DatabaseSync, tables: Tables) => {
 
     removeEach: (
       name: string,
-      targets: ReadonlyArray<{ readonly key: string; readonly condition: Condition | undefined }>
-    ): Change<ReadonlyArray<S3Code | undefined>> => {
+      targets: ReadonlyArray<{ readonly key: string; readonly condition: WriteCondition | undefined }>
+    ): IndexChange<ReadonlyArray<S3Code | undefined>> => {
       const bucket = tables.bucketId(name)
       const freed: Array<string> = []
       const codes = targets.map(({ condition, key }) => {
@@ -99,7 +99,7 @@ export const objectOperations = (database: DatabaseSync, tables: Tables) => {
       return changed(codes, freed)
     },
 
-    setTags: (name: string, key: string, tags: ReadonlyArray<Tag>): Change<undefined> => {
+    setTags: (name: string, key: string, tags: ReadonlyArray<Tag>): IndexChange<undefined> => {
       const bucket = tables.bucketId(name)
       const old = existing(bucket, key)
       const meta = JSON.stringify({ ...JSON.parse(old.meta), tags: tags.length === 0 ? undefined : tags })
@@ -108,7 +108,10 @@ export const objectOperations = (database: DatabaseSync, tables: Tables) => {
     },
 
     /** Removes the objects that still have this ETag and time; returns how many. */
-    expire: (name: string, objects: ReadonlyArray<Pick<ObjectRow, "key" | "etag" | "modified">>): Change<number> => {
+    expire: (
+      name: string,
+      objects: ReadonlyArray<Pick<ObjectRow, "key" | "etag" | "modified">>
+    ): IndexChange<number> => {
       const bucket = tables.bucketId(name)
       const freed: Array<string> = []
       let count = 0
@@ -122,7 +125,11 @@ export const objectOperations = (database: DatabaseSync, tables: Tables) => {
       return changed(count, freed)
     },
 
-    remove: (name: string, keys: ReadonlyArray<string>, condition: Condition | undefined): Change<undefined> => {
+    remove: (
+      name: string,
+      keys: ReadonlyArray<string>,
+      condition: WriteCondition | undefined
+    ): IndexChange<undefined> => {
       const bucket = tables.bucketId(name)
       const freed: Array<string> = []
       for (const key of keys) {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite"
-import type { Condition } from "../Model.ts"
+import type { WriteCondition } from "../Model.ts"
 import type { S3Code } from "../../Error.ts"
 
 /**
@@ -27,12 +27,12 @@ export interface NewBlob {
 }
 
 /** The result of a change, and the files that are unreferenced once it is committed. */
-export interface Change<A> {
+export interface IndexChange<A> {
   readonly value: A
   readonly freed: ReadonlyArray<string>
 }
 
-export const changed = <A>(value: A, freed: ReadonlyArray<string> = []): Change<A> => ({ value, freed })
+export const changed = <A>(value: A, freed: ReadonlyArray<string> = []): IndexChange<A> => ({ value, freed })
 
 /** Shared by the operations: buckets by name, objects by key, and the referenced blobs. */
 export const makeTables = (database: DatabaseSync) => {
@@ -105,17 +105,17 @@ export type Tables = ReturnType<typeof makeTables>
 export const blobsOf = (row: ObjectRow | undefined): ReadonlyArray<string> =>
   row === undefined ? [] : row.segments.map(([blob]) => blob)
 
-export const bareEtag = (etag: string): string => etag.replace(/^"(.*)"$/, "$1")
+export const storedEtag = (etag: string): string => etag.replace(/^"(.*)"$/, "$1")
 
 /** Throws unless the condition holds for the existing object. */
 export const checkCondition = (
   key: string,
   existing: ObjectRow | undefined,
-  condition: Condition | undefined
+  condition: WriteCondition | undefined
 ): void => {
   const { ifMatch, ifModifiedAt, ifNoneMatch, ifSize } = condition ?? {}
   const failed = (which: string) => new IndexError("PreconditionFailed", { Condition: which })
-  const holds = (etag: string) => existing !== undefined && (etag === "*" || bareEtag(etag) === existing.etag)
+  const holds = (etag: string) => existing !== undefined && (etag === "*" || storedEtag(etag) === existing.etag)
   if (ifNoneMatch !== undefined && holds(ifNoneMatch)) throw failed("If-None-Match")
   if (ifMatch === undefined && ifModifiedAt === undefined && ifSize === undefined) return
   if (existing === undefined) throw new IndexError("NoSuchKey", { Key: key })

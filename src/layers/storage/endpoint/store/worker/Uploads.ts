@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto"
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
-import type { Checksum, CompletedPart, Condition } from "../Model.ts"
+import type { Checksum, CompletedPart, WriteCondition } from "../Model.ts"
 import {
-  bareEtag,
+  storedEtag,
   blobsOf,
-  type Change,
+  type IndexChange,
   changed,
   encodeKey,
   checkCondition,
@@ -76,7 +76,7 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
   }
 
   const writes = {
-    createUpload: (name: string, key: string, id: string, meta: string, now: number): Change<undefined> => {
+    createUpload: (name: string, key: string, id: string, meta: string, now: number): IndexChange<undefined> => {
       add.run(id, tables.bucketId(name), encodeKey(key), now, meta)
       return changed(undefined)
     },
@@ -89,7 +89,7 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
       blob: NewBlob,
       checksum: Checksum | undefined,
       now: number
-    ): Change<undefined> => {
+    ): IndexChange<undefined> => {
       const upload = existing(name, key, id).number
       const old = onePart.get(upload, part)
       const text = checksum === undefined ? null : JSON.stringify(checksum)
@@ -102,10 +102,10 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
       key: string,
       id: string,
       parts: ReadonlyArray<CompletedPart>,
-      condition: Condition | undefined,
+      condition: WriteCondition | undefined,
       checksum: Checksum | undefined,
       now: number
-    ): Change<ObjectRow> => {
+    ): IndexChange<ObjectRow> => {
       const bucket = tables.bucketId(name)
       const etag = etagOf(parts)
       const upload = find(bucket, key, id)
@@ -138,7 +138,7 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
       return changed(row, freed)
     },
 
-    abortUpload: (name: string, key: string, id: string): Change<undefined> => {
+    abortUpload: (name: string, key: string, id: string): IndexChange<undefined> => {
       const upload = existing(name, key, id).number
       const freed = tables.release(allParts(upload).map(({ segment }) => segment[0]))
       dropParts.run(upload)
@@ -156,7 +156,7 @@ const bytesOf = (value: SQLOutputValue | undefined): Uint8Array =>
 /** S3's ETag of multipart objects: the MD5 of the parts' MD5s, and their number. */
 const etagOf = (parts: ReadonlyArray<CompletedPart>): string => {
   const hash = createHash("md5")
-  for (const { etag } of parts) hash.update(Buffer.from(bareEtag(etag), "hex"))
+  for (const { etag } of parts) hash.update(Buffer.from(storedEtag(etag), "hex"))
   return `${hash.digest("hex")}-${parts.length}`
 }
 
@@ -175,7 +175,7 @@ const chosenSegments = (
   }
   return parts.map(({ part, etag, checksum }, index) => {
     const found = byNumber.get(part)
-    if (found === undefined || bareEtag(etag) !== found.segment[2]) throw invalidPart(part, etag)
+    if (found === undefined || storedEtag(etag) !== found.segment[2]) throw invalidPart(part, etag)
     if (checksum !== undefined && checksum !== found.checksum?.value) throw invalidPart(part, etag)
     const [, size] = found.segment
     if (index < parts.length - 1 && size < minimumPart)
@@ -195,4 +195,4 @@ const chosenSegments = (
 }
 
 const invalidPart = (part: number, etag: string) =>
-  new IndexError("InvalidPart", { PartNumber: String(part), ETag: bareEtag(etag) })
+  new IndexError("InvalidPart", { PartNumber: String(part), ETag: storedEtag(etag) })

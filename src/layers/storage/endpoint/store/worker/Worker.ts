@@ -24,15 +24,20 @@ export type Reads = ReturnType<typeof makeOperations>["reads"]
 export type Writes = ReturnType<typeof makeOperations>["writes"]
 
 /** A command from the main thread; the answer has its number. */
-export type Command = readonly [number: number, kind: "read" | "write", name: string, given: ReadonlyArray<unknown>]
+export type WorkerCommand = readonly [
+  number: number,
+  kind: "read" | "write",
+  name: string,
+  given: ReadonlyArray<unknown>
+]
 
 /** `failure` is the code of an S3Error; `defect` is the message of any other exception. */
-export type Outcome =
+export type WorkerOutcome =
   | { readonly value: unknown }
   | { readonly failure: string; readonly extra: Readonly<Record<string, string>> | undefined }
   | { readonly defect: string }
 
-export type Answer = readonly [number: number, outcome: Outcome]
+export type WorkerAnswer = readonly [number: number, outcome: WorkerOutcome]
 
 // The index thread: changes that arrive while a commit is being synced share the next one.
 
@@ -42,7 +47,7 @@ const groupSize = 512
 const port = parentPort
 if (port === null) throw new Error("This module must run as a worker thread")
 
-const outcomeOf = (cause: unknown): Outcome => {
+const outcomeOf = (cause: unknown): WorkerOutcome => {
   if (cause instanceof IndexError) return { failure: cause.code, extra: cause.extra }
   // SQLITE_FULL
   const full = cause instanceof Error && "errcode" in cause && Number(cause.errcode) % 256 === 13
@@ -61,7 +66,7 @@ const serve = (database: DatabaseSync) => {
   const release = database.prepare("RELEASE command")
   const undo = database.prepare("ROLLBACK TO command")
 
-  const run = ([, , name, given]: Command): Outcome => {
+  const run = ([, , name, given]: WorkerCommand): WorkerOutcome => {
     try {
       return { value: operations[name]?.(...(given as ReadonlyArray<never>)) }
     } catch (cause) {
@@ -70,7 +75,7 @@ const serve = (database: DatabaseSync) => {
   }
 
   /** Runs one command of a transaction; a failure rolls back only this command. */
-  const runInGroup = (command: Command): Outcome => {
+  const runInGroup = (command: WorkerCommand): WorkerOutcome => {
     savepoint.run()
     const outcome = run(command)
     // On a full or failing disk SQLite may have rolled back the whole transaction.
@@ -80,9 +85,9 @@ const serve = (database: DatabaseSync) => {
     return outcome
   }
 
-  const runGroup = (commands: ReadonlyArray<Command>): ReadonlyArray<Answer> => {
-    const all = (outcome: Outcome) => commands.map(([number]): Answer => [number, outcome])
-    const answers: Array<Answer> = []
+  const runGroup = (commands: ReadonlyArray<WorkerCommand>): ReadonlyArray<WorkerAnswer> => {
+    const all = (outcome: WorkerOutcome) => commands.map(([number]): WorkerAnswer => [number, outcome])
+    const answers: Array<WorkerAnswer> = []
     try {
       begin.run()
       for (const command of commands) {
@@ -98,19 +103,21 @@ const serve = (database: DatabaseSync) => {
     }
   }
 
-  let waiting: Array<Command> = []
+  let waiting: Array<WorkerCommand> = []
 
   const runCommands = () => {
     const commands = waiting
     waiting = []
     // The pending changes are not answered yet, so reads may run before them without waiting.
-    const reads = commands.filter(([, kind]) => kind === "read").map((command): Answer => [command[0], run(command)])
+    const reads = commands
+      .filter(([, kind]) => kind === "read")
+      .map((command): WorkerAnswer => [command[0], run(command)])
     if (reads.length > 0) port.postMessage(reads)
     const changes = commands.filter(([, kind]) => kind === "write")
     for (let at = 0; at < changes.length; at += groupSize) port.postMessage(runGroup(changes.slice(at, at + groupSize)))
   }
 
-  port.on("message", (message: Command | "close") => {
+  port.on("message", (message: WorkerCommand | "close") => {
     if (message === "close") {
       if (waiting.length > 0) runCommands()
       database.close()

@@ -95,9 +95,10 @@ describe("statements", () => {
   it.each(["(", "$a", "$a$b$", "'", "/*", "*/", "E'a'\n", "E'\\", " ", "-", "$$", ";", "begin ", '"', "E'a'   x"])(
     "takes no more than linear time for a megabyte of %j",
     (unit) => {
+      // Quadratic time would be hours.
       const started = performance.now()
       statementsIn(unit.repeat(Math.ceil(1_000_000 / unit.length)))
-      assert.isBelow(performance.now() - started, 2000)
+      assert.isBelow(performance.now() - started, 15_000)
     }
   )
 })

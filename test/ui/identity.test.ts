@@ -58,8 +58,9 @@ const shopWith = async (page: Page, shop: string) => {
   await page.getByText("Hello, ann@example.com!").waitFor()
 }
 
-it("the identity guide's commands work, and so do a passkey and the shop in a browser", async () => {
-  const [guide = ""] = (await readGuide("docs/identity.md")).split("\n## With Kratos and Hydra\n")
+it("the commands of the guides to accounts and apps work, and so do a passkey and the shop in a browser", async () => {
+  // The page of apps continues the commands of the one before, in the same shell.
+  const guide = `${await readGuide("docs/accounts.md")}\n${await readGuide("docs/apps.md")}`
   assert.isAbove(stepsOf(guide).length, 25)
   const shop = `http://localhost:${await freePort()}`
   const here = (text: string) => text.replaceAll("http://localhost:3000", url).replaceAll("http://localhost:4000", shop)

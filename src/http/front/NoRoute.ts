@@ -10,7 +10,7 @@ const elsewhere = [
   ],
   [
     "/auth/v1",
-    "Set SVC_SUPABASE=true (docs/supabase.md). Sessions are at /api/auth too (docs/identity.md); JWTs of your own server are accepted (docs/tour.md)"
+    "Set SVC_SUPABASE=true (docs/supabase.md). Sessions are at /api/auth too (docs/accounts.md); JWTs of your own server are accepted (docs/tour.md)"
   ],
   [
     "/storage/v1",

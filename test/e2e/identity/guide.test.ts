@@ -13,10 +13,11 @@ import { startStage } from "../../support/oauth2/signInSetup.ts"
 const ann = { id: "", email: "ann@example.com", password: "four common words" }
 
 // Real servers are configured as in the guide, and have no account for Ann yet.
-it("the commands of the identity guide for Kratos and Hydra work", { timeout: 180_000 }, async () => {
-  const [embedded = "", commands = ""] = (await readGuide("docs/identity.md")).split("\n## With Kratos and Hydra\n")
+it("the commands of the guide to Kratos and Hydra work", { timeout: 180_000 }, async () => {
+  const commands = await readGuide("docs/kratos-hydra.md")
   assert.isAbove(stepsOf(commands).length, 25)
-  // The programs are those of the embedded servers, above.
+  // The programs are those of the embedded servers.
+  const embedded = `${await readGuide("docs/accounts.md")}\n${await readGuide("docs/apps.md")}`
   const guide = `${[...embedded.matchAll(/```js\n[^]*?```/g)].join("\n")}\n${commands}`
   const PUBLIC_URL = otherOAuth2Server === undefined ? "" : "http://localhost:3000"
   await using stage = await startStage({ env: { DASHBOARD_URL: "", PUBLIC_URL } })

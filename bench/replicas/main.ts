@@ -1,7 +1,7 @@
 /**
  * `npm run check:replicas`: whether replicas lose, repeat or mix up anything while they, and the PostgreSQL they share, are
  * killed, suspended, stopped and restarted. `npm run check:chaos`: the same with every server and fault that this machine
- * can have (docs/reliability.md). All servers are new ones in the temporary directory, on loopback. Exit code 1 if anything
+ * can have (bench/README.md). All servers are new ones in the temporary directory, on loopback. Exit code 1 if anything
  * was found. Linux only; disks and HAProxy need root and Debian's `haproxy`, clocks Debian's `faketime`.
  */
 import { execFileSync } from "node:child_process"

@@ -142,7 +142,7 @@ export class Contract extends HttpApi.make("svc")
 
 let made: OpenApi.OpenAPISpec | undefined
 
-/** OpenAPI 3.1 of the contract. Made when it is first asked for: that takes a tenth of the service's start. */
+/** OpenAPI 3.1 of the contract, made on first use because that takes 10 % of the service's start. */
 export const document = (): OpenApi.OpenAPISpec => (made ??= OpenApi.fromApi(Contract))
 
 const pages = ["/v1/db", "/openapi.json", "/docs", "/", "/favicon.ico"].map((path) => ({ path, method: "GET" }))

@@ -10,7 +10,7 @@ export type Admitted =
 
 const admitted = new WeakMap<object, Admitted>()
 
-/** Remembers it for the request log, which stands around the gates. */
+/** Keeps it for the request log, whose middleware is outside the gates. */
 export const remember = <A extends Admitted>({ source }: HttpServerRequest.HttpServerRequest, who: A): A => {
   admitted.set(source, who)
   return who

@@ -26,7 +26,7 @@ import { hasSessionCookie, relayCookies } from "./cookies/SessionCookies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** What admitted a request: an API key, its own or that of the dashboard's session; else a session of the identity provider. */
+/** What admitted a request: an API key (sent, or of the dashboard's session), or a session of the identity provider. */
 export type KeyOrSession =
   | { readonly _tag: "Key"; readonly key: LiveKey }
   | { readonly _tag: "Session"; readonly session: Session }
@@ -50,7 +50,7 @@ const byKey = (key: LiveKey) => ({ _tag: "Key", key }) satisfies KeyOrSession
 export const needsAdmin = new Forbidden({ error: "This needs a service_role key or an administrator's session" })
 const needsServiceRole = new Forbidden({ error: "This needs a service_role key" })
 
-/** Who administers by a key or session; fails for those that may not. */
+/** The author for histories, if the key or session may administer; otherwise it fails. */
 export const authorOf = (caller: KeyOrSession): Effect.Effect<Author, Forbidden> => {
   if (caller._tag === "Key") {
     const { id, label, type } = caller.key
@@ -96,7 +96,7 @@ export class ApiGate extends Context.Service<
         const cookie = cookieOf(request)
         return cookie === undefined ? undefined : dashboardTokenOf(cookie, isSecure(request, settings))
       }
-      // Without an identity provider, its cookies belong to something else on this host.
+      // Cookies with these names belong to another program on this host if there is no identity provider.
       const hasIdentity = (request: Request) => idp.configured && hasSessionCookie(cookieOf(request))
 
       const session = (request: Request): Effect.Effect<KeyOrSession, ApiGateError> => {

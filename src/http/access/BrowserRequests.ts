@@ -45,7 +45,7 @@ export const ourPage = (given: string | null, request: Request, settings: Settin
     ? new URL(given).href
     : undefined
 
-/** Where a step-up returns to: `return_to`, else the dashboard. */
+/** The page that a step-up returns to: `return_to`, or the dashboard. */
 const returnToOf = (request: Request, settings: Settings) =>
   ourPage(new URLSearchParams(queryOf(request.url)).get("return_to"), request, settings) ?? settings.dashboardUrl
 

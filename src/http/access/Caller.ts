@@ -8,9 +8,9 @@ import { type Actor } from "../../services/ports/Db.ts"
 export interface Caller {
   readonly keyType: KeyType
   readonly actor: Actor
-  /** By a path of Supabase's clients, whose defaults differ. */
+  /** Set for paths of Supabase's clients, whose defaults differ. */
   readonly supabase?: true
-  /** Whose session of the dashboard it is, if a page of it asks. */
+  /** The person behind a request that a page of the dashboard sends by its session. */
   readonly author?: Author
 }
 

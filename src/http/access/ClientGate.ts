@@ -19,7 +19,7 @@ export class ClientGate extends Context.Service<
   {
     /** Fills in `quota` as far as it is known, whether the caller is admitted or not. `address`: see `clientAddress`. */
     readonly enter: (headers: Headers, address: string, quota: Quota) => Effect.Effect<Caller, ClientError>
-    /** The same for a page of the dashboard, by its session, which may read as another caller. */
+    /** Admits a request of a dashboard page by its session. The page may read as another caller. */
     readonly enterBySession: (
       request: HttpServerRequest.HttpServerRequest,
       address: string,

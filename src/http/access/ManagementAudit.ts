@@ -18,7 +18,7 @@ import { frameworkFailure, knownFailure } from "../wire/ErrorBodies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** An endpoint, as its middleware knows it. */
+/** An endpoint, as its middleware receives it. */
 export interface AuditedEndpoint {
   readonly endpoint: Pick<HttpApiEndpoint.Top, "identifier" | "method">
   readonly group: Pick<HttpApiGroup.Top, "identifier">
@@ -107,7 +107,7 @@ export class ManagementAudit extends Context.Service<
       let minute = 0
       const counts = new Map<string, number>()
 
-      /** Whether another attempt is recorded. */
+      /** Whether the limits allow to record another attempt. */
       const counted = (same: string, now: number) => {
         if (Math.floor(now / 60_000) !== minute) {
           minute = Math.floor(now / 60_000)
@@ -133,7 +133,7 @@ export class ManagementAudit extends Context.Service<
           before: null,
           after: null,
           recorded: false,
-          // Without a key of its own, a key's request came with the dashboard's cookie.
+          // A request that sends no key itself used the dashboard's cookie.
           dashboard: [headers["apikey"], headers["x-api-key"], bearerOf(headers)].every((given) => given === undefined),
           request_id: requestIdOf(request) ?? null,
           address: clientAddress(request, settings)
@@ -175,7 +175,7 @@ export class ManagementAudit extends Context.Service<
           return Effect.onExit(Effect.provideService(attempt, CurrentChange, change), (exit) => {
             if (Exit.isSuccess(exit) && (change.recorded || change.actor === unknown)) return Effect.void
             const row = rowOf(change, exit)
-            // An error of ours is no attempt of a stranger.
+            // A failure of the service is not recorded as an attempt.
             if (row.outcome === "failed" && (row.status ?? 500) < 500)
               return writeAttempt({ ...row, outcome: "refused" })
             return row.outcome === "failed" ? Effect.void : audit.write(row)
@@ -211,6 +211,6 @@ const failureOf = (given: Cause.Cause<unknown>) => {
   const framework = frameworkFailure(cause)
   if (framework === "size") return failed(413, "PAYLOAD_TOO_LARGE")
   if (isInvalid || framework !== undefined) return failed(400, "INVALID_REQUEST")
-  // If the client disconnected, the change may have been made nevertheless.
+  // The change may have been made although the client disconnected.
   return Exit.hasInterrupts(Exit.failCause(cause)) ? failed(499, "DISCONNECTED") : failed(500, "INTERNAL_ERROR")
 }

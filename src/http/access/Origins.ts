@@ -101,7 +101,7 @@ export const refuseOtherOrigins = (request: Request, { publicUrl }: Settings): E
     : Effect.fail(crossSite("A request to /v1 with a session cookie must come from a page of this service"))
 }
 
-/** The same check for WebSockets, which no same-origin policy protects (RFC 6455 10.2). */
+/** Refuses WebSockets of other sites, which no same-origin policy blocks (RFC 6455 10.2). */
 export const refuseCrossSiteSocket = (request: Request, settings: Settings): Effect.Effect<void, Forbidden> => {
   const page = request.headers["origin"]
   return page === undefined || isOurs(page, request, settings)
@@ -111,7 +111,7 @@ export const refuseCrossSiteSocket = (request: Request, settings: Settings): Eff
       )
 }
 
-/** The same check for the service's own forms, whose token is checked separately. */
+/** Refuses forms that another site posts. The form's token is checked separately. */
 export const refuseForeignForm = (request: Request, { publicUrl }: Settings): Effect.Effect<void, Forbidden> => {
   const page = pageOf(request)
   return page === undefined || isOurs(page, request, { publicUrl, dashboardUrl: undefined })

@@ -7,10 +7,10 @@ import { branchHeader } from "../wire/BranchHeader.ts"
 import { CurrentCaller } from "./Caller.ts"
 import { ManagementAudit } from "./ManagementAudit.ts"
 
-/** What of a result the entry keeps. */
+/** The part of a result that the audit entry keeps. */
 type Kept<A> = (result: A) => Readonly<Record<string, unknown>>
 
-/** Whether nothing has been changed for certain: the service or PostgreSQL has refused it. */
+/** Whether the service or PostgreSQL has refused the request, so that nothing has changed. */
 const isRefused = (exit: Exit.Exit<unknown, unknown>) => {
   if (Exit.isSuccess(exit) || Exit.hasInterrupts(exit)) return false
   const error = Cause.squash(exit.cause)
@@ -18,8 +18,8 @@ const isRefused = (exit: Exit.Exit<unknown, unknown>) => {
 }
 
 /**
- * Records what pages of the dashboard write to the database: people share its keys, so that after a loss only the session
- * says who it was. Requests with a key are not recorded, and not slowed.
+ * Records what pages of the dashboard write to the database: people share its keys, so only the session shows who made
+ * a change. Requests with a key are neither recorded nor slowed down.
  */
 export class PageAudit extends Context.Service<
   PageAudit,

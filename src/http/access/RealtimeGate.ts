@@ -56,7 +56,7 @@ export class RealtimeGate extends Context.Service<
       request: HttpServerRequest.HttpServerRequest,
       query: QueryCredentials
     ) => Effect.Effect<RealtimeCaller, ApiGateError>
-    /** Fails once what was verified no longer is, for changes of API keys. Never succeeds. */
+    /** Fails once `verified` fails after a change of API keys. Never succeeds. */
     readonly revoked: (
       verified: Effect.Effect<unknown, Unauthorized | Unavailable>
     ) => Effect.Effect<never, Unauthorized>
@@ -131,7 +131,7 @@ export class RealtimeGate extends Context.Service<
           const live = yield* Effect.result(dashboard.verify(page))
           // A page that is left open must not keep its session.
           const verified = dashboard.verify(page, false)
-          // It also ends by time, and by signing out.
+          // The session also ends when it expires, and by signing out.
           const again = Effect.forever(
             Effect.delay(
               Effect.catchTag(verified, "Unavailable", () => Effect.void),

@@ -32,7 +32,7 @@ const viewerOf = (text: string) => {
   }
 }
 
-/** Who a request of a service_role caller reads as: without the header, the caller itself. */
+/** The actor as whom a request of a service_role caller reads; the caller itself without the header. */
 export const asViewer = (
   request: HttpServerRequest.HttpServerRequest,
   caller: Caller

@@ -11,7 +11,7 @@ import { accountErrors as error } from "./Errors.ts"
 
 const query = { return_to: Schema.optionalKey(Schema.String) }
 const text = (maxLength: number) => Schema.String.check(Schema.isBetweenLength(1, maxLength), isPlain)
-/** The layer says what is wrong with a new one; this only bounds it. */
+/** The layer checks new passwords; this limits their length only. */
 const Password = Schema.String.check(Schema.isBetweenLength(1, 4096))
 const Email = text(320)
 const FlowId = text(100)
@@ -32,7 +32,9 @@ const PasskeyRecord = Schema.Struct({
   backed_up: Schema.Boolean
 }).annotate({ identifier: "Passkey" })
 
-/** What a message contains: the code, or the token of its link. `session_token`: return one instead of a cookie. */
+/**
+ * The content of a message: its code, or the token of its link. `session_token`: return a token instead of a cookie.
+ */
 const Proof = Schema.Union([
   Schema.Struct({ flowId: FlowId, code: text(20), session_token: token }),
   Schema.Struct({ flowId: FlowId, token: text(100), session_token: token })

@@ -8,7 +8,7 @@ import { BrowserRequests, SessionNeeded } from "../access/BrowserRequests.ts"
 import { Success } from "../wire/Body.ts"
 import { accountErrors, identityErrors as error } from "./Errors.ts"
 
-/** Where a step-up returns to: a page of this service or the dashboard. */
+/** `return_to`: the page of this service or the dashboard to which a step-up returns. */
 const query = { return_to: Schema.optionalKey(Schema.String) }
 const text = (maxLength: number) => Schema.String.check(Schema.isBetweenLength(1, maxLength), isPlain)
 const FlowId = text(100)

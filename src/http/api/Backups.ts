@@ -39,7 +39,7 @@ export class BackupsApi extends HttpApiGroup.make("backups")
         description: "At most two run at a time. The database stays usable meanwhile."
       })
     ),
-    // Before the routes with an id.
+    // This route precedes those with an id, which would match its path.
     HttpApiEndpoint.post("pointInTime", "/pitr", {
       payload: PointInTime,
       success: Backup.pipe(HttpApiSchema.status(201)),

@@ -3,7 +3,7 @@ import { Unavailable } from "../../domain/errors.ts"
 import { ChangeStatus } from "../../domain/changes/ChangeStatus.ts"
 import { Management } from "../access/Access.ts"
 
-/** Where realtime and webhooks take row changes from. */
+/** The source of row changes for realtime and webhooks. */
 export class ChangesApi extends HttpApiGroup.make("changes")
   .add(
     HttpApiEndpoint.get("status", "/api/changes", { success: ChangeStatus, error: Unavailable }).annotateMerge(

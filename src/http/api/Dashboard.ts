@@ -20,9 +20,9 @@ const token = (maxLength: number) => Schema.String.check(Schema.isBetweenLength(
 const Config = Schema.Struct({
   version: Schema.String,
   sign_in: Schema.Struct({
-    /** With a service_role key. */
+    /** Whether a service_role key can sign in. */
     key: Schema.Boolean,
-    /** Where an administrator signs in at the identity provider; null without one. */
+    /** The URL at which an administrator signs in; null without an identity provider. */
     idp_login_url: Schema.NullOr(Schema.String)
   }),
   /** The origin of presigned URLs. */

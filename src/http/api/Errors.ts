@@ -23,7 +23,7 @@ export const clientErrors = [400, 401, 403, 404, 405, 406, 409, 413, 414, 415, 4
 /** Further statuses of row reads: an ambiguous embed or function, and a range beyond the last row. */
 export const rowErrors = [...clientErrors, ...[300, 416].map(ofStatus)]
 
-/** Those of an import, whose body may stop arriving. */
+/** The errors of an import, whose body may stop arriving. */
 export const importErrors = [...clientErrors, ofStatus(408)]
 
 /** The errors of every call that asks an identity provider. */
@@ -41,5 +41,5 @@ export const identityErrors = [
   GatewayTimeout
 ] as const
 
-/** Those of calls that only the embedded identity provider answers. */
+/** The errors of calls that only the embedded identity provider supports. */
 export const accountErrors = [...identityErrors, NotImplemented] as const

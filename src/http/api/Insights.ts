@@ -3,7 +3,7 @@ import { Unavailable } from "../../domain/errors.ts"
 import { InsightReport } from "../../domain/insights/Insight.ts"
 import { Management } from "../access/Access.ts"
 
-/** What to improve in the main database. */
+/** Possible improvements to the main database. */
 export class InsightsApi extends HttpApiGroup.make("insights")
   .add(
     HttpApiEndpoint.get("report", "/api/insights", {

@@ -44,7 +44,7 @@ export class KeysApi extends HttpApiGroup.make("keys")
   .prefix("/api/keys")
   .annotateMerge(OpenApi.annotations({ title: "API keys", description: "Create, limit and revoke API keys" })) {}
 
-/** The same list for callers of the client API. */
+/** The list of keys for callers of the client API. */
 export class ClientKeysApi extends HttpApiGroup.make("clientKeys")
   .add(
     HttpApiEndpoint.get("list", "/v1/keys", { success: Schema.Array(ApiKey.json), error: Unavailable }).annotateMerge(

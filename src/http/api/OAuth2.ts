@@ -148,7 +148,7 @@ export class OAuth2ConsentsApi extends HttpApiGroup.make("oauth2Consents")
 
 const ClientWithSecret = Schema.Struct({ ...OAuth2Client.fields, client_secret: Schema.NullOr(Schema.String) })
 
-/** What can change of a client, by the same rules as its registration. */
+/** The fields of a client that can change, under the rules of its registration. */
 const ClientChanges = Schema.Struct({
   client_name: Schema.optionalKey(Schema.String),
   logo_uri: Schema.optionalKey(Schema.String),

@@ -59,7 +59,7 @@ export class RealtimeApi extends HttpApiGroup.make("realtime")
   .prefix("/api/realtime")
   .annotateMerge(OpenApi.annotations({ title: "Realtime", description: "Row changes, sent to WebSocket clients" })) {}
 
-/** For documentation only: http/handlers/RealtimeSocket.ts serves the route. */
+/** This contract is for documentation only: http/handlers/RealtimeSocket.ts serves the route. */
 export class RealtimeSocketApi extends HttpApiGroup.make("realtimeSocket")
   .add(
     HttpApiEndpoint.get("connect", "/realtime", {

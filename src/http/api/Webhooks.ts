@@ -80,7 +80,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
   .prefix("/api/webhooks")
   .annotateMerge(OpenApi.annotations({ title: "Webhooks", description: "Row changes, sent to HTTP receivers" })) {}
 
-/** The same records for callers of the client API. */
+/** The webhook records for callers of the client API. */
 export class ClientWebhooksApi extends HttpApiGroup.make("clientWebhooks")
   .add(
     HttpApiEndpoint.get("list", "/v1/webhooks", { success: Schema.Array(Webhook), error: Unavailable }).annotateMerge(

@@ -2,7 +2,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 
 const exposed =
   "Content-Range, Content-Location, Content-Profile, Content-Disposition, ETag, Location, Preference-Applied, Retry-After, WWW-Authenticate, X-Max-Rows, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id, X-Svc-Lsn"
-/** In addition, those that Supabase's clients read. */
+/** The response headers that Supabase's clients read, in addition to `exposed`. */
 const exposedToSupabase = `${exposed}, Link, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Expires, Upload-Length, Upload-Offset, X-Relay-Error, X-Supabase-Api-Version, X-Total-Count`
 const methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 
@@ -33,13 +33,13 @@ export const supabaseCorsHeaders = (origin: string | undefined) =>
     ? undefined
     : { "access-control-allow-origin": "*", "access-control-expose-headers": exposedToSupabase }
 
-/** The credentials, and the database that they are used on: caches know only of Authorization that it makes a difference. */
+/** The headers with credentials. Caches treat only Authorization as one by default, so `Vary` lists all of them. */
 const credentials = "Apikey, Authorization, X-Api-Key"
 const keyed = `${credentials}, X-Svc-Branch, Origin`
 const rows = `Accept, Accept-Profile, Prefer, Range, ${keyed}`
 const management = `Accept, ${credentials}, Cookie, Origin`
 
-/** The request headers that select a response (RFC 9110 12.5.5), beside those that its handler names. */
+/** The request headers that select a response (RFC 9110 12.5.5), in addition to those that its handler names. */
 export const varyOf = (path: string, own: string | undefined) => {
   const all = path.startsWith("/v1/db/")
     ? rows

@@ -21,7 +21,7 @@ export const makeFailureLog = () => {
   let lines = 0
   let omitted = 0
   return ({ id, method, ofDatabase, path, response }: FailedRequest): Effect.Effect<void> =>
-    // A probe asks again and again while the service is not ready, which is logged elsewhere.
+    // Probes repeat while the service is not ready, which is logged elsewhere.
     response.status < 500 || path === "/readyz"
       ? Effect.void
       : Effect.flatMap(Clock.currentTimeMillis, (now) => {

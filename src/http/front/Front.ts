@@ -174,7 +174,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
                 added["content-security-policy"] = "sandbox; default-src 'none'"
               }
             }
-            // Caches know nothing of this header, and the next request may come without it.
+            // Caches ignore this header, and the next request may come without it.
             if (byPage) added["cache-control"] = "no-store"
             record.ended(arrival, response, quota.key)
             return withHeaders(response, added)
@@ -215,7 +215,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
     { global: true }
   )
 
-/** Whether a page of the dashboard asks, by its session instead of a key. */
+/** Whether a page of the dashboard sent the request with its session instead of a key. */
 const isByPage = (headers: Headers) =>
   headers[dashboardHeader] === "1" && headers["apikey"] === undefined && headers["x-api-key"] === undefined
 

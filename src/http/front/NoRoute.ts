@@ -2,7 +2,7 @@ import { HttpServerResponse } from "effect/http"
 import { InvalidRequest, NotFound } from "../../domain/errors.ts"
 import { errorResponse } from "../wire/ErrorBodies.ts"
 
-/** Where clients of other services find what they ask for. */
+/** Hints for paths of other services: where to find the same function here. */
 const elsewhere = [
   [
     "/rest/v1",

@@ -15,13 +15,13 @@ import { failureOf } from "../wire/ErrorBodies.ts"
 
 /** The status in the log of a request whose client disconnected before the response. */
 const disconnected = 499
-/** Of a WebSocket, whose response has none. */
+/** The status in the log of a WebSocket, which has no response. */
 const upgraded = 101
 
 /** Characters of a path and of an error's code that are kept, and the length of a URL that the path must not keep in memory. */
 const [maxPath, maxCode, longUrl] = [200, 40, 512]
 
-/** Its files, and its sessions, which it reads before it knows whether it has one. */
+/** The dashboard's files and sessions. Its page requests the session before it signs in. */
 const ofDashboard = /^(?:\/api)?\/dashboard(?:\/|$)/
 
 /** A part of a text would keep the whole of it. */
@@ -32,11 +32,11 @@ export interface Arrival {
   readonly request: HttpServerRequest.HttpServerRequest
   readonly path: string
   readonly id: string
-  /** In ms since 1970, and in ns of a clock that is never adjusted. */
+  /** `at` is in ms since 1970; `begun` in ns of a clock that is never adjusted. */
   readonly at: number
   readonly begun: bigint
   readonly client: string
-  /** Of requests to `/v1`, once they are admitted. */
+  /** Set once a request to `/v1` is admitted. */
   caller: Caller | undefined
 }
 
@@ -68,7 +68,7 @@ export const makeRequestRecord = Effect.gen(function* () {
     key: LiveKey | undefined
   ) => {
     const { at, begun, id, path, request } = arrival
-    // Probes would be half of the log; preflights belong to the request that follows.
+    // Probes would fill the log; preflights belong to the request that follows.
     if (path === "/healthz" || path === "/readyz" || request.method === "OPTIONS") return
     const millis = Number(clock.monotonicTimeNanosUnsafe() - begun) / 1_000_000
     const headers = headersOf(request)
@@ -126,7 +126,7 @@ const accessOf = (
   }
 }
 
-/** Of the body; -1 if it has no declared length. */
+/** The length of the body in bytes; -1 if it is not declared. */
 const bytesInOf = (headers: Headers) => {
   const length = headers["content-length"]
   return length === undefined ? (headers["transfer-encoding"] === undefined ? 0 : -1) : Number(length)

@@ -65,7 +65,7 @@ export const AccountAdminHandlers = HttpApiBuilder.group(
 
     const call = <A>(use: (admin: AccountAdmin) => Effect.Effect<A, AccountError>) =>
       Effect.flatMap(accounts.admin, use)
-    /** For changes of an account: no process may go on with what it knew of its sessions. */
+    /** Changes an account, and makes every process drop what it has cached of its sessions. */
     const change = <A>(id: string, use: (admin: AccountAdmin) => Effect.Effect<A, AccountError>) =>
       Effect.tap(call(use), () => sessions.invalidateIdentity(id))
 

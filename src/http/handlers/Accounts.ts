@@ -48,30 +48,30 @@ export const AccountsHandlers = HttpApiBuilder.group(
       if (credential._tag === "Cookie") yield* setSignInCookies(cookies, browser.secure)
       return { session, ...ofToken }
     })
-    /** After a sign-in. A previous session of this browser is replaced. */
+    /** Completes a sign-in, which replaces a previous session of this browser. */
     const began = Effect.fnUntraced(function* (signedIn: SignedIn) {
       const { credentials, secure } = yield* CurrentBrowser
       const ofBrowser = signedIn.credential._tag === "Cookie"
       for (const before of credentials) yield* ofBrowser ? sessions.replace(before) : sessions.invalidate(before)
-      // Also when a second factor is due.
+      // The cookie is set even if a second factor is still due.
       if (signedIn.credential._tag === "Cookie") yield* setSignInCookies(signedIn.cookies, secure)
       return yield* answered(signedIn)
     })
 
-    /** For a session that is complete. */
+    /** Makes a call that requires a complete session. */
     const own = <A>(use: (calls: AccountCalls, session: Session) => Effect.Effect<A, AccountError>) =>
       Effect.gen(function* () {
         const browser = yield* CurrentBrowser
         const calls = yield* accounts.calls
         return yield* sessions.withSession(browser, (session) => use(calls, session))
       })
-    /** The same for what changes the session or its identity. */
+    /** Makes a call that changes the session or its identity. */
     const change = <A>(use: (calls: AccountCalls, credential: Credential) => Effect.Effect<A, AccountError>) =>
       Effect.flatMap(
         own((calls, { credential }) => use(calls, credential)),
         ({ session, value }) => Effect.as(sessions.invalidate(session.credential), value)
       )
-    /** For a session that may need a second factor. The client's cookie or token stays the same. */
+    /** Makes a call for a session that may need a second factor. The client's cookie or token stays the same. */
     const half = Effect.fnUntraced(function* <A>(
       use: (calls: AccountCalls, credential: Credential) => Effect.Effect<A, AccountError>
     ) {

@@ -36,7 +36,7 @@ export const DashboardHandlers = HttpApiBuilder.group(
       show: Effect.fnUntraced(function* () {
         const author: Author = yield* CurrentAuthor
         const token = yield* tokenOfBrowser
-        // Signed in otherwise, by a key in a header or at the identity provider, if this cookie's session has ended.
+        // If the cookie's session has ended, the caller signed in by a key in a header or at the identity provider.
         const session = token === undefined ? undefined : yield* Effect.option(sessions.verify(token))
         return { author, expires_at: session?._tag === "Some" ? session.value.expiresAt : null }
       }),

@@ -21,7 +21,10 @@ const html = "text/html; charset=utf-8"
 /** The place of the nonce in index.html. CodeMirror makes a `<style>`, which needs one. */
 const noncePlace = "__NONCE__"
 
-/** Nothing of other origins but the object store, to which browsers upload with presigned URLs; no inline script. */
+/**
+ * The Content-Security-Policy allows this origin and the object store, to which browsers upload with presigned URLs,
+ * and no inline script.
+ */
 const policy = (nonce: string, store: string) =>
   [
     "default-src 'none'",

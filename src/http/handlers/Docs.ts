@@ -19,7 +19,7 @@ const scalar: object = {
   customCss: 'a[href^="https://www.scalar.com"] { display: none; }'
 }
 
-/** The page's scripts and styles are part of it, and it asks nothing of other origins. */
+/** The page contains its scripts and styles and requests nothing from other origins. */
 const docsPolicy = [
   "default-src 'none'",
   "script-src 'unsafe-inline'",

@@ -14,7 +14,7 @@ import { viaNode } from "../wire/NodeHandler.ts"
 /** Authorization requests of an address in a minute; many users may share one. */
 const maxRequests = 300
 
-/** Characters of a query that fits into the longest URL (16 KiB), beside the other headers. */
+/** Characters of a query that, together with the other headers, fits into the longest URL (16 KiB). */
 const maxQuery = 12_000
 const tooLong = new InvalidRequest({ error: `The form must have at most ${maxQuery} characters` })
 

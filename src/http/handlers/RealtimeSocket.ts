@@ -21,7 +21,7 @@ export const RealtimeSocket = HttpRouter.use(
     const gate = yield* RealtimeGate
 
     const connect = Effect.gen(function* () {
-      // A crowd that connects at the same moment does not hold up other requests.
+      // Clients that connect at the same moment must not block other requests.
       yield* aLoopTurn
       const request = yield* HttpServerRequest.HttpServerRequest
       const query = new URLSearchParams(request.url.split("?")[1])

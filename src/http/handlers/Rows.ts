@@ -37,7 +37,7 @@ const resolutions: Readonly<Record<string, ImportConflict["resolution"]>> = {
   "ignore-duplicates": "ignore"
 }
 
-/** What an import does with rows whose key exists. */
+/** How an import handles rows whose key exists. */
 const conflictOf = (query: ReadonlyArray<readonly [string, string]>) => {
   const [columns, named] = ["on_conflict", "resolution"].map((name) => query.find(([key]) => key === name)?.[1])
   if (columns === undefined) {

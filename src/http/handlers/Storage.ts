@@ -68,7 +68,7 @@ const headersOf = (record: ObjectRecord) => {
     "content-type": record.content_type,
     etag: record.etag,
     "last-modified": new Date(record.last_modified).toUTCString(),
-    // Not the object's own, which is about its bytes: this response must not be cached.
+    // The object's own value is about its bytes; this response must not be cached.
     "cache-control": "no-store"
   }
   if (record.content_disposition !== null) headers["content-disposition"] = record.content_disposition

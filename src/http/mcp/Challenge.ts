@@ -6,7 +6,7 @@ import { bearer } from "../wire/ErrorBodies.ts"
 /** The path of the metadata of this API as a resource (RFC 9728). */
 const metadataPath = "/.well-known/oauth-protected-resource"
 
-/** Adds to a challenge where clients learn of the OAuth 2.0 server that signs people in, if that is the embedded one. */
+/** Adds to a challenge where clients find the OAuth 2.0 server that signs people in, if it is the embedded one. */
 export const makeMcpChallenge = Effect.gen(function* () {
   const { ownUrl } = yield* IdentitySettings
   const { handler } = yield* OAuth2Endpoints

@@ -9,7 +9,7 @@ import { type McpCaller, type McpTool } from "../../services/mcp/Tool.ts"
 
 interface McpRequest {
   readonly caller: McpCaller
-  /** The one that the message came with. */
+  /** The request that the message came with. */
   readonly request: HttpServerRequest.HttpServerRequest
 }
 
@@ -42,8 +42,8 @@ const failureOf = (cause: Cause.Cause<unknown>) => {
 }
 
 /**
- * The SDK wants a validator with the JSON Schema that clients see. Unknown fields are refused, because a misspelt
- * `read_only` must not have no effect. The schema is made once: the SDK asks for it with every call.
+ * The SDK requires a validator with the JSON Schema that clients receive. Unknown fields are refused because a misspelt
+ * `read_only` must not be ignored. The schema is made once: the SDK requests it with every call.
  */
 const inputOf = ({ input }: McpTool) => {
   const { "~standard": validator } = Schema.toStandardSchemaV1(input.annotate({}), {
@@ -104,11 +104,11 @@ export const makeMcpServer = Effect.gen(function* () {
         for (const tool of tools.toolsOf(given.caller)) register(server, given, tool)
         return server
       },
-      // Tools do not change while the service runs, so there is nothing to listen for.
+      // Tools do not change while the service runs, so subscriptions are disabled.
       { maxSubscriptions: 0, keepAliveMs: 0 }
     )
     return yield* Effect.promise(async (signal) => {
-      // The SDK reads no address: it has none of its own.
+      // The SDK ignores this URL.
       const request = new Request("http://svc/mcp", { method: "POST", headers, signal })
       const response = await fetch(request, { parsedBody: body })
       // Every stream ends with its only answer, and a whole body lets a disconnect interrupt this effect until then.

@@ -26,7 +26,7 @@ const scopeText = (scope: string, { dataScopes, own, words }: ScopeWords): Html 
       >`
 }
 
-/** `openid` can't be deselected: without it the client would not learn who signed in. */
+/** `openid` can't be deselected: without it the client would not receive the user's identity. */
 const scopeField = (scope: string, words: ScopeWords): Html => {
   const text = scopeText(scope, words)
   return scope === "openid"

@@ -4,13 +4,13 @@ import { type Language, type Words } from "../../domain/language/Language.ts"
 import { wordsOf } from "../../domain/language/Words.ts"
 import { html, page, webLink } from "./Html.ts"
 
-/** What an error means for people, by its code; the code itself is for those whom they ask for help. */
+/** The explanation of an error for users, by its code. The code is shown for those whom they ask for help. */
 const textsOf = ({ code, status }: ClientError, { failed, failures, unavailable }: Words) => {
   const known: Readonly<Record<string, { readonly title: string; readonly text: string }>> = failures
   return (Object.hasOwn(known, code) ? known[code] : undefined) ?? (status >= 500 ? unavailable : failed)
 }
 
-/** Shows an error to a person, with a way on if there is one. */
+/** Shows an error to a user, with a link to continue if there is one. */
 export const failurePage = (error: ClientError, language: Language): HttpServerResponse.HttpServerResponse => {
   const to = "redirect_to" in error && error.redirect_to !== null ? webLink(error.redirect_to) : undefined
   const words = wordsOf(language)

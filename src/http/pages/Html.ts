@@ -92,7 +92,7 @@ const policyFor = (styleHash: string, script: string | undefined) =>
 
 const headers = {
   "cache-control": "no-store",
-  // With no-referrer, browsers would submit forms without an Origin.
+  // Browsers would submit forms without an Origin under no-referrer.
   "referrer-policy": "same-origin",
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY"

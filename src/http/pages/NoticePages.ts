@@ -2,7 +2,7 @@ import { type HttpServerResponse } from "effect/http"
 import { wordsOf } from "../../domain/language/Words.ts"
 import { html, type Look, page } from "./Html.ts"
 
-/** Where the OAuth 2.0 server redirects after a sign-out that no app started. */
+/** The OAuth 2.0 server redirects here after a sign-out that no app started. */
 export const signedOutPage = (look: Look): HttpServerResponse.HttpServerResponse => {
   const { common, signedOut } = wordsOf(look.language)
   return page(
@@ -14,7 +14,7 @@ export const signedOutPage = (look: Look): HttpServerResponse.HttpServerResponse
 }
 
 /**
- * Where the OAuth 2.0 server redirects with an error that it can't return to the app. Anyone can make such a link, so
+ * The OAuth 2.0 server redirects here with an error that it can't return to the app. Anyone can make such a link, so
  * its texts are not shown.
  */
 export const oauth2ErrorPage = (code: string, look: Look): HttpServerResponse.HttpServerResponse => {
@@ -29,7 +29,7 @@ export const oauth2ErrorPage = (code: string, look: Look): HttpServerResponse.Ht
   )
 }
 
-/** Instead of the dashboard, where it was installed without the packages that build it. */
+/** Replaces the dashboard in installations without the packages that build it. */
 export const notBuiltPage = (): HttpServerResponse.HttpServerResponse =>
   page(
     "The dashboard is not built",

@@ -1,7 +1,7 @@
 import { type HttpServerResponse } from "effect/http"
 import { html, page } from "./Html.ts"
 
-/** For those who open the service's address in a browser. It says nothing that is not in the documentation. */
+/** The page at the service's address, for people. It contains nothing beyond the documentation. */
 export const startPage = (): HttpServerResponse.HttpServerResponse =>
   page(
     "svc",

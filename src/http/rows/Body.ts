@@ -119,7 +119,7 @@ export const callBody = (request: Request): Effect.Effect<CallBody, BodyError> =
   }
 }
 
-/** After this time without a byte, in ms, the sender of a stream is disconnected. */
+/** Maximum time without a byte, in ms; then the sender of a stream is disconnected. */
 const stallMillis = 30_000
 
 const stalled = new RequestTimeout({ error: "The body stopped arriving", hint: "Nothing was written; send it again" })

@@ -4,14 +4,17 @@ import { type Preferences } from "../../domain/rows/Preferences.ts"
 import { parseLsn } from "../../domain/sql/Lsn.ts"
 import { type Freshness } from "../../services/ports/Db.ts"
 
-/** Of a response: a position of the write-ahead log behind the write. Of a request: what its read must see. */
+/**
+ * In a response: a position of the write-ahead log after the write. In a request: the position that its read must
+ * include.
+ */
 export const lsnHeader = "x-svc-lsn"
 
 const session: Result.Result<Freshness> = Result.succeed({ after: 0, session: true })
 const eventual: Result.Result<Freshness> = Result.succeed({ after: 0, session: false })
 const strong = Result.succeed(undefined)
 
-/** How recent a read has to be. `strong`: it runs on the primary, and the header says nothing more. */
+/** How recent a read has to be. `strong`: it runs on the primary, and the header has no further effect. */
 export const freshnessOf = (
   { consistency = "session" }: Preferences,
   lsn: string | undefined

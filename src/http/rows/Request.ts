@@ -39,7 +39,7 @@ export interface RequestDependencies {
 
 const broken = () => new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" })
 
-/** With the defaults of Supabase, which are PostgREST's. */
+/** Adds Supabase's defaults, which are PostgREST's. */
 const asSupabase = (stated: Preferences): Preferences => ({
   ...stated,
   return: stated.return ?? "minimal",

@@ -40,7 +40,7 @@ const cookiesText = (header: string | undefined) => {
   return JSON.stringify(Object.fromEntries(pairs))
 }
 
-/** What user code can read about a request, built only when it is read. */
+/** The request as user code can read it. Its fields are built on first use. */
 class HttpContext implements RequestContext {
   private readonly request: HttpServerRequest.HttpServerRequest
   constructor(request: HttpServerRequest.HttpServerRequest) {

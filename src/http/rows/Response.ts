@@ -98,7 +98,7 @@ const unsatisfiable = (offset: number, total: number) =>
 const plain = /^[\w.~-]*$/
 const escaped = (text: string) => (plain.test(text) ? text : uriEncode(text))
 
-/** The path at which the client asks for the rows. */
+/** The path of the table, as the client requested it. */
 const tableUrl = ({ root, table }: DecodedRequest) => `${root}/${escaped(table)}`
 
 /** The pairs ordered by name, so that equivalent requests have the same URL. */

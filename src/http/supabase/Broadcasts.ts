@@ -79,7 +79,7 @@ export const BroadcastRoutes = HttpRouter.use(
         Effect.map(jsonText(payload ?? {}), (body) => ({ ...message, body }))
       )
       if (messages.some(({ body }) => Buffer.byteLength(body) > maxMessage)) return yield* tooLarge
-      // Those that the caller may not send are left out, so that it does not learn which channels there are.
+      // Messages that the caller may not send are skipped without an error, which would reveal the channels that exist.
       for (const { body, event, topic, private: hidden } of messages) {
         const room = { name: topic, private: hidden === true }
         yield* Effect.mapError(channels.publish(actor, room, { event, body }), unreachable)

@@ -52,7 +52,7 @@ const storageCodes: Readonly<Record<string, string>> = {
   RATE_LIMITED: "SlowDown"
 }
 
-/** Storage answers 400 to whatever the caller may mend, and names the status in the body. */
+/** Storage answers 400 to faults of the caller, and has the status in the body. */
 const storage = ({ code: given, error: message, request_id }: Fields, status: number): Shape => {
   const denied = given.startsWith("JWT_") || status === 401
   const code = denied ? "AccessDenied" : (storageCodes[given] ?? given)
@@ -93,7 +93,7 @@ const auth = ({ code: given, error, request_id }: Fields, status: number): Shape
     // Clients take 403 for a token that a new one replaces.
     status: ofToken ? 403 : given === "SIGN_IN_BUSY" ? 429 : status,
     body: code === "weak_password" ? { ...body, weak_password: { reasons: [weakReason(error)] } } : body,
-    // With this version clients read the code as a text.
+    // Clients read `code` as a text if this version is present.
     headers: { "x-supabase-api-version": "2024-01-01" }
   }
 }
@@ -109,7 +109,7 @@ const shapes: Readonly<Record<SupabaseApi, (fields: Fields, status: number, meth
   realtime: plain,
   functions: (fields) => ({
     ...plain(fields),
-    // From this clients tell failures of the server from those of a function.
+    // This header lets clients distinguish failures of the server from those of a function.
     headers: fields.code.startsWith("FUNCTIONS_") ? { "x-relay-error": "true" } : {}
   }),
   graphql: (fields) => ({ body: { ...plain(fields).body, errors: [{ message: fields.error }] } })

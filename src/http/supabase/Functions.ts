@@ -64,7 +64,7 @@ const pathOf = (url: string): string | undefined => {
   return /^[\w-]{1,100}$/.test(name) && !rest.some(leaves) ? path : undefined
 }
 
-/** What the service has verified about the caller. */
+/** What the service has verified about the caller, as headers for the function. */
 const callerHeaders = ({ actor: { role, sub } }: Caller) => ({
   "x-svc-role": role,
   ...(sub === "" ? {} : { "x-svc-user": encodeURIComponent(sub) })

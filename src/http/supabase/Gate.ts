@@ -63,7 +63,7 @@ export class SupabaseGate extends Context.Service<
       const tokens = yield* Tokens
       const limits = yield* KeyLimits
       const { jwtKeys } = yield* SupabaseSettings
-      /** By the claims, which are the same object as long as the token is remembered. */
+      /** Roles by claims; a cached token always has the same claims object. */
       const roles = new WeakMap<JwtClaims, { readonly role: KeyType | undefined }>()
 
       const asKey = (token: string, claims: JwtClaims): Credential | undefined => {

@@ -25,7 +25,9 @@ import { SupabaseGate } from "./Gate.ts"
 
 const socketPath = "/realtime/v1/websocket"
 
-/** What clients of channels may send: messages of 256 KiB, a client that draws at 60 per second. */
+/**
+ * Limits on what clients of channels send: 256 KiB a message, and enough messages for one that draws at 60 a second.
+ */
 const inbound = { bytes: 256 * 1024, messages: 2_000, millis: 10_000 }
 
 const goingAway = new Socket.CloseEvent(1001, "The service is shutting down")
@@ -34,13 +36,13 @@ const upgradeRequired = HttpServerResponse.empty({ status: 426, headers: { upgra
 
 const noQuota = (): Quota => ({ limit: -1, remaining: -1, reset: 0, key: undefined })
 
-/** The texts that clients and their users know. */
+/** The error texts of Supabase, which clients compare. */
 const reasonOf = ({ code, error }: ClientError) => {
   if (code === "JWT_EXPIRED") return `InvalidJWTToken: Token has expired`
   return code.startsWith("JWT_") ? "JwtSignatureError: Failed to validate JWT signature" : `${code}: ${error}`
 }
 
-/** When a verified JWT ends, in ms since 1970; undefined for API keys and JWTs without an end. */
+/** When a verified JWT expires, in ms since 1970; undefined for API keys and JWTs without an expiry. */
 const expiryOf = (token: string | undefined): number | undefined => {
   if (token === undefined || looksLikeKey(token)) return undefined
   const [, payload = ""] = token.split(".", 3)

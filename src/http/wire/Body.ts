@@ -101,7 +101,7 @@ export const bodyBytes = (
   return plain && length > 0 ? wholeBody(source, bytes) : bytes()
 }
 
-/** A body whose length is known to be within the limit. `otherwise` is how it is read if it ends early. */
+/** A body whose declared length is within the limit. `otherwise` reads it if it ends early. */
 const wholeBody = <E>(source: IncomingMessage, otherwise: () => Effect.Effect<Buffer, E>) =>
   Effect.callback<Buffer, E>((resume) => {
     const chunks: Array<Buffer> = []

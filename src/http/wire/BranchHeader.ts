@@ -7,7 +7,7 @@ import { type Actor, type Database } from "../../services/ports/Db.ts"
 /** The header with a branch's id. Without it a request uses the main database. */
 export const branchHeader = "x-svc-branch"
 
-/** For the contract of each route on the database. */
+/** The header in the contract of each route on the database. */
 export const branchHeaders = { [branchHeader]: Schema.optionalKey(Schema.String) }
 
 const notAnId = new InvalidRequest({

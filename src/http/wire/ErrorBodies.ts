@@ -55,7 +55,7 @@ const withoutBody: ReadonlySet<number> = new Set([204, 304])
 /** The challenge of a 401 (RFC 9110 11.6.1) where a JWT or another session would help. */
 export const bearer = 'Bearer realm="svc"'
 
-/** What a quoted string of a challenge cannot hold (RFC 6750 3). */
+/** The characters that a quoted string of a challenge cannot contain (RFC 6750 3). */
 const unquotable = /[^\x20-\x7e]|["\\]/g
 
 const challengeOf = (code: string, error: string) => {
@@ -85,7 +85,7 @@ export const errorResponse = (error: ClientError, requestId: string): HttpServer
   // User code may choose a status whose responses have no body.
   if (withoutBody.has(error.status)) return HttpServerResponse.setBody(answer, HttpBody.empty)
   if (raised?.headers === undefined || answer.body._tag !== "Uint8Array") return answer
-  // With a text body Node would encode the headers like the text.
+  // The body is sent as bytes: Node would encode the headers like a text body.
   return HttpServerResponse.setBody(answer, HttpBody.uint8Array(Buffer.from(answer.body.body), "application/json"))
 }
 

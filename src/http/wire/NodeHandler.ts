@@ -33,7 +33,7 @@ export const viaNode = (
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, ClientError> =>
   Effect.gen(function* () {
-    // The listener speaks HTTP/1.1 only.
+    // The listener supports HTTP/1.1 only.
     const message = NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
     const kept = new KeptResponse(message)
     yield* Effect.catch(

@@ -27,7 +27,7 @@ Object.setPrototypeOf(OwnedResponse.prototype, Object.getPrototypeOf(HttpServerR
 interface TextOptions {
   readonly status?: number
   readonly statusText?: string | undefined
-  /** By names in lower case; the response keeps this object and changes it. */
+  /** Names are in lower case. The response keeps this object and changes it. */
   readonly headers?: MutableHeaders
   readonly contentType: string
 }

@@ -3,9 +3,9 @@ import { HttpServerResponse } from "effect/http"
 import { InvalidRequest } from "../../domain/errors.ts"
 import { type Expected } from "../../domain/Revision.ts"
 
-/** For writes that must fail if the record was changed in the meantime. */
+/** Headers of writes that must fail if the record has changed in the meantime. */
 export const IfMatch = Schema.Struct({ "if-match": Schema.optionalKey(Schema.String) })
-/** For reads by clients that have the record already. */
+/** Headers of reads by clients that already have the record. */
 export const IfNoneMatch = Schema.Struct({ "if-none-match": Schema.optionalKey(Schema.String) })
 /** The headers of every response that is one record. */
 export const Tagged = Schema.Struct({ etag: Schema.String })

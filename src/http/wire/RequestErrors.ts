@@ -7,7 +7,10 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 /** Lines of an error; an array may have thousands of invalid elements. */
 const maxLines = 20
 
-/** The library's terms as callers know them. JSON has no `undefined`: a field that may be undefined may be left out. */
+/**
+ * Replaces the library's terms with those of callers. JSON has no `undefined`: a field that may be undefined may be
+ * omitted.
+ */
 const said = (message: string) =>
   message === "Expected no excess property"
     ? "Unknown field"

@@ -3,7 +3,7 @@ import { Cookies, HttpEffect, HttpServerResponse } from "effect/http"
 import { lifetimeSeconds } from "../../../domain/dashboard/Session.ts"
 import { rawValue } from "./SessionCookies.ts"
 
-/** Of the two names, `__Host-` is one that browsers accept only from this host itself, and only over https. */
+/** Browsers accept the `__Host-` name only from this host itself, and only over https. */
 const plainName = "svc_dashboard"
 const secureName = "__Host-svc_dashboard"
 const nameOf = (secure: boolean) => (secure ? secureName : plainName)

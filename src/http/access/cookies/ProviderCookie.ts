@@ -13,10 +13,10 @@ export const providerSecretOf = ({ headers }: HttpServerRequest.HttpServerReques
   return /^[\w-]{43}$/.test(value) ? value : ""
 }
 
-/** The same; a browser without one gets one. Attempts in several tabs share it. */
+/** The secret of the browser's cookie, which is set if it is missing. Attempts in several tabs share it. */
 export const takeProviderSecret = (request: HttpServerRequest.HttpServerRequest, secure: boolean) => {
   const value = providerSecretOf(request, secure) || randomBytes(32).toString("base64url")
-  // Not only below /auth/callback: an attempt may be begun below /api.
+  // The path is not /auth/callback alone because an attempt may begin below /api.
   const cookie = Cookies.makeCookieUnsafe(nameOf(secure), value, {
     path: "/",
     httpOnly: true,

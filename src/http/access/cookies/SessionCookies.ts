@@ -7,8 +7,8 @@ import { deviceCookie } from "../../../services/ports/identity/Accounts.ts"
 const tokenCookie = "svc_session"
 const idpCookie = "idp_session"
 /**
- * The same over https, set by the embedded identity provider beside `idp_session`. Browsers accept it from this host itself
- * only, so it counts before the others, which the host of a sibling domain can set.
+ * The embedded identity provider sets this copy of `idp_session` over https. Browsers accept it from this host only, so
+ * it takes precedence over the others, which a sibling domain's host can set.
  */
 const hostCookie = "__Host-idp_session"
 

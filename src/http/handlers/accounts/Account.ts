@@ -29,7 +29,7 @@ export const AccountRoutes = HttpRouter.use(
     const pages = yield* makePages(router)
     const { ownUrl } = yield* IdentitySettings
 
-    /** With the session of the browser, which signs in first if it must, and returns. */
+    /** Adds a page that needs a session. A browser without one signs in first, and returns. */
     const on = <E extends ClientError, R>(
       method: "GET" | "POST",
       name: "account" | "keys",
@@ -48,7 +48,7 @@ export const AccountRoutes = HttpRouter.use(
             passkeys: calls.passkeys(credential),
             links: calls.providers.links(credential),
             sessions: idp.sessions(credential),
-            // Not the cached one, which may be older than the change that this page shows.
+            // The identity is read again because the cached one may be older than the change that this page shows.
             identity: idp.identity(identity.id)
           })
         ),

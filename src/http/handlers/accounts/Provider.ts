@@ -23,7 +23,7 @@ export const ProviderRoutes = HttpRouter.use(
           browser: yield* takeProviderSecret(request, secure),
           again: field(visit, "again") === "yes"
         })
-        // Not a redirect: the policy of the page's form applies to where it would lead.
+        // A redirect would be blocked: the form-action policy applies to its target too.
         return redirectPage(url, visit.look.language)
       }).pipe(
         Effect.catchTag("BadGateway", (error) => {

@@ -11,10 +11,10 @@ import { type Fault, newPasswordPage } from "../../pages/accounts/SignInPages.ts
 import { field, leave, toPage, type Visit } from "../../pages/accounts/Visit.ts"
 import { faultOf, makePages, orAgain, orSignIn, type VisitResponse } from "./Visits.ts"
 
-/** What is wrong with the password of a registration's link. */
+/** The errors about the password of a registration's link. */
 const passwordFaults: ReadonlySet<string> = new Set(["PASSWORD_REQUIRED", "INVALID_CREDENTIALS"])
 
-/** Who confirms an address. */
+/** The sessions and password that confirm an address. */
 const byOf = (visit: Visit) => {
   const password = field(visit, "password", 4096)
   return { credentials: visit.browser.credentials, ...(password === "" ? {} : { password }) }

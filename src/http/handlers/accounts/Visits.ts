@@ -13,7 +13,7 @@ import { redirectTo, withFailurePage } from "../../pages/Pages.ts"
 
 export type VisitResponse = HttpServerResponse.HttpServerResponse
 
-/** What is wrong with a form, in the language of the page. Errors without a text there are shown as they are. */
+/** The error of a form in the page's language. Errors without a translation are shown unchanged. */
 export const faultOf = ({ words }: Visit, error: ClientError): Fault => {
   const { code, error: text, status } = error
   const kind = (Object.keys(passwordFaults) as Array<keyof typeof passwordFaults>).find(
@@ -27,7 +27,7 @@ export const faultOf = ({ words }: Visit, error: ClientError): Fault => {
   return { text: Object.hasOwn(known, code) ? withValues(known[code] ?? text, { seconds }) : text, status }
 }
 
-/** Errors that a form is shown again with. The others need another page, or are not about what was entered. */
+/** Errors after which the form is shown again. Other errors need another page, or are not about the input. */
 export const isAboutForm = (error: ClientError): boolean =>
   [400, 401, 409, 410, 429].includes(error.status) || error.code === "SIGN_IN_BUSY"
 
@@ -54,7 +54,7 @@ export const orSignIn =
         )
     )
 
-/** What every page of accounts needs: its route, and how a sign-in ends. */
+/** The helpers of all account pages: how a route is added, and how a sign-in ends. */
 export const makePages = Effect.fnUntraced(function* (router: HttpRouter.HttpRouter) {
   const accounts = yield* Accounts
   const sessions = yield* Sessions
@@ -70,7 +70,7 @@ export const makePages = Effect.fnUntraced(function* (router: HttpRouter.HttpRou
         `/auth/${name}`,
         withFailurePage(visits((visit) => Effect.flatMap(accounts.calls, (calls) => use(visit, calls))))
       ),
-    /** After a first factor: sets the cookie, and asks for the second factor or goes on. */
+    /** Completes a first factor: sets the cookies, and continues with the second factor or `next`. */
     entered: Effect.fnUntraced(function* (visit: Visit, { cookies, stepUp }: SignedIn, next = leave(visit)) {
       for (const before of visit.browser.credentials) yield* sessions.replace(before)
       yield* setSignInCookies(cookies, visit.browser.secure)

@@ -27,7 +27,10 @@ for (const form of document.querySelectorAll("form[data-key]")) {
 }
 `
 
-/** A form that a passkey or security key completes. Its button does nothing without JavaScript, which it says. */
+/**
+ * A form that a passkey or security key completes. Without JavaScript its button does nothing, and a notice explains
+ * why.
+ */
 export const keyForm = (
   visit: Visit,
   page: string,

@@ -51,8 +51,8 @@ export const codePage = (visit: Visit, name: MailPage, flowId: string, fault?: F
   )
 
 /**
- * Where the link of a message leads. It asks for a click: programs that scan e-mails open links, and must neither use up
- * the link nor confirm anything.
+ * The page that a message's link opens. It requires a click because programs that scan e-mails open links, and must
+ * neither use up the link nor confirm anything.
  */
 export const linkPage = (
   visit: Visit,
@@ -77,7 +77,7 @@ export const linkPage = (
     { ...visit.look, status: fault?.status ?? 200 }
   )
 
-/** Says that something is done or over. */
+/** Reports that something is done or expired. */
 export const noticePage = (
   visit: Visit,
   title: string,

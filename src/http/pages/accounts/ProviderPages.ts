@@ -46,7 +46,7 @@ export const linkedAccounts = (
         </ul>`
 }
 
-/** After a sign-in elsewhere that failed: why, and a way on. */
+/** The page after a failed sign-in at another service: the reason, and a way to continue. */
 export const providerFailurePage = (
   visit: Visit,
   name: string,

@@ -94,7 +94,7 @@ export const makeVisits = Effect.gen(function* () {
     })
 })
 
-/** A visit that goes on to a page. `returnTo`: it was verified when the visit began. */
+/** The visit of the page that follows. `returnTo` was verified when the visit began. */
 export const returningTo = (visit: Visit, returnTo: string | undefined): Visit => ({
   ...visit,
   browser: { ...visit.browser, returnTo: returnTo ?? visit.browser.returnTo },
@@ -102,11 +102,11 @@ export const returningTo = (visit: Visit, returnTo: string | undefined): Visit =
   query: returnTo === undefined ? "" : `?${new URLSearchParams({ return_to: returnTo })}`
 })
 
-/** To another page of accounts. */
+/** Redirects to another account page. */
 export const toPage = ({ browser }: Visit, name: string): Response =>
   redirectTo({ redirectTo: `${browser.baseUrl}/auth/${name}` })
 
-/** To where the browser wanted to go: after a form not by a redirect, which could lead to other sites. */
+/** Sends the browser to its destination. After a form that is not a redirect, which could lead to other sites. */
 export const leave = ({ browser, look, returnTo }: Visit): Response =>
   returnTo === undefined
     ? redirectTo({ redirectTo: `${browser.baseUrl}/auth/account` })

@@ -37,7 +37,7 @@ export interface Call {
   readonly request: HttpServerRequest.HttpServerRequest
   readonly calls: AuthCalls
   readonly query: URLSearchParams
-  /** Where the client asks to be sent to, if that is allowed; else the site. */
+  /** The redirect URL that the client requests, if it is allowed; otherwise the site. */
   readonly redirectTo: string
   /** The session of the bearer token. */
   readonly session: Effect.Effect<CurrentSession, ClientError>
@@ -63,7 +63,7 @@ export const makeAuthRoutes = Effect.fnUntraced(function* (router: HttpRouter.Ht
   const audit = yield* ManagementAudit
   const identity = yield* IdentitySettings
 
-  /** Admits by the key; whose bearer token it is, the call asks for itself. */
+  /** Admits a request by its key; the call itself checks the bearer token. */
   const admit = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, admits: Admits) {
     if (admits === "everybody") return
     const headers = headersOf(request)

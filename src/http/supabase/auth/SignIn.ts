@@ -62,7 +62,7 @@ export const AuthSignInRoutes = HttpRouter.use(
     const { registration, verifyFirst } = yield* AccountSettings
     const keys = yield* OwnSigningKeys
 
-    // The same with every identity provider.
+    // The response is the same with every identity provider.
     const health = { name: "GoTrue", description: "The sign-in API of Supabase's clients", version: "svc" }
     yield* router.add("GET", "/auth/v1/health", Effect.succeed(json(health)))
     yield* router.add(
@@ -132,7 +132,7 @@ export const AuthSignInRoutes = HttpRouter.use(
       })
     )
 
-    /** Where a mail goes; this server sends no messages to phones. */
+    /** The address of a mail; this server sends no messages to phones. */
     const mailOf = (call: Parameters<typeof mailedOf>[0]) =>
       Effect.gen(function* () {
         const { phone, ...given } = yield* mailedOf(call)

@@ -25,7 +25,10 @@ const Body = Schema.Struct({
 })
 const verifyOf = bodyOf(Body)
 
-/** Where a browser goes with what was proven: with a code in the query, or with tokens in the fragment, which no server sees. */
+/**
+ * The URL that returns a browser after a proof: with a code in the query, or with tokens in the fragment, which no
+ * server receives.
+ */
 export const provenUrl = (to: string, proven: Proven) => {
   if ("code" in proven) return withQuery(to, { code: proven.code })
   if ("message" in proven) return withFragment(to, { message: proven.message })
@@ -42,7 +45,7 @@ export const provenUrl = (to: string, proven: Proven) => {
   })
 }
 
-/** The same for a failure; clients look in both places. */
+/** The URL that returns a browser after a failure, whose fields are in query and fragment because clients read both. */
 export const failedUrl = (to: string, { code, error, status }: ClientError) => {
   const values = {
     error: status >= 500 ? "server_error" : "access_denied",
@@ -72,7 +75,7 @@ export const AuthVerifyRoutes = HttpRouter.use(
         const to = known === undefined ? call.redirectTo : redirectOf(known, settings.site, settings.redirects)
         return yield* call.calls.verify({ type, tokenHash: token }, { byLink: true, password }).pipe(
           Effect.map((proven) => provenUrl(to, proven)),
-          // The page asks again; the link is not used up.
+          // The page can be submitted again: the link is not used up.
           Effect.catchIf(
             ({ code, status }) => password === undefined || (code !== "invalid_credentials" && status !== 429),
             (error) => Effect.succeed(failedUrl(to, error))
@@ -80,7 +83,7 @@ export const AuthVerifyRoutes = HttpRouter.use(
         )
       })
 
-    /** Programs that look into mails open their links: one that would use a token up is confirmed by its reader. */
+    /** Programs that scan mails open their links, so a link that would use up its token needs a click. */
     const confirmPage = (token: string, type: string) =>
       Effect.map(CurrentLanguage, (language) => {
         const { common, mails } = wordsOf(language)
@@ -96,7 +99,7 @@ export const AuthVerifyRoutes = HttpRouter.use(
         )
       })
 
-    /** Another person may have signed up with the reader's address: only who knows the password keeps it. */
+    /** Another person may have signed up with the reader's address, so only the password keeps it. */
     const passwordPage = (token: string, type: string, fault?: ClientError) =>
       Effect.map(CurrentLanguage, (language) => {
         const { common, signUp, verify } = wordsOf(language)
@@ -139,7 +142,7 @@ export const AuthVerifyRoutes = HttpRouter.use(
           const token = (fields.get("token") ?? "").slice(0, 200)
           const type = (fields.get("type") ?? "").slice(0, 30)
           const password = fields.has("without") ? undefined : present(fields.get("password")?.slice(0, 4096))
-          // Not a redirect: the policy of the page's form applies to where it would lead.
+          // A redirect would be blocked: the form-action policy applies to its target too.
           return yield* Effect.matchEffect(followed(call, token, type, password), {
             onFailure: (error) => passwordPage(token, type, error),
             onSuccess: (to) => Effect.map(CurrentLanguage, (language) => redirectPage(to, language))

@@ -131,7 +131,7 @@ export const FileBucketsRoutes = HttpRouter.use(
       "Empty bucket has been queued. Completion may take up to an hour."
     )
 
-    /** `operation`: what policies know it by, behind `storage.bucket.`. */
+    /** `operation`: the name that policies can read, after `storage.bucket.`. */
     const as = <A, E, R>(operation: string, effect: Effect.Effect<A, E, R>) =>
       Effect.provideService(effect, FileOperation, `storage.bucket.${operation}`)
     yield* router.add("GET", "/storage/v1/bucket", as("list", list))

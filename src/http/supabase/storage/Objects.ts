@@ -93,7 +93,7 @@ export const FilesRoutes = HttpRouter.use(
     const maxBytes = yield* Effect.orDie(maxFileBytes)
     const access = yield* makeAccess
 
-    /** A route for callers with credentials. `operation`: what policies know it by, behind `storage.object.`. */
+    /** A route for callers with credentials. `operation`: the name that policies can read, after `storage.object.`. */
     const forCaller = <A, E, R>(operation: string, use: (request: Request, actor: Actor) => Effect.Effect<A, E, R>) =>
       Effect.flatMap(access.request, (request) =>
         Effect.flatMap(access.enter(request), (actor) => use(request, actor))

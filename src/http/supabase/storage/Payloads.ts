@@ -47,7 +47,7 @@ export const listV2Of = payloadOf(
     )
   })
 )
-/** What a cursor has, in base64url of JSON. */
+/** The content of a cursor, which is base64url of JSON. */
 export const decodeCursor = Schema.decodeUnknownOption(
   Schema.fromJsonString(
     Schema.Struct({ at: Schema.String.check(Schema.isPattern(/^(-infinity|[\d :.+-]{1,40})$/)), name: Name })

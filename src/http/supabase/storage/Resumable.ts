@@ -135,10 +135,10 @@ export const ResumableRoutes = HttpRouter.use(
       })
     })
 
-    /** An upload that its path names, for who may continue it. */
+    /** The upload at a path, if the caller may continue it. */
     const found = Effect.fnUntraced(function* (request: Request, path: string) {
       const [id = "", more] = path.replace(/^sign\//, "").split("/", 2)
-      // Whose it is says the row, so that its URL is known only after that.
+      // The row names the upload's owner, so the signed URL can only be checked after it is read.
       const trusted = path.startsWith("sign/") && headersOf(request)["x-signature"] !== undefined
       if (!trusted || more !== undefined) {
         const { actor } = yield* byWhom(request, undefined)
@@ -221,7 +221,7 @@ export const ResumableRoutes = HttpRouter.use(
             ? Effect.succeed(withStatus(result.failure))
             : Effect.fail(result.failure)
       )
-    // The router serves HEAD by GET. Policies know the operations by these names.
+    // The router serves HEAD by GET. Policies can read the operations by these names.
     const operations = { OPTIONS: "options", POST: "create", GET: "get", PATCH: "part", DELETE: "delete" } as const
     for (const [method, operation] of Object.entries(operations)) {
       yield* router.add(method as keyof typeof operations, `/storage/v1${mount}/*`, answered(operation))

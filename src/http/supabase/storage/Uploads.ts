@@ -8,7 +8,7 @@ import { headersOf } from "../../wire/Headers.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** What a request says about an object, besides its name. */
+/** An object's attributes in a request, without its name. */
 export type DescribedUpload = Pick<Upload, "contentType" | "cacheControl" | "userMetadata">
 
 export type Bytes = Stream.Stream<Uint8Array, ClientError>
@@ -25,14 +25,14 @@ const badForm = new InvalidRequest({ error: "The form is malformed", code: "Inva
 const tooLarge = new PayloadTooLarge({ error: "The object exceeded the maximum allowed size", code: "EntityTooLarge" })
 const stalled = new RequestTimeout({ error: "The body stopped arriving" })
 
-/** After this time without a byte, in ms, a client is disconnected. */
+/** Maximum time without a byte, in ms; then the client is disconnected. */
 const stallMillis = 30_000
 
 /** Seconds in a form, a whole header elsewhere. */
 export const storedCacheControl = (text: string | undefined) =>
   text === undefined || text === "" ? "no-cache" : /^\d{1,10}$/.test(text) ? `max-age=${text}` : text.slice(0, 200)
 
-/** What may stand in a header that is sent to every reader. */
+/** Keeps the characters that are safe in a header sent to every reader. */
 export const safeText = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, "").slice(0, 200)
 
 const raw = Effect.fnUntraced(function* (request: Request) {

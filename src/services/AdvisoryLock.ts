@@ -64,7 +64,7 @@ export const tryAdvisoryLocks = (
     return row?.["acquired"] === true ? connection : undefined
   })
 
-/** The same, with patience. No connection is used between two attempts. */
+/** Like `tryAdvisoryLocks`, but retries. No connection is used between two attempts. */
 export const acquireAdvisoryLocks = <Busy>(
   sql: SqlClient.SqlClient,
   locks: ReadonlyArray<string>,

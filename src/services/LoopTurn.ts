@@ -28,5 +28,5 @@ const wait = (client: string, start: () => void) => {
  */
 export const loopTurn = (client: string): Promise<void> => new Promise((resolve) => wait(client, resolve))
 
-/** The same for the service's own work, and for that of clients that take turns before (see `Turns`). */
+/** A turn for the service's own work, and for work of clients that have taken turns before (see `Turns`). */
 export const aLoopTurn: Effect.Effect<void> = Effect.callback((resume) => wait("", () => resume(Effect.void)))

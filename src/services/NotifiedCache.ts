@@ -10,9 +10,9 @@ export interface InvalidatedCache<K, V, E, R> {
   readonly peek: (key: K) => V | undefined
   /** Loads the value, whatever is kept. */
   readonly load: (key: K) => Effect.Effect<V, E, R>
-  /** Drops one value; gives what was kept. */
+  /** Drops one value and returns it. */
   readonly invalidate: (key: K) => V | undefined
-  /** Drops all values; gives what was kept. */
+  /** Drops all values and returns them. */
   readonly invalidateAll: () => ReadonlyMap<K, V>
 }
 
@@ -84,7 +84,7 @@ interface NotifiedCacheOptions<K, V, E, R> {
   readonly key?: (payload: string) => K
   /** Runs after each message, with the value it dropped when it was about one key. */
   readonly onInvalidated?: (value: V | undefined) => Effect.Effect<void>
-  /** Runs when the connection is lost, with what was kept until then. */
+  /** Runs when the connection is lost, with the values that were cached until then. */
   readonly onLost?: (kept: ReadonlyMap<K, V>) => void
 }
 

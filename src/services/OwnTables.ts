@@ -49,16 +49,16 @@ const temporary = (error: unknown): Unavailable | undefined => {
   return isOutage(error) ? databaseUnreachable() : undefined
 }
 
-/** What fails on the service's own tables and is not for callers to see. */
+/** Failures on the service's own tables, which callers must not see. */
 export type OwnTablesFailure = SqlError.SqlError | Schema.SchemaError
 
 /** Errors by the SQLSTATE that they are made for, each from PostgreSQL's message. */
 type Refusals = Readonly<Record<string, (message: string) => ClientError>>
 
 /**
- * For statements on the service's own tables. An unreachable, full or slow database is a 503; a SQLSTATE that `refusals` lists becomes
- * its error; any other failed statement, or a row that its schema rejects, is a defect (500, its cause in the log only).
- * Other errors of the effect pass.
+ * Runs statements on the service's own tables. An unreachable, full or slow database is a 503; a SQLSTATE that
+ * `refusals` lists becomes its error; any other failed statement, or a row that its schema rejects, is a defect (500,
+ * its cause in the log only). Other errors of the effect pass.
  */
 export const onOwnTables = <A, E, R, const Known extends Refusals = {}>(
   effect: Effect.Effect<A, E, R>,

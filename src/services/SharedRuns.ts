@@ -1,7 +1,7 @@
 import { Deferred, Effect } from "effect"
 
 interface Runs<A, E> {
-  /** For callers that came while a run was in progress, which may not see what they know of. */
+  /** The run that follows, for callers that came during the current one, which may not include their changes. */
   next: Deferred.Deferred<A, E> | undefined
 }
 

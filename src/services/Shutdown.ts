@@ -12,7 +12,7 @@ export const shutdownDelay = duration("SVC_SHUTDOWN_DELAY", 5_000)
 export class Shutdown extends Context.Service<
   Shutdown,
   {
-    /** In ms. */
+    /** The delay in ms. */
     readonly delay: number
     /** Whether the service is shutting down; for hot paths. */
     readonly begun: () => boolean

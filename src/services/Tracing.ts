@@ -21,7 +21,7 @@ interface SpanKind {
 
 /**
  * Runs an effect in a span that ends without the failure's text, which may repeat what a caller sent. `outcome`: the
- * attributes that say how it ended.
+ * attributes of its result.
  */
 export const inSpan = <A, E, R>(
   options: SpanKind,

@@ -21,8 +21,8 @@ const furtherSteps = Effect.fnUntraced(function* <A extends Steps>(work: A) {
 })
 
 /**
- * For work of many short steps: gives an effect to run between steps, which yields to the event loop once `millis` have
- * passed since it last did.
+ * Splits work of many short steps: returns an effect to run between steps, which yields to the event loop if `millis`
+ * have passed since it last did.
  */
 export const yieldEvery = (millis = 5) =>
   Effect.map(Clock.Clock, (clock) => {

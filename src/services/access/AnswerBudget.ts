@@ -37,7 +37,10 @@ export class AnswerMemory {
   /** An answer may exceed the limit a little, so that one as large as the limit can arrive at all. */
   private readonly may = (client: string) => this.used < this.limit && this.shares.of(client) < this.limit / 2
 
-  /** Counts an answer of `bytes` whose rest may be received now. False: it may when `go` is called, unless `forget` is. */
+  /**
+   * Counts an answer of `bytes`, and returns whether its rest may be received now. If not, `go` is called later, unless
+   * `forget` is called first.
+   */
   receive(client: string, bytes: number, go: () => void): { readonly now: boolean; readonly forget: () => void } {
     const now = this.may(client)
     const waiter = { client, bytes, go }
@@ -61,7 +64,7 @@ export class AnswerMemory {
     }
   }
 
-  /** Whose the response to a request is. */
+  /** Assigns the response to a request to a client. */
   belongs(request: IncomingMessage, client: string): void {
     this.clients.set(request, client)
   }

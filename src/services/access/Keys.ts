@@ -49,7 +49,7 @@ const missing = new Unauthorized({
   code: "INVALID_API_KEY"
 })
 
-/** The same text for both, so that it does not tell which keys have existed. */
+/** Unknown and revoked keys get the same text, which does not reveal the keys that existed. */
 const refused = new Unauthorized({
   error: "Unknown or revoked API key: send a valid one in the header apikey",
   code: "INVALID_API_KEY"
@@ -220,7 +220,7 @@ export class Keys extends Context.Service<
         Effect.forkScoped
       )
 
-      /** When the database was last asked in vain, by `monotonicMillis`; undefined once it answers. */
+      /** The time of the last failed look-up in the database, by `monotonicMillis`; undefined once it answers. */
       let failedAt: number | undefined
       const verifyInOutage = (hash: string, known: LiveKey): Effect.Effect<LiveKey, Unauthorized | Unavailable> => {
         const now = monotonicMillis(clock)

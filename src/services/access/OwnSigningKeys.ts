@@ -12,7 +12,7 @@ export interface OwnSigningKey {
   readonly kid: string
   /** The private key with `kid`, `alg` and `use`. */
   readonly jwk: JWK
-  /** The public half of it. */
+  /** The public half of the key. */
   readonly publicJwk: JWK
   readonly privateKey: CryptoKey
   readonly publicKey: CryptoKey
@@ -54,7 +54,7 @@ export class OwnSigningKeys extends Context.Service<
     readonly rotate: Effect.Effect<string, Unavailable>
   }
 >()("svc/services/OwnSigningKeys") {
-  /** For SVC_IDENTITY=off. */
+  /** The layer for SVC_IDENTITY=off. */
   static readonly layerNone = Layer.succeed(OwnSigningKeys, {
     enabled: false,
     all: Effect.succeed([]),
@@ -150,7 +150,7 @@ export class OwnSigningKeys extends Context.Service<
           const byId = (key: OwnSigningKey) => key.kid === kid
           return (yield* all).find(byId) ?? (yield* within(pauseMillis)).find(byId)
         }),
-        // Those who verify a token fetch the set when they don't know its key, which another replica may have just made.
+        // Verifiers fetch the set when it lacks a token's key, which another replica may have just made.
         publicSet: Effect.map(within(pauseMillis), (keys) => ({ keys: keys.map(({ publicJwk }) => publicJwk) })),
         sign: Effect.fn("OwnSigningKeys.sign")(function* (typ, claims) {
           const [key] = yield* all

@@ -5,12 +5,14 @@ import { SlidingWindow, type WindowResult } from "../../domain/access/SlidingWin
 
 /** A replica admits this part of a limit before it has to ask, so that a busy key costs no question a call. */
 const creditPart = 1 / 50
-/** What is known of other replicas is used for so long, in ms; half of it before it is asked for again in the background. */
+/**
+ * Time in ms for which the numbers of other replicas are used. After half of it they are refreshed in the background.
+ */
 const knownMillis = 1_000
 
 const Taken = Schema.Struct({ granted: Schema.Boolean, others: Schema.Int, wait_millis: Schema.Int })
 
-/** What this replica knows of a key. */
+/** The state of a key in this replica. */
 interface Known {
   readonly turn: Semaphore.Semaphore
   /** Calls of other replicas in the last 60 seconds. */
@@ -19,7 +21,7 @@ interface Known {
   asking: boolean
   /** Calls that were admitted here since the last report. */
   made: number
-  /** Calls of a report without an answer, which other replicas may not know of yet. */
+  /** Calls of a report that is not confirmed, so other replicas may not have counted them yet. */
   reporting: number
   /** No call is admitted before, unless the limit is raised. */
   refusedUntil: number

@@ -26,7 +26,7 @@ interface Verified {
 }
 
 const refused = (error: string, code = "JWT_INVALID") => new Unauthorized({ error, code })
-/** One message for everything that can be wrong with a signature, so that a forger learns nothing. */
+/** One message covers every fault of a signature, so that a forger gets no hint. */
 const forged = refused("The JWT is malformed, or not signed with a key that this service trusts")
 const unreachable = new Unavailable({
   error: "The keys to verify JWTs are currently unavailable; retry later",
@@ -90,7 +90,10 @@ export class Tokens extends Context.Service<
         accessTokensOnly: address?.ofOAuth2 === true
       }
       const own = yield* OwnSigningKeys
-      /** For access tokens that the embedded OAuth 2.0 server issues to apps; its ID tokens have the same keys. */
+      /**
+       * The rules for access tokens that the embedded OAuth 2.0 server issues to apps; its ID tokens have the same
+       * keys.
+       */
       const byOwnServer: TokenRules = {
         audiences: [ownAddress, ...audiences],
         scopes: byKeys.scopes,

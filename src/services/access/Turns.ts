@@ -8,7 +8,7 @@ export interface TurnLimits {
   readonly ofAll: number
 }
 
-/** Of costly requests: their memory and time on the event loop add up. */
+/** Limits of costly requests, whose memory and time on the event loop add up. */
 const costly: TurnLimits = { ofClient: 2, ofAll: 8 }
 /** Further ones of one client that wait for their turn, and for how long, in ms. */
 const maxWaiting = 256
@@ -60,7 +60,7 @@ export const makeTurns = ({ ofAll, ofClient }: TurnLimits): Turns["Service"] => 
     Effect.sync(() => {
       all--
       shares.add(client, -1)
-      // Between two turns the event loop serves small requests.
+      // The event loop serves small requests between two turns.
       setImmediate(next)
     })
   const next = () => {

@@ -67,7 +67,7 @@ export class Audit extends Context.Service<
       const write = (row: AuditRow) =>
         insertAudit(sql, row).pipe(
           Effect.timeout(writeMillis),
-          // What failed because the database is unreachable has changed nothing.
+          // An attempt that failed because the database is unreachable has changed nothing.
           Effect.catchIf(
             (error) => row.outcome !== "done" && isOutage(error),
             () => Effect.logWarning("Failed to write an entry of the audit: the database is unreachable")

@@ -2,10 +2,10 @@ import { Context, Effect } from "effect"
 import { type SqlClient, type SqlError } from "effect/sql"
 import { type AuditActor, type AuditEntry } from "../../domain/audit/Entry.ts"
 
-/** Of JSON values. */
+/** A JSON value, or none. */
 type Document = object | null
 
-/** What a change was about. `before` and `after` must contain no secret: see domain/audit/Shown.ts. */
+/** The subject and content of a change. `before` and `after` must contain no secret: see domain/audit/Shown.ts. */
 export interface Described {
   /** Such as `key:3`. */
   readonly subject: string
@@ -22,7 +22,7 @@ export interface AuditedChange {
   /** Whether a transaction has recorded it. */
   recorded: boolean
   readonly action: string
-  /** By a session of the dashboard. */
+  /** Whether a session of the dashboard makes it. */
   readonly dashboard: boolean
   readonly request_id: string | null
   readonly address: string | null
@@ -88,7 +88,7 @@ export const insertAudit = (
     address
   ])
 
-/** Says what the current request changes; it is recorded when the request ends. */
+/** Describes what the current request changes; it is recorded when the request ends. */
 export const describeChange = ({ after = null, before = null, subject }: Described): Effect.Effect<void> =>
   Effect.map(CurrentChange, (change) => {
     if (change !== undefined) Object.assign(change, { subject, before, after })

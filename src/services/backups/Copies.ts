@@ -8,7 +8,7 @@ import { BackupFiles, type FileTrouble } from "../ports/BackupFiles.ts"
 import { ObjectStore, type StoreError } from "../ports/ObjectStore.ts"
 import { storedReason } from "./Records.ts"
 
-/** Also without a notification: another process may have been killed while it copied. */
+/** The check runs without a notification too: another process may have been killed while it copied. */
 const checkEvery = "10 seconds"
 const retrySchedule = Schedule.exponential("1 second", 5)
 

@@ -49,12 +49,12 @@ const Row = Backup.mapFields((fields) => ({
   file_name: Schema.NullOr(Schema.String)
 }))
 
-/** Where the bytes of a backup are. */
+/** The location of a backup's bytes. */
 const BackupPlace = Schema.Struct({
   id,
   status,
   label,
-  /** In SVC_BACKUP_DIR of the replica that made it; null when it was never begun. */
+  /** The file's name in SVC_BACKUP_DIR of the replica that made it; null if it was never begun. */
   file: Schema.NullOr(Schema.String),
   format,
   size: size_bytes,
@@ -67,10 +67,10 @@ const BackupPlace = Schema.Struct({
 })
 export type BackupPlace = typeof BackupPlace.Type
 
-/** What a new record contains. */
+/** The content of a new record. */
 export interface BackupBeginning {
   readonly label: string
-  /** When the schedule wants it, in ms since 1970; undefined for a caller's backup. */
+  /** The scheduled time, in ms since 1970; undefined for a caller's backup. */
   readonly slot: number | undefined
   readonly strategy: string
   readonly toolVersion: string
@@ -110,7 +110,10 @@ export const makeBackupRecords = Effect.gen(function* () {
   const places = queryRows(sql, BackupPlace)
   const ids = queryRows(sql, Schema.Struct({ id: BackupId }))
 
-  /** Also the records of another server's backups that came with a dump of the database. */
+  /**
+   * A backup as callers see it. The table may contain records of another server, which came with a dump of the
+   * database.
+   */
   const shown = ({ file_name, ...row }: typeof Row.Type): Effect.Effect<Backup> =>
     row.status !== "completed" || row.object_key !== null
       ? Effect.succeed({ ...row, file_missing: false })

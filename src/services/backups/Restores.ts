@@ -15,7 +15,10 @@ const reportEvery = "1 second"
 /** A restore in the background. Both branches show the password. */
 export interface StartedRestore {
   readonly branch: Branch
-  /** When the branch can be used. 422 `RESTORE_FAILED`, `BACKUP_ALTERED` or `BACKUP_UNVERIFIED`, with the reason in `details`. */
+  /**
+   * Returns once the branch can be used. 422 `RESTORE_FAILED`, `BACKUP_ALTERED` or `BACKUP_UNVERIFIED`, with the reason
+   * in `details`.
+   */
   readonly done: Effect.Effect<Branch, Forbidden | Unavailable | Unprocessable>
 }
 

@@ -25,7 +25,7 @@ interface Written {
 /** A backup in progress. */
 export interface BackupRun {
   readonly id: BackupId
-  /** When it has ended; true when it succeeded. */
+  /** Returns when the backup has ended; true if it succeeded. */
   readonly done: Effect.Effect<boolean>
 }
 
@@ -84,7 +84,7 @@ export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies, ver
         discard: true
       })
 
-    /** When this fails too, the upkeep finds the record, and the file. */
+    /** If this fails too, the upkeep finds the record and the file. */
     const recordEnd = (text: string, params: ReadonlyArray<string | number | null>) =>
       onOwnTables(sql.unsafe(text, [...params])).pipe(
         Effect.retry({ times: 5, schedule: Schedule.spaced("500 millis") }),

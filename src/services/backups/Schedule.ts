@@ -7,10 +7,10 @@ import { type BackupRun } from "./Runs.ts"
 const retryEvery = "30 seconds"
 const retries = 20
 
-/** In ms: timers can't be set for months, and clocks are adjusted. */
+/** The longest sleep in ms: timers can't be set for months, and clocks are adjusted. */
 const maxSleep = 60_000
 
-/** What the schedule uses of backups. */
+/** The functions of backups that the schedule uses. */
 interface Scheduled {
   readonly start: (label: string, slot: number) => Effect.Effect<BackupRun | undefined, Conflict | Unavailable>
   readonly missed: (label: string, slot: number, reason: string) => Effect.Effect<void, Unavailable>

@@ -15,11 +15,11 @@ export class BackupSettings extends Context.Service<
     readonly programs: string | undefined
     /** Bucket that receives a copy of each backup. */
     readonly bucket: string | undefined
-    /** When to make backups, in UTC. */
+    /** The schedule of backups, in UTC. */
     readonly schedule: Cron.Cron | undefined
     /** How many scheduled backups are kept; 0: all. */
     readonly keep: number
-    /** Which backups are restored for a trial; `auto`: scheduled ones, if the server's disk is known to have the space. */
+    /** The backups that are verified by a trial restore; `auto`: scheduled ones, if the server's disk has the space. */
     readonly verify: BackupVerify
     /** Time limit of one dump or restore, in ms. */
     readonly timeout: number

@@ -13,7 +13,7 @@ import { storedReason } from "./Records.ts"
 import { BackupSettings, withinBackupTimeout } from "./Settings.ts"
 import { type BackupSource, type BackupSources } from "./Sources.ts"
 
-/** Also without a notification: another process may have been killed while it verified. */
+/** The check runs without a notification too: another process may have been killed while it verified. */
 const checkEvery = "10 seconds"
 
 /** How often a backup may be begun to be verified, when the service ends meanwhile. */
@@ -23,7 +23,7 @@ const maxAttempts = 3
 const reportEvery = "10 seconds"
 const lost = "interval '3 minutes'"
 
-/** Bytes that stay free for the main database, and how often that is checked, beside what a restore takes. */
+/** Bytes that stay free for the main database in addition to a restore, and how often that is checked. */
 const reserve = 1024 * 1024 * 1024
 const measureEvery = "2 seconds"
 
@@ -79,7 +79,7 @@ export const makeBackupVerification = (sources: BackupSources) =>
       Effect.gen(function* () {
         const file = yield* source.local(0)
         yield* tool.restore(file, target, () => Effect.void)
-        // Also removed with the database, by its name, when this process is killed.
+        // If this process is killed, the file is removed with the database, by its name.
         const name = `${target.database}.dump`
         yield* Effect.addFinalizer(() => Effect.ignore(files.remove(name)))
         const again = files.path(name)
@@ -197,7 +197,7 @@ export const makeBackupVerification = (sources: BackupSources) =>
       return yield* what === "failed" ? Effect.logError(whole) : Effect.logInfo(whole)
     })
 
-    /** With `off`, none waits for ever that another setting planned. */
+    /** Withdraws verifications that another setting planned, which would wait for ever with `off`. */
     const withdraw = onOwnTables(
       sql.unsafe("update svc.backups set verification = null where verification = 'waiting'")
     )
@@ -218,7 +218,7 @@ export const makeBackupVerification = (sources: BackupSources) =>
     )
 
     return {
-      /** Whether a backup of the schedule, or of a caller, is to be verified. */
+      /** Whether a scheduled or a caller's backup is to be verified. */
       wants: (scheduled: boolean) => verify === "all" || (verify !== "off" && scheduled),
       /** Notifies that there is a backup to verify. */
       notify: wakeUp.release

@@ -62,7 +62,7 @@ type Failure = Conflict | Forbidden | Unavailable
 type Begins = (branch: Branch) => Effect.Effect<void>
 
 const reportEvery = "1 second"
-/** Between the response to a creation in the background and its copy. */
+/** The pause between the response to a creation in the background and its copy. */
 const answerTime = "300 millis"
 /** Copies of the main database (spec: Branch). */
 export class Branches extends Context.Service<
@@ -70,16 +70,16 @@ export class Branches extends Context.Service<
   {
     /** Oldest first; only those that can be used. */
     readonly list: Effect.Effect<ReadonlyArray<Branch>, Unavailable>
-    /** Also those that are being filled. */
+    /** The list, including branches that are being filled. */
     readonly listAll: Effect.Effect<ReadonlyArray<Branch>, Unavailable>
-    /** Also finds a branch that is being filled. For a day, the error says why one was not created that `start` began. */
+    /** Also finds a branch that is being filled. For a day after a failed `start`, the error has the reason. */
     readonly find: (id: BranchId) => Effect.Effect<Branch, NotFound | Unavailable>
     /**
      * Returns when the branch can be used; `connection` then contains the password, and never again. Fails as
      * `BranchCreator` does, or with 503 `BRANCH_DUMP_FAILED`.
      */
     readonly create: (given: NewBranch) => Effect.Effect<Branch, Failure>
-    /** Returns when nothing is left to wait for but the copy, which continues when the caller leaves. */
+    /** Returns when only the copy remains, which continues when the caller disconnects. */
     readonly start: (given: NewBranch) => Effect.Effect<Branch, Failure>
     /** Creates a branch filled by `fill`. Continues when the caller leaves; a failure leaves no branch. */
     readonly restore: (
@@ -87,8 +87,8 @@ export class Branches extends Context.Service<
       fill: Fill
     ) => Effect.Effect<Filling, Conflict | Forbidden | Unavailable>
     /**
-     * Runs an effect with an empty database beside the main one, in no list and closed to clients, which is dropped in
-     * every case. Fails as `create` does, too.
+     * Runs an effect with an empty database on the main database's server. It is in no list, is closed to clients and
+     * is dropped in every case. Fails as `create` does, too.
      */
     readonly temporary: <A, E>(
       label: string,
@@ -96,13 +96,13 @@ export class Branches extends Context.Service<
     ) => Effect.Effect<A, E | DumpFailed | Conflict | Forbidden | Unavailable>
     /** See `BranchDatabases.room`. */
     readonly room: BranchDatabases["Service"]["room"]
-    /** Also cancels a branch that is being filled. */
+    /** Deletes a branch; one that is being filled is cancelled. */
     readonly remove: (id: BranchId) => Effect.Effect<void, NotFound | Unavailable>
     /** Applies to all replicas. */
     readonly change: (id: BranchId, changes: BranchChanges) => Effect.Effect<Branch, NotFound | Unavailable>
     /**
-     * For requests with this role on a branch; cached. 403 `BRANCH_CLOSED` unless its `access` allows the role, 409
-     * `BRANCH_RESTORING` while it is being filled.
+     * The database of a branch for requests with this role; cached. 403 `BRANCH_CLOSED` unless its `access` allows the
+     * role, 409 `BRANCH_RESTORING` while it is being filled.
      */
     readonly database: (id: BranchId, role: Actor["role"]) => Effect.Effect<Database, BranchRefusal>
     /** Drops branches that have expired, or whose creation or deletion was interrupted. */

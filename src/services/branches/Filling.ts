@@ -21,7 +21,7 @@ type Failure = DumpFailed | Forbidden | Unavailable
 /** A branch that is being filled. Both branches show the password. */
 export interface Filling {
   readonly branch: Branch
-  /** When the branch can be used. Interrupting this does not stop the filling. */
+  /** Returns once the branch can be used. Interrupting this does not stop the filling. */
   readonly done: Effect.Effect<Branch, Failure>
 }
 

@@ -55,7 +55,7 @@ interface BranchBeginning extends NewBranch {
   readonly database: string
   readonly own: string
   readonly sourceBackupId: number | null
-  /** Only for a use of the service's own: it is in no list, and never active. */
+  /** Set for a use of the service's own: the branch is in no list, and never active. */
   readonly temporary?: boolean
 }
 
@@ -136,7 +136,7 @@ export const makeBranchRecords = Effect.gen(function* () {
           [label, database, own, ttlHours ?? 0, sourceBackupId, access ?? "service_role", temporary === true]
         )
       ),
-    /** From `creating`; the result shows `password`. */
+    /** Changes the status from `creating`; the result shows `password`. */
     restoring: (database: string, password: string) =>
       Effect.map(
         onOwnTables(

@@ -19,7 +19,7 @@ interface LastRead {
   readonly catalogue: Catalogue
   /** Undefined if something has changed, whether or not it was recorded. */
   readonly epoch: number | undefined
-  /** Of the definitions, taken before they were read. */
+  /** The fingerprint of the definitions, taken before they were read. */
   readonly fingerprint: string | undefined
 }
 
@@ -96,7 +96,7 @@ export class Catalogues extends Context.Service<
      * catalogue, and where DDL is not reported as it happens.
      */
     readonly epoch: (database: Database, catalogue: Catalogue) => number | undefined
-    /** Reads the catalogue if the one that is current is of this epoch, which is known to have passed. */
+    /** Reads the catalogue again if the current one has this outdated epoch. */
     readonly after: (database: Database, epoch: number) => Reading
   }
 >()("svc/services/Catalogues") {
@@ -128,7 +128,7 @@ export class Catalogues extends Context.Service<
         return known
       }
 
-      /** After a change that was not reported. */
+      /** Drops the catalogue after a change that was not reported. */
       const invalidate = (database: Database) => {
         const known = knownOf(database)
         outdate(known)
@@ -155,7 +155,7 @@ export class Catalogues extends Context.Service<
           )
         )
 
-      /** Whether nothing has changed since `epoch`, or since `before` where epochs do not tell. */
+      /** Whether nothing has changed since `epoch`, or since `before` without an epoch. */
       const isCurrent = Effect.fnUntraced(function* (
         database: Database,
         { watched }: Catalogue,
@@ -167,7 +167,7 @@ export class Catalogues extends Context.Service<
           if (epoch !== (yield* readEpoch(database))) return false
           if (knownOf(database).changes === before) return true
           if (!watched || epoch === undefined) return false
-          // What was reported meanwhile may have happened after the epoch was read.
+          // A change reported in the meantime may have happened after the epoch was read.
           if (knownOf(database).changes === changes) return true
         }
         return false

@@ -83,7 +83,7 @@ export class LogReader {
     this.handled = handled
   }
 
-  /** Adds what a message says. The types of its columns must be known. */
+  /** Adds the content of a message. The types of its columns must have been read. */
   read(message: LogMessage, batch: ChangeBatch, types: LogTypes) {
     switch (message._tag) {
       case "Begin":

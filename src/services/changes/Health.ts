@@ -27,7 +27,7 @@ interface Look extends Slot {
   readonly passed: number | null
 }
 
-/** What was seen last. */
+/** The state at the last check. */
 interface Seen {
   readonly at: number
   readonly slot: Slot | undefined
@@ -41,7 +41,7 @@ const statuses = ["reserved", "extended", "unreserved", "lost"] as const
 export class ChangeHealth extends Context.Service<
   ChangeHealth,
   {
-    /** Undefined with triggers, and while the database does not say. */
+    /** Undefined with triggers, and while the database does not answer. */
     readonly seen: Effect.Effect<Seen | undefined>
     readonly samples: Effect.Effect<ReadonlyArray<Sample>>
   }
@@ -53,7 +53,7 @@ export class ChangeHealth extends Context.Service<
       if ((yield* changeSource) === "trigger") return none
       const sql = yield* SqlClient.SqlClient
       const most = (yield* changeLogLimit) * 1024 * 1024
-      /** Where the log ended, and when, as long as that has not been passed on; oldest first. */
+      /** Earlier ends of the log with their times, until they are passed on; oldest first. */
       let ends: ReadonlyArray<{ readonly at: number; readonly written: number }> = []
       let last: Seen | undefined
       let without = 0

@@ -17,7 +17,7 @@ const turnMillis = 10
 
 interface Gap {
   readonly reason: string
-  /** When changes were passed on last before; null if never. */
+  /** The time at which changes were last passed on; null if never. */
   readonly after: string | null
   readonly tables: ReadonlyArray<string>
   readonly webhooks: ReadonlyArray<string>
@@ -30,13 +30,13 @@ const keptSql = `select pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::floa
 
 interface Kept {
   readonly kept: number | null
-  /** What PostgreSQL may add before it drops what the slot needs, and how much it keeps at most; null: without a limit. */
+  /** MiB that PostgreSQL may add before it drops what the slot needs, and MiB that it keeps at most; null: no limit. */
   readonly room: number | null
   readonly most: number | null
   readonly status: string | null
 }
 
-/** After a change of SVC_CHANGES: a slot that is not read would keep the log for ever. */
+/** Drops the slot after SVC_CHANGES was changed: a slot that is not read would keep the log for ever. */
 const endLog = (sql: SqlClient.SqlClient) =>
   sql
     .unsafe(

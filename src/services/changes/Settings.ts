@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { integer, oneOf } from "../../domain/Settings.ts"
 
-/** Where changes of rows are taken from: triggers, or the write-ahead log. */
+/** The source of row changes: triggers, or the write-ahead log. */
 export const changeSource = oneOf("SVC_CHANGES", "trigger", ["trigger", "wal"])
 
 /** The log that PostgreSQL keeps for the service, in MiB, before it drops it and changes are lost. */

@@ -23,8 +23,8 @@ const subscriptionSql = `select s.channel, exists (select from pg_attribute a
   where c.oid = $1::text::oid order by s.table_schema = n.nspname and s.table_name = c.relname desc limit 1`
 
 /**
- * Where the changes of each watched table come from: the write-ahead log, if that is the source and has all of them,
- * else triggers. A table moves from one to the other in one transaction, so that no change is missed or reported twice.
+ * The source of each watched table's changes: the write-ahead log, if that is configured and has all of them, otherwise
+ * triggers. A table moves from one to the other in one transaction, so that no change is missed or reported twice.
  */
 export class ChangeTables extends Context.Service<
   ChangeTables,
@@ -57,7 +57,8 @@ export class ChangeTables extends Context.Service<
               [String(table.oid), table.identity, table.identity_index]
             )
           }
-          // Without it, old rows would have their key only, and large values that a statement did not change be missing.
+          // Otherwise old rows would have their key only, and large values that a statement did not change would be
+          // missing.
           if (table.identity !== "f") yield* sql.unsafe(`alter table only ${name} replica identity full`)
           for (const trigger of table.triggers) yield* sql.unsafe(`drop trigger ${quoteName(trigger)} on ${name}`)
           if (!table.published) yield* sql.unsafe(`alter publication ${logPublication} add table only ${name}`)

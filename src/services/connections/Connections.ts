@@ -53,11 +53,11 @@ const refusals = { "23505": () => nameTaken }
 export class Connections extends Context.Service<
   Connections,
   {
-    /** By name, including connections that can't be decrypted, with their `error`. */
+    /** The connections by name, including those that can't be decrypted, with their `error`. */
     readonly list: Effect.Effect<ReadonlyArray<Connection>, Unavailable>
     readonly find: (id: ConnectionId) => Effect.Effect<Connection, NotFound | Unavailable>
     readonly create: (given: NewConnection) => Effect.Effect<Connection, Conflict | Unavailable>
-    /** Also re-encrypts the string if it was encrypted with an old key. */
+    /** Updates a connection, and re-encrypts a string that was encrypted with an old key. */
     readonly update: (
       id: ConnectionId,
       change: ConnectionChange

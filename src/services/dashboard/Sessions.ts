@@ -16,7 +16,7 @@ export interface DashboardSession {
   readonly expiresAt: DateTime.Utc
 }
 
-/** What a browser signs in with: a key, or the token of a link. */
+/** The credential of a sign-in: a key, or the token of a link. */
 export type DashboardSignIn = { readonly key: string } | { readonly link: string }
 
 type SignInError = Unauthorized | Forbidden | Gone | NotFound | TooManyRequests | Unavailable

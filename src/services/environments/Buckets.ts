@@ -91,7 +91,7 @@ export const makeEnvironmentBuckets = Effect.gen(function* () {
 
   /** Removes the empty buckets of attempts that did not finish. */
   const sweep = Effect.gen(function* () {
-    // With the new tokens an attempt that is still in progress fails before its bucket is removed.
+    // The new tokens make an attempt that is still in progress fail before its bucket is removed.
     const drafts = yield* onOwnTables(
       queryRows(
         sql,

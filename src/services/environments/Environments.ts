@@ -224,7 +224,7 @@ export class Environments extends Context.Service<
 
 const subjectOf = (id: EnvironmentId) => `environment:${id}`
 
-/** What may prevent a new environment. */
+/** Conditions that may prevent a new environment. */
 const State = Schema.Struct({
   slug: Schema.Boolean,
   schema: Schema.Boolean,

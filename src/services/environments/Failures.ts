@@ -24,7 +24,7 @@ export const schemaExists = (schema: string, before: number | null) =>
       before === null ? "Choose another slug" : "Choose another slug, or drop the schema and delete the bucket first"
   })
 
-/** What PostgreSQL refuses for a reason that the caller or the operator can remove. */
+/** Refusals of PostgreSQL whose cause the caller or the operator can remove. */
 export const refusals = {
   "42501": () =>
     new Forbidden({

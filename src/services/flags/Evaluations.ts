@@ -22,7 +22,7 @@ export class FlagEvaluations extends Context.Service<
       context: FlagContext,
       environment: FlagEnvironment | undefined
     ) => Effect.Effect<FlagEvaluation, NotFound | BadGateway | GatewayTimeout>
-    /** In the order of the keys. A failed evaluation is an entry with its error. */
+    /** The results in the order of the keys. A failed evaluation is an entry with its error. */
     readonly many: (
       keys: ReadonlyArray<string>,
       context: FlagContext,

@@ -131,7 +131,7 @@ export const makeFlagRecords = (sql: SqlClient.SqlClient) => {
     execute: () => sql.unsafe(segmentJsonSql("true"))
   })(undefined)
   const segmentJson = byKey(SegmentJson, segmentJsonSql("s.key = $1"))
-  /** As `flagsJson`. */
+  /** Segments, in the forms of `flagsJson`. */
   const segmentsJson = (key?: string): Read<ReadonlyArray<JsonRecord>> =>
     key === undefined ? allSegmentsJson : ifKey(key, segmentJson(key), [])
 

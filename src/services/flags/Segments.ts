@@ -43,7 +43,7 @@ export class FlagSegments extends Context.Service<
       author: Author,
       given: NewFlagSegment
     ) => Effect.Effect<JsonRecord, InvalidRequest | Conflict | Unavailable>
-    /** Also rejected if it would make a flag that uses the segment invalid. */
+    /** Updates a segment. A change that would make a flag that uses it invalid is rejected too. */
     readonly update: (
       author: Author,
       key: string,

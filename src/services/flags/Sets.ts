@@ -75,13 +75,13 @@ const notActive = new Unavailable({
 
 /**
  * The flag sets of this process, one for each environment. A change replaces all of them at once, so that no evaluation
- * sees half of it. While the database is unreachable they stay as they are.
+ * uses half of it. While the database is unreachable they stay as they are.
  */
 export class FlagSets extends Context.Service<
   FlagSets,
   {
     readonly current: (environment: FlagEnvironment) => FlagSet
-    /** Of the last change that was loaded. */
+    /** The revision of the last change that was loaded. */
     readonly revision: () => number
     /** The sets that change from now on. Each run of the stream is a subscription of its own. */
     readonly changes: Stream.Stream<FlagSetChange>

@@ -34,7 +34,7 @@ export class FlagSettings extends Context.Service<
       if (host !== undefined && !isHost(host)) {
         return yield* wrong("FLAGS_HOST must be a host name or an address, without scheme, port or path", host)
       }
-      // With flagd the ports are flagd's, so 0 is invalid.
+      // flagd uses the same ports, so 0 is invalid with it.
       const lowest = host === undefined ? 0 : 1
       const corsOrigins = yield* list("FLAGS_CORS_ORIGINS", [])
       const invalid = corsOrigins.find((origin) => origin !== "*" && !isOrigin(origin))

@@ -46,7 +46,10 @@ export class ForeignData extends Context.Service<
     readonly createServer: (given: NewForeignServer) => Effect.Effect<ForeignServer, ForeignFailure>
     /** The password appears in no response, log line or statement text. */
     readonly createMapping: (given: NewUserMapping) => Effect.Effect<UserMapping, ForeignFailure>
-    /** With its mappings. 409 `FOREIGN_SERVER_IN_USE` if it has foreign tables, unless `cascade` drops them too. */
+    /**
+     * Removes a server with its mappings. 409 `FOREIGN_SERVER_IN_USE` if it has foreign tables, unless `cascade` drops
+     * them too.
+     */
     readonly removeServer: (name: string, cascade: boolean) => Effect.Effect<void, ForeignFailure>
     /** `user`: as `local_user` of a new mapping. */
     readonly removeMapping: (server: string, user: string) => Effect.Effect<void, ForeignFailure>

@@ -26,8 +26,8 @@ export const makeAttemptLimit =
     })
 
 /**
- * The same for what can't be guessed, such as a passkey, where many users may share an address: counts the attempts that
- * fail with a client's error only, and refuses further ones once there are too many.
+ * Limits failed attempts at things that can't be guessed, such as passkeys, because many users may share an address:
+ * only client errors count.
  */
 export const makeFailureLimit =
   (windows: Windows) =>

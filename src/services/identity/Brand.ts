@@ -17,7 +17,7 @@ export class BrandSettings extends Context.Service<
   BrandSettings,
   {
     readonly brand: Brand
-    /** What scopes mean to users, by name. */
+    /** Descriptions of scopes for users, by name. */
     readonly scopeDescriptions: Readonly<Record<string, string>>
   }
 >()("svc/services/BrandSettings") {

@@ -27,7 +27,7 @@ export class Mfa extends Context.Service<
       browser: Browser
     ) => MfaCall<{ readonly flow_id: string; readonly totp_url: string; readonly totp_secret: string }>
     readonly confirmTotp: (browser: Browser, flowId: string, code: string) => MfaCall<void, TooManyRequests>
-    /** Also removes recovery codes that are left without a factor: they alone would still require a second factor. */
+    /** Removes the factor, and recovery codes that would be left alone: they would still require a second factor. */
     readonly removeTotp: (browser: Browser) => MfaCall<{ readonly recoveryCodesRemoved: boolean }>
     readonly beginWebAuthn: (
       browser: Browser

@@ -26,7 +26,7 @@ const unauthenticated = new Unauthorized({
 })
 
 interface Cached extends Omit<Session, "credential" | "cookies"> {
-  /** By `monotonicMillis`. */
+  /** The expiry, by `monotonicMillis`. */
   readonly until: number
 }
 
@@ -36,30 +36,30 @@ export class Sessions extends Context.Service<
   {
     /** 401 `UNAUTHENTICATED` when no credential is valid, 403 when a second factor is required. */
     readonly current: (browser: Browser) => Effect.Effect<Session, SessionError>
-    /** The same, but undefined without a valid credential. */
+    /** The session; undefined without a valid credential. */
     readonly optional: (browser: Browser) => Effect.Effect<Session | undefined, IdPError | StepUpRequired>
     /** Uses the first credential that the identity provider accepts; its session is looked up before. */
     readonly withSession: <A, E>(
       browser: Browser,
       use: (session: Session) => Effect.Effect<A, E>
     ) => Effect.Effect<{ readonly value: A; readonly session: Session }, E | SessionError>
-    /** The same without looking up the session, unless SVC_AUTH_REQUIRED is set. */
+    /** Makes a call without looking up the session, unless SVC_AUTH_REQUIRED is set. */
     readonly withCredential: <A, E>(
       browser: Browser,
       use: (credential: Credential) => Effect.Effect<A, E>
     ) => Effect.Effect<{ readonly value: A; readonly credential: Credential }, E | SessionError>
-    /** The same for a session that may need a second factor. */
+    /** Makes a call for a session that may need a second factor. */
     readonly withHalfSession: <A, E>(
       browser: Browser,
       use: (credential: Credential) => Effect.Effect<A, E>
     ) => Effect.Effect<{ readonly value: A; readonly credential: Credential }, E | SessionError>
-    /** Where a browser with the identity provider's cookie completes a step-up, and returns from there. */
+    /** Adds the URL at which a browser with the identity provider's cookie completes a step-up and returns. */
     readonly withReturnUrl: (browser: Browser, error: StepUpRequired) => Effect.Effect<StepUpRequired, IdPError>
     /** Drops all sessions of the credential's identity from the cache: they may have ended or changed. */
     readonly invalidate: (credential: Credential) => Effect.Effect<void>
     /** Ends a session that a new one of the same browser replaces, if the identity provider can be reached. */
     readonly replace: (credential: Credential) => Effect.Effect<void>
-    /** As `invalidate`, by the id of the identity. */
+    /** Like `invalidate`, by the identity's id. */
     readonly invalidateIdentity: (id: string) => Effect.Effect<void>
   }
 >()("svc/services/Sessions") {
@@ -80,7 +80,7 @@ export class Sessions extends Context.Service<
 
       const lookUp = Effect.fn("Sessions.lookUp")(function* (credential: Credential, hash: string) {
         const before = generation
-        // What the identity provider answers may be as old as the question.
+        // The time before the request, because the answer may be as old.
         const askedAt = monotonicMillis(clock)
         const { cookies, session } = yield* idp.session(credential)
         if (session.identity.state !== "active") return yield* unauthenticated
@@ -152,7 +152,7 @@ export class Sessions extends Context.Service<
             if (tried._tag === "Success") return tried.success
             const { failure } = tried
             if (failure instanceof StepUpRequired) {
-              // The identity provider's pages know its own cookie only.
+              // The identity provider's pages accept its own cookie only.
               if (weak === undefined || credential._tag === "Cookie") weak = { credential, stepUp: failure }
             } else if (failure instanceof Unauthorized && failure.code === "UNAUTHENTICATED") refusal = failure
             else return yield* Effect.fail(failure)
@@ -166,7 +166,7 @@ export class Sessions extends Context.Service<
         })
 
       const signedIn = (browser: Browser) => firstAccepted(browser, find)
-      /** Without an identity provider the answer is 503, not a request to sign in. */
+      /** The error is 503 without an identity provider, not a request to sign in. */
       const isConfigured = idp.configured ? Effect.void : Effect.fail(notConfigured("IDP_PUBLIC_URL"))
 
       const forget = (hash: string, id: string | undefined) => {

@@ -8,7 +8,7 @@ import { ownUrl } from "../OwnUrl.ts"
 export class IdentitySettings extends Context.Service<
   IdentitySettings,
   {
-    /** The service's URL as browsers know it, without a trailing slash; undefined: taken from each request. */
+    /** The service's URL for browsers, without a trailing slash; undefined: taken from each request. */
     readonly publicUrl: string | undefined
     /** `ownUrl`. */
     readonly ownUrl: string
@@ -18,7 +18,7 @@ export class IdentitySettings extends Context.Service<
     readonly authRequired: boolean
     /** Ids and e-mail addresses of administrators, in lower case. */
     readonly admins: ReadonlySet<string>
-    /** The client's address, from the peer's and `X-Forwarded-For`, as SVC_TRUSTED_PROXIES says. */
+    /** The client's address, from the peer's and `X-Forwarded-For`, according to SVC_TRUSTED_PROXIES. */
     readonly addressOf: (peer: string, forwarded: string | undefined) => string
   }
 >()("svc/services/IdentitySettings") {

@@ -40,7 +40,7 @@ export class SignIn extends Context.Service<
       { readonly outcome: IdentitySession | StepUpRequired; readonly cookies: RelayedCookies },
       FlowError | TooManyRequests
     >
-    /** The same for an app without cookies, which gets the session's token; only if the accounts are this service's. */
+    /** Signs in an app without cookies, which gets the session's token; only if the accounts are this service's. */
     readonly passkeyOfApp: (address: string, flowId: string, assertion: string) => Effect.Effect<SignedIn, AccountError>
     readonly beginRecovery: Effect.Effect<{ readonly id: string; readonly expiresAt: string | null }, FlowError>
     /** The answer and its timing are the same for every e-mail address. */

@@ -34,7 +34,9 @@ const checkMillis = 2000
 const lockMillis = 200
 const allMillis = 10_000
 
-/** For the session, which ends with the report: read-only, with these limits, and names of PostgreSQL's own first. */
+/**
+ * Settings of the session, which ends with the report: read-only, with these limits, and PostgreSQL's own names first.
+ */
 const settings = `select pg_catalog.set_config('search_path', 'pg_catalog', false),
   pg_catalog.set_config('default_transaction_read_only', 'on', false),
   pg_catalog.set_config('lock_timeout', '${lockMillis}', false),
@@ -122,7 +124,7 @@ export class Insights extends Context.Service<
         const { hit, name, read: missed, since } = database ?? { hit: 0, name: main.name, read: 0, since: null }
         const blocks = { hit, read: missed }
 
-        /** A check that PostgreSQL refuses or cuts short says so, and the others are made. */
+        /** A check that PostgreSQL refuses or cancels reports that, and the others run. */
         const attempted = (kind: Check["kind"], check: Effect.Effect<Outcome, DatabaseError | Unavailable>) =>
           Effect.gen(function* () {
             if ((yield* Clock.currentTimeMillis) - begun > allMillis) {
@@ -154,7 +156,7 @@ export class Insights extends Context.Service<
         }
       }).pipe(
         Effect.scoped,
-        // Of the service's own settings and statistics, so it is not the caller's.
+        // The statements read the service's settings and statistics, so their errors are not the caller's.
         Effect.catchTag("DatabaseError", (error) => (error.status === 504 ? Effect.fail(busy) : Effect.die(error)))
       )
 

@@ -13,7 +13,7 @@ const isOff = (remedy: string) =>
     hint: `As an administrator of the database: ${remedy}; then restart the service`
   })
 
-/** Of two processes that grant at the same time, one may fail: "tuple concurrently updated". It asks again. */
+/** Whether two processes granted at the same time ("tuple concurrently updated"); the grant is then retried. */
 const atOnce = (error: DatabaseError | Unavailable) => error._tag === "DatabaseError" && error.code === "XX000"
 
 const lacksRight = (error: DatabaseError | Unavailable) => error._tag === "DatabaseError" && error.code === "42501"

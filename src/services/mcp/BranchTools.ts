@@ -34,7 +34,9 @@ const tooMany = new Conflict({
 })
 const notOwn = new Forbidden({ error: "Only branches that create_branch has made can be dropped", code: "MCP_NOT_OWN" })
 
-/** Without the connection string, which has a password when it is new, and the database's name. */
+/**
+ * A branch without the connection string, which contains the password of a new one, and without the database's name.
+ */
 const shown = ({ access, created_at, expires_at, id, label, size_bytes, status }: Branch) => ({
   id,
   label,

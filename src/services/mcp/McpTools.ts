@@ -33,7 +33,7 @@ const makeDocTool = Effect.gen(function* () {
   })
 })
 
-/** What models can do here (docs/mcp.md). Each tool acts with exactly the rights of its caller. */
+/** The tools for models (docs/mcp.md). Each tool acts with exactly the rights of its caller. */
 export class McpTools extends Context.Service<
   McpTools,
   { readonly toolsOf: (caller: McpCaller) => ReadonlyArray<McpTool> }

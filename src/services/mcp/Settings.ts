@@ -1,7 +1,10 @@
 import { Context, Effect, Layer } from "effect"
 import { oneOf } from "../../domain/Settings.ts"
 
-/** What the MCP server offers, each more than the one before: nothing, reading, branches to write in, writing. */
+/**
+ * The modes of the MCP server, each with more rights than the one before: nothing, reading, writing in branches,
+ * writing.
+ */
 const modes = ["off", "read", "branches", "write"] as const
 
 /** The setting, which also decides whether the database gets a login for assistants. */

@@ -60,7 +60,7 @@ export const makeSqlTools = Effect.gen(function* () {
   const guard = yield* makeReadGuard
   const asAssistant = makeAssistantDatabase(db.main)
 
-  /** Where a statement that has passed the guard runs: with the rights of assistants, not with those of the key. */
+  /** The database for a statement that has passed the guard: it has the rights of assistants, not those of the key. */
   const reading = Effect.fnUntraced(function* (place: Database, text: string) {
     yield* guard(place, text)
     return yield* asAssistant(place)

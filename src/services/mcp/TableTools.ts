@@ -32,7 +32,7 @@ const Read = Schema.Struct({
 /** A model that has written reads what it wrote, which it cannot prove to a standby. */
 const preferences = { ...noPreferences, consistency: "strong" } as const
 
-/** A relation as an anon key or a user sees it: the columns that they may select, and what they may write. */
+/** A relation for an anon key or a user: the columns that they may select, and what they may write. */
 const forClient = ({ columns, comment, delete: deletes, kind, name, schema }: OutlinedRelation) => ({
   schema,
   name,

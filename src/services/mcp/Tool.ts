@@ -11,7 +11,7 @@ export interface McpCaller {
   readonly author: Author
 }
 
-/** A tool, as the model sees it and as the service runs it. */
+/** A tool: its description for the model, and how the service runs it. */
 export interface McpTool {
   readonly name: string
   readonly title: string
@@ -21,7 +21,7 @@ export interface McpTool {
   readonly reads: boolean
   /** Whether a call may write, and so belongs in the audit. */
   readonly writes: (input: unknown) => boolean
-  /** Only for callers with all rights on the database. */
+  /** Whether the caller needs all rights on the database. */
   readonly serviceRole: boolean
   /** Whether the answer has texts that users of the database wrote. */
   readonly data: boolean
@@ -33,7 +33,7 @@ export const tool = <A, I>(
   given: Omit<McpTool, "input" | "run" | "writes"> & {
     readonly input: Schema.Codec<A, I>
     readonly run: (caller: McpCaller, input: A) => Effect.Effect<string, ClientError>
-    /** By default, a tool that does not only read writes with each call. */
+    /** Whether a call writes; by default every call of a tool that is not read-only. */
     readonly writes?: (input: A) => boolean
   }
 ): McpTool => ({ writes: () => !given.reads, ...given }) as object as McpTool

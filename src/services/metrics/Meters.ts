@@ -6,8 +6,9 @@ import { type Sample, sampleOf, summed } from "../../domain/metrics/Sample.ts"
 type Named<T> = { [N in MetricName]: (typeof catalogue)[N]["type"] extends T ? N : never }[MetricName]
 
 /**
- * What one process measures. Events are counted by Effect's metrics, in a registry of this service alone. What others count
- * anyway, such as pools and the request log, is sampled when it is asked for, and so costs a request nothing.
+ * The measurements of one process. Events are counted by Effect's metrics, in a registry of this service alone. Numbers
+ * that others count anyway, such as pools and the request log, are sampled on request, and so cost other requests
+ * nothing.
  */
 export class Meters {
   private readonly context = Context.make(Metric.MetricRegistry, new Map())

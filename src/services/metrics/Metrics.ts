@@ -4,7 +4,7 @@ import { isCumulative, type Sample, summed } from "../../domain/metrics/Sample.t
 import { Peers } from "../ports/workers/Peers.ts"
 import { CurrentMeters } from "./Meters.ts"
 
-/** What a process answers. */
+/** The answer of a process. */
 interface Reported {
   readonly pid: number
   readonly samples: ReadonlyArray<Sample>

@@ -5,7 +5,7 @@ import { lineAt, type MigrationScript, noTransaction, offsetOf } from "../../dom
 /** The errors of a file that fails. */
 export type MigrationFailure = Conflict | Unprocessable | Unavailable
 
-/** Where in a file: an offset in UTF-16 units. */
+/** A position in a file: an offset in UTF-16 units. */
 export interface FailedAt {
   readonly file: MigrationFile
   readonly script: MigrationScript
@@ -17,11 +17,13 @@ export interface FailedAt {
 /** SQLSTATEs that a retry may avoid: locks, serialization, a full disk, a statement that took too long. */
 const transient = /^(?:40|53|55P03|55006|57014)/
 
-/** Where a file that was sent as a whole failed: at PostgreSQL's position, or else at the statement that was next. */
+/**
+ * The offset at which a file that was sent as a whole failed: PostgreSQL's position, or the statement that was next.
+ */
 export const offsetInScript = ({ pieces, text }: MigrationScript, { position, statement_index }: DatabaseError) =>
   position === undefined ? pieces[statement_index ?? 0]?.offset : offsetOf(text, position)
 
-/** The same for one statement of a file. */
+/** The offset at which one statement of a file failed. */
 export const offsetInPiece = ({ pieces }: MigrationScript, index: number, { position }: DatabaseError) => {
   const piece = pieces[index]
   return piece && piece.offset + (position === undefined ? 0 : offsetOf(piece.text, position))

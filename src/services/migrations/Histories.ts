@@ -90,7 +90,7 @@ export const makeMigrationHistories = Effect.gen(function* () {
     return other === undefined ? ownPlace : placeOfTable(other)
   })
 
-  /** 409 `MIGRATION_TOOL_UNCLEAR` when two tools could be meant. */
+  /** 409 `MIGRATION_TOOL_UNCLEAR` when the directory fits two tools. */
   const find = Effect.fn("MigrationHistories.find")(function* (folder: MigrationFolder) {
     const found = yield* tables
     const place = yield* choose(folder, found)

@@ -158,7 +158,7 @@ export class Migrations extends Context.Service<
         return { ...statusOf(yield* compare), ran }
       })
 
-      /** One run at a time: in this process, over all replicas, and beside Prisma. */
+      /** Only one run is in progress: in this process, in all replicas, and with Prisma. */
       const alone = withAdvisoryLocks(sql, [migrationsLock, prismaLock], { patience: 10_000, pause: 100, busy })
 
       const run = Effect.uninterruptibleMask((restore) =>
@@ -215,7 +215,7 @@ const refuse = (
   const pending = namesOf(states.filter(({ status }) => status === "pending"))
   if (place.keeper === "drizzle" && layout === "plain" && pending.length > 0) {
     const orphaned = states.filter(({ status }) => status === "orphaned").length
-    // Without times a row can only be matched by the content of its file.
+    // A row without a time can only be matched by the content of its file.
     if (orphaned > 0) {
       return Effect.fail(
         new Conflict({

@@ -71,7 +71,7 @@ export const makeMigrationRunner = Effect.gen(function* () {
       })
     }
     yield* record(session, task, started)
-    // Not interrupted: the outcome of the commit must be known.
+    // The commit is uninterruptible, because its outcome must be known.
     const end = yield* Effect.uninterruptible(session.query("commit", [], 1))
     if (end.command === "COMMIT") return undefined
     return yield* new DatabaseError({

@@ -6,7 +6,7 @@ import { duration, oneOf, text } from "../../domain/Settings.ts"
 export class MigrationSettings extends Context.Service<
   MigrationSettings,
   {
-    /** As configured: relative to the working directory, or absolute. */
+    /** The configured path: absolute, or relative to the working directory. */
     readonly directory: string
     /** The tool whose history is kept; `auto`: detected from the database and the directory. */
     readonly tool: "auto" | "drizzle" | "prisma" | "own"

@@ -68,7 +68,7 @@ export class OAuth2Bridge extends Context.Service<
           const now = String(Math.floor((yield* Clock.currentTimeMillis) / 1000))
           return `${now}.${yield* signatures.sign("sign-in", `${now} ${challenge}`)}`
         })
-      /** When the user was sent, in s, and whether that was only just now, which may be a loop. */
+      /** The time at which the user was sent to sign in, in s, and whether that is so recent that it may be a loop. */
       const tripOf = Effect.fnUntraced(function* ({ challenge, credentials, since }: ReturningRequest) {
         const [, at, signature] = /^(\d{1,12})\.([\w-]{43})$/.exec(since ?? "") ?? []
         if (at === undefined || signature === undefined) return undefined

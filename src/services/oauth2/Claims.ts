@@ -87,7 +87,7 @@ export class OAuth2Claims extends Context.Service<
         const found = yield* Effect.result(idp.identity(subject))
         if (found._tag === "Failure") {
           if (found.failure instanceof NotFound) return undefined
-          // Without the identity provider's admin address identities can't be read, which is fine without templates.
+          // Identities can't be read without the identity provider's admin address, which is fine without templates.
           if (isUnreadable(found.failure) && hasNone) return { idTokenClaims: {}, lookedUp: [], accessTokenClaims: {} }
           return yield* found.failure
         }
@@ -105,7 +105,7 @@ export class OAuth2Claims extends Context.Service<
       const current: OAuth2Claims["Service"]["current"] = Effect.fn("OAuth2Claims.current")(
         function* (stored, subject, scope) {
           const found = yield* idp.identity(subject).pipe(
-            // Without the identity provider's admin address nothing can be looked up.
+            // Identities can't be looked up without the identity provider's admin address.
             Effect.catchIf(isUnreadable, () => Effect.undefined),
             Effect.catchIf(
               (error) => error instanceof NotFound,

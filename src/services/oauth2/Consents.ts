@@ -11,7 +11,7 @@ import { makeRequests } from "./Requests.ts"
 /** 30 days, in s. */
 export const defaultRememberFor = 30 * 24 * 3600
 
-/** What a user grants: some or all of the requested scopes and audiences. */
+/** A user's grant: some or all of the requested scopes and audiences. */
 export interface Grant {
   readonly scope: ReadonlyArray<string>
   /** undefined: all that were requested. */
@@ -39,11 +39,11 @@ export class OAuth2Consents extends Context.Service<
       browser: Browser,
       grant: Grant
     ) => Effect.Effect<Redirect, ConsentError | InvalidRequest>
-    /** Grants everything that is requested, without asking the user; remembers nothing. */
+    /** Grants everything that is requested, without asking the user; the consent is not stored. */
     readonly acceptAll: (request: ConsentRequest) => Effect.Effect<Redirect, ConsentError>
     readonly reject: (challenge: string, browser: Browser, why: Rejection) => Effect.Effect<Redirect, ConsentError>
     readonly list: (subject: string) => Effect.Effect<ReadonlyArray<ConsentSession>, OAuth2Error>
-    /** Of one client, or of all if undefined; also revokes their tokens. */
+    /** Revokes the consent of one client, or of all if undefined, and its tokens. */
     readonly revoke: (subject: string, clientId: string | undefined) => Effect.Effect<void, OAuth2Error>
     /** Revokes the subject's sign-ins and consents of all clients. */
     readonly signOut: (subject: string) => Effect.Effect<void, OAuth2Error>

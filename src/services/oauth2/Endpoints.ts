@@ -2,7 +2,7 @@ import { Context, type Effect } from "effect"
 import { type IncomingMessage, type ServerResponse } from "node:http"
 import { type Unavailable } from "../../domain/errors.ts"
 
-/** Answers a request as a handler of `node:http`; rejects with what only the service can mend, without an answer. */
+/** Answers a request as a handler of `node:http`. Failures of the service reject without an answer. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 /**

@@ -6,7 +6,7 @@ import { IdP } from "../ports/IdP.ts"
 import { type ChallengeError, OAuth2, type Redirect } from "../ports/OAuth2.ts"
 import { type ConsentError, OAuth2Consents } from "./Consents.ts"
 
-/** Where a browser goes next. `ended`: whether its session at the identity provider was ended. */
+/** The browser's next URL. `ended`: whether its session at the identity provider was ended. */
 export type LogoutRedirect = Redirect & { readonly ended: boolean }
 
 /** Sign-out from the OAuth 2.0 server and the identity provider (OpenID Connect RP-Initiated Logout 1.0). */
@@ -32,8 +32,8 @@ export class OAuth2Logouts extends Context.Service<
       const sessionOf = ({ subject }: LogoutRequest, browser: Browser) => consents.sessionOf(subject, browser)
 
       /**
-       * Ends a browser's session if it is the subject's; otherwise the next sign-in would succeed without asking for
-       * credentials. One that still needs a step-up can't do that, and does not tell whose it is.
+       * Ends a browser's session if it is the subject's; otherwise the next sign-in would succeed without credentials.
+       * A session that still needs a step-up can't be ended, and does not reveal its owner.
        */
       const endOf = Effect.fnUntraced(function* (request: LogoutRequest, browser: Browser) {
         const session = yield* sessionOf(request, browser).pipe(

@@ -15,8 +15,8 @@ interface OAuth2Requests {
 }
 
 /**
- * Where authorization requests started. The server does not return that for an expired challenge, and users who took
- * too long at the sign-in page would be stuck there.
+ * The URLs at which authorization requests started. The server does not return them for an expired challenge, and users
+ * who took too long at the sign-in page would be stuck there.
  */
 export const makeRequests = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

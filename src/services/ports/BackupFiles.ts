@@ -21,7 +21,7 @@ export class BackupFiles extends Context.Service<
     readonly ready: Effect.Effect<void, Unavailable>
     /** Absolute. */
     readonly path: (name: string) => string
-    /** In bytes; undefined for a file that does not exist. */
+    /** The size in bytes; undefined if the file does not exist. */
     readonly size: (name: string) => Effect.Effect<number | undefined>
     /** All names; empty without a directory. */
     readonly list: Effect.Effect<ReadonlyArray<string>>

@@ -33,7 +33,7 @@ export interface BranchCreator {
   ) => Effect.Effect<Effect.Effect<never, DumpFailed>, Forbidden | Unavailable, Scope.Scope>
 }
 
-/** Port: databases beside the main one, on its server. Real layer: layers/branches/Databases.ts. */
+/** Port: further databases on the main database's server. Real layer: layers/branches/Databases.ts. */
 export class BranchDatabases extends Context.Service<
   BranchDatabases,
   {

@@ -1,7 +1,7 @@
 import { Context, Data, type Effect, type Scope } from "effect"
 import { type LogMessage } from "../../domain/changes/LogMessage.ts"
 
-/** The log can't be read; `message` says why and what to do. */
+/** The log can't be read; `message` has the reason and the remedy. */
 export class ChangeLogLost extends Data.TaggedError("ChangeLogLost")<{ readonly message: string }> {}
 
 /** The message while the database is copied, for which this process closes its sessions. */

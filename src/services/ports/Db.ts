@@ -61,7 +61,7 @@ export interface Statement {
   readonly operation?: string | undefined
   /** Rolls back instead of committing. */
   readonly rollback?: boolean | undefined
-  /** What a clean read must see on a standby; undefined: it runs on the primary. */
+  /** How recent a clean read on a standby must be; undefined: it runs on the primary. */
   readonly freshness?: Freshness | undefined
 }
 
@@ -74,7 +74,7 @@ interface Replanned extends Pick<Statement, "text" | "epoch"> {
 export interface Freshness {
   /** Everything up to this position of the write-ahead log. */
   readonly after: number
-  /** And what the client has written in this process. */
+  /** Whether the read must also include the client's writes in this process. */
   readonly session: boolean
 }
 
@@ -82,7 +82,7 @@ export interface Freshness {
 export interface Answer extends ReadonlyArray<unknown> {
   /** Set if user code has chosen the status or headers of the response. */
   readonly response?: ResponseSettings
-  /** Of a write where standbys serve reads: a position of the write-ahead log behind it. */
+  /** A position of the write-ahead log after a write; set if standbys serve reads. */
   readonly lsn?: string
 }
 
@@ -157,7 +157,7 @@ export interface Database {
     readOnly: boolean
   ) => Effect.Effect<Transaction, DatabaseError | Unavailable, Scope.Scope>
   /**
-   * For databases that the port `Listener` does not cover: changes with every report of DDL; undefined while reports
+   * Changes with every report of DDL, for databases that the port `Listener` does not cover; undefined while reports
    * would be missed.
    */
   readonly ddlGeneration?: () => number | undefined

@@ -85,7 +85,7 @@ export class IdP extends Context.Service<
     readonly identities: (page: {
       readonly pageSize: number
       readonly pageToken?: string
-      /** Only identities that sign in with this name. */
+      /** If set, only identities that sign in with this name. */
       readonly identifier?: string
     }) => Effect.Effect<
       { readonly identities: ReadonlyArray<Identity>; readonly next: string | null },

@@ -9,7 +9,7 @@ export type ListenerMessage =
 /** One subscriber's share of the connection: the channels it has joined. */
 export interface ListenerSubscription {
   /**
-   * In the order PostgreSQL sent them, across all channels. Never fails: the stream begins with `Connected` once the
+   * The messages in PostgreSQL's order, across all channels. Never fails: the stream begins with `Connected` once the
    * channels are joined, and emits `Lost` and `Connected` around each interruption.
    */
   readonly messages: Stream.Stream<ListenerMessage>
@@ -20,7 +20,7 @@ export interface ListenerSubscription {
 
 export interface ListenerStatus {
   readonly connected: boolean
-  /** When `connected` last changed. */
+  /** The time of the last change of `connected`. */
   readonly since: DateTime.Utc
 }
 

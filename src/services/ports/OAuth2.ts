@@ -21,7 +21,7 @@ export type OAuth2Error = Unavailable | BadGateway | GatewayTimeout
 /** The challenge is unknown (404 `CHALLENGE_NOT_FOUND`), or has expired or been used (410 `CHALLENGE_EXPIRED`). */
 export type ChallengeError = OAuth2Error | NotFound | Gone
 
-/** Where the user's browser goes next; this service never follows it. */
+/** The next URL of the user's browser; this service never follows it. */
 export interface Redirect {
   readonly redirectTo: string
 }
@@ -36,9 +36,8 @@ export interface Rejection {
 export type ClientFields = Readonly<Record<string, unknown>>
 
 /**
- * Port: what an OAuth 2.0 server tells and asks its administrator. Implemented by layers/oauth2/hydra, by
- * services/oauth2/server without OAUTH2_ADMIN_URL, and by layers/oauth2/None.ts. OAUTH2_ADMIN_TOKEN is sent to the admin
- * address only.
+ * Port: the administration of an OAuth 2.0 server. Implemented by layers/oauth2/hydra, by services/oauth2/server
+ * without OAUTH2_ADMIN_URL, and by layers/oauth2/None.ts. OAUTH2_ADMIN_TOKEN is sent to the admin address only.
  */
 export class OAuth2 extends Context.Service<
   OAuth2,
@@ -56,7 +55,9 @@ export class OAuth2 extends Context.Service<
         readonly amr: ReadonlyArray<string>
         /** The session at the identity provider, so that ending one can end the other. */
         readonly sessionId: string
-        /** When the user showed credentials, in s since 1970. Ory Hydra does not take it, and uses the time of the call. */
+        /**
+         * The time of the user's authentication, in s since 1970. Ory Hydra ignores it and uses the time of the call.
+         */
         readonly authenticatedAt: number
         /** s; 0: the server's default. */
         readonly rememberFor: number
@@ -87,7 +88,7 @@ export class OAuth2 extends Context.Service<
 
     /** Reads all pages. */
     readonly consents: (subject: string) => Effect.Effect<ReadonlyArray<ConsentSession>, OAuth2Error>
-    /** Of one client, or of all if undefined; also revokes their tokens. */
+    /** Revokes the consent of one client, or of all if undefined, and its tokens. */
     readonly revokeConsents: (subject: string, clientId: string | undefined) => Effect.Effect<void, OAuth2Error>
     readonly revokeLogins: (subject: string) => Effect.Effect<void, OAuth2Error>
 

@@ -95,7 +95,7 @@ export class ObjectStore extends Context.Service<
     ) => Stream.Stream<Uint8Array, StoreError>
     /** Succeeds if the object does not exist. */
     readonly remove: (bucket: string, key: string) => StoreCall<void>
-    /** At most 1000 keys, without duplicates. */
+    /** Removes at most 1000 keys, without duplicates. */
     readonly removeMany: (bucket: string, keys: ReadonlyArray<string>) => StoreCall<BulkDeleted>
     readonly record: (bucket: string, key: string) => StoreCall<ObjectRecord>
     /**

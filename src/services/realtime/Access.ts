@@ -27,7 +27,10 @@ export const hasPolicySql = (oid: string) =>
   `exists (select from pg_policy p, unnest(p.polroles) r where p.polrelid = ${oid} and p.polcmd in ('r', '*')
      and (r = 0 or pg_has_role('authenticated', r, 'usage')))`
 
-/** Without a policy, clients would still receive the keys of deleted rows; a row without a key can't be found again. */
+/**
+ * Tables with row-level security need a policy: without one, clients would still receive the keys of deleted rows, and
+ * a row without a key can't be found again.
+ */
 const readersSql = `
   select ${may("anon")} and not c.relrowsecurity as anon, ${may("authenticated")} and not c.relrowsecurity as authenticated,
     case when c.relrowsecurity and ${may("authenticated")} and ${hasPolicySql("c.oid")} then (

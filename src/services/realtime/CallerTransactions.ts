@@ -18,7 +18,7 @@ export const makeCallerTransactions = Effect.gen(function* () {
     sql,
     withTransaction: <A, E, R>(use: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>
       sql.withTransaction(Effect.andThen(sql.unsafe("discard plans"), use)),
-    // Where definitions change without a report, the catalogue may lack the newest functions. Events do not wait for it.
+    // The catalogue may lack the newest functions if definitions change without a report. Events do not wait for it.
     replans: catalogues.get(main).pipe(
       Effect.map(({ promised, watched }) => !watched || promised.length > 0),
       Effect.timeout("20 millis"),

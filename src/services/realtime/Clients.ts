@@ -85,7 +85,10 @@ export class RealtimeClients {
     return this.isLimited(client) && client.actor.role === "authenticated" && client.actor.claims !== ""
   }
 
-  /** To all but those of `judged`. `readers` is undefined when no limited client was connected at the time of the look-up. */
+  /**
+   * Sends an event to all but those of `judged`. `readers` is undefined when no limited client was connected at the
+   * time of the look-up.
+   */
   sendEvent({ id, text }: EventText, readers: Readers | undefined) {
     for (const client of this.all) {
       const { role } = client.actor
@@ -94,7 +97,7 @@ export class RealtimeClients {
     }
   }
 
-  /** To those of `judged` who have the same claims, and were connected when the event came. */
+  /** Sends an event to those of `judged` who have the same claims, and were connected when it came. */
   sendJudged(key: string, id: number, text: string) {
     for (const [client, newest] of this.byClaims.get(key)?.clients ?? []) {
       if (newest < id) this.pass(client, id, text)
@@ -139,7 +142,7 @@ export class RealtimeClients {
     for (const key of this.byClaims.keys()) this.sendGapTo(key, text)
   }
 
-  /** To those of `judged` who have the same claims. */
+  /** Sends a gap to those of `judged` who have the same claims. */
   sendGapTo(key: string, text: string) {
     for (const client of this.byClaims.get(key)?.clients.keys() ?? []) {
       if (client.since !== undefined) this.write(client, text)

@@ -1,4 +1,4 @@
-/** What a client of a WebSocket may send. */
+/** Limits on what a client of a WebSocket may send. */
 export interface Inbound {
   /** The largest message, in bytes. */
   readonly bytes: number

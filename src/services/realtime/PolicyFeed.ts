@@ -14,7 +14,7 @@ const maxWaiting = 10_000
 /** How long events may be sent before the event loop serves others, in ms. */
 const turnMillis = 10
 
-/** What an event's text has. */
+/** The fields of an event's text. */
 interface Change {
   readonly operation: "INSERT" | "UPDATE" | "DELETE"
   readonly row: Row | null
@@ -32,7 +32,7 @@ const keyOf = (row: Row | null, { columns }: KeyedTable) =>
 const withoutOldRow = (change: Change, table: KeyedTable) =>
   JSON.stringify({ ...change, old_row: keyOf(change.old_row, table) })
 
-/** The event for those who may know the key alone. */
+/** The event for readers that may only receive the key. */
 const withKeys = ({ operation, row, old_row, timestamp, ...change }: Change, table: KeyedTable) =>
   JSON.stringify({
     ...change,

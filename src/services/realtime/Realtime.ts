@@ -118,7 +118,7 @@ export class Realtime extends Context.Service<
         clients.sendEvent(event, readers)
         if (readers !== undefined) policyFeed.send(event, readers)
         for (const watcher of watchers) watcher.event(event)
-        // In a burst, sockets are written and other work continues in between.
+        // Sockets are written and other work continues between the events of a burst.
         yield* Effect.yieldNow
       })
 
@@ -198,7 +198,7 @@ export class Realtime extends Context.Service<
       const connect = Effect.fnUntraced(function* (client: RealtimeClient) {
         const { since } = client
         yield* takePlace(client.client)
-        // In one step: earlier events are in the log, later ones are sent to this client.
+        // Both happen in one step: earlier events are in the log, later ones are sent to this client.
         const replay = yield* Effect.acquireRelease(
           Effect.sync(() => {
             clients.add(client, log.newest)

@@ -12,7 +12,10 @@ import { Listener } from "../ports/Listener.ts"
 import { hasPolicySql } from "./Access.ts"
 import { Realtime } from "./Realtime.ts"
 
-/** Whether a table, given by an SQL expression for its oid, has virtual generated columns, which its trigger must know. */
+/**
+ * Whether a table, given by an SQL expression for its oid, has virtual generated columns, which its trigger must
+ * handle.
+ */
 const hasVirtualSql = (oid: string) =>
   `exists (select from pg_attribute where attrelid = ${oid} and attgenerated = 'v')`
 

@@ -23,8 +23,9 @@ export interface KeyedTable {
 }
 
 /**
- * What a reader may know of a change: its values, because the row that the reader may read still has them; or the key
- * alone, because it has others by now, and nothing says who was allowed to read those of the change.
+ * The part of a change that a reader may receive: its values, because the row that the reader may read still has them;
+ * or only the key, because the row has other values by now, and the reader's right to the former ones can't be
+ * determined.
  */
 export type Sight = "values" | "key"
 
@@ -43,10 +44,10 @@ const slowMillis = 30_000
  */
 const [maxCompared, maxComparisons] = [8 * 1024 * 1024, 128 * 1024 * 1024]
 
-/** What is run as each reader. */
+/** The queries that run as each reader. */
 interface ReaderQuery {
   readonly values: string
-  /** The same without a comparison, for values that can't be compared. */
+  /** The query without a comparison, for values that can't be compared. */
   readonly keys: string
 }
 
@@ -202,7 +203,7 @@ export const makeVisible = Effect.gen(function* () {
   })
 
   /**
-   * What each reader may know of the changed rows, by `readerKey` and number; rows that it may not read now have no
+   * What each reader may receive of the changed rows, by `readerKey` and number; rows that it may not read now have no
    * entry. One statement for all readers of a role, whose policies PostgreSQL evaluates for each. Readers without an
    * answer have no entry: their policies take too long, or the database is unreachable.
    */

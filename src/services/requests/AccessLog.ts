@@ -2,7 +2,9 @@ import { Console, Context, Effect, Layer, Schedule } from "effect"
 import { type Access, jsonLine, levelOf, plainLine } from "../../domain/requests/AccessLine.ts"
 import { oneOf } from "../../domain/Settings.ts"
 
-/** Which requests are logged (SVC_ACCESS_LOG): none, all, those with an error, or those with an error of ours. */
+/**
+ * The requests that are logged (SVC_ACCESS_LOG): none, all, those with an error, or those with an error of the service.
+ */
 export const accessLog = oneOf("SVC_ACCESS_LOG", "false", ["false", "true", "warn", "error"])
 
 /** ms that a line may wait for others. */

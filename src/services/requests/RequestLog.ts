@@ -39,7 +39,7 @@ const countedCodes = [
   "57014"
 ] as const
 
-/** What a process asks the others. */
+/** A question to the other processes. */
 type Question =
   | { readonly about: "requests"; readonly query: RequestQuery }
   | { readonly about: "minutes"; readonly now: number; readonly query: MinutesQuery }
@@ -79,7 +79,7 @@ export class RequestLog extends Context.Service<
         latest.add(request)
         if (status >= 400 || millis >= slowMillis) notable.add(request)
         const counts = dashboard ? minutesOfDashboard : minutes
-        // In the minute in which it ended: a WebSocket may have begun hours ago.
+        // The request counts in the minute in which it ended: a WebSocket may have begun hours ago.
         counts.add(at + millis, route, method, status, millis, bytes)
         if (status === 429 || status === 503 || status === 504) (refusals.get(code) ?? otherRefusals)()
         if (keyId > 0 && !dashboard) keys.add(at + millis, keyId, status)
@@ -113,7 +113,7 @@ export class RequestLog extends Context.Service<
         Effect.sync(() => JSON.stringify(answer(JSON.parse(message) as Question)))
       )
 
-      /** What all processes have, this one first. */
+      /** The answers of all processes, this one first. */
       const everywhere = <A>(question: Question) =>
         Effect.map(peers.ask("requests", JSON.stringify(question)), (others) => [
           answer(question) as A,

@@ -9,7 +9,7 @@ import { type RowRange } from "../../domain/rows/plan/Page.ts"
 import { type Turns } from "../access/Turns.ts"
 import { type Actor, type Database } from "../ports/Db.ts"
 
-/** What matters of a request for rows. */
+/** The fields of a request for rows that matter here. */
 interface CsvRequest {
   readonly database: Database
   readonly actor: Actor
@@ -33,7 +33,7 @@ export const mayStream = ({ actor, context, form, preferences, range }: CsvReque
 
 export const isTooLarge = (error: { readonly code: string }) => error.code === "RESULT_TOO_LARGE"
 
-/** What user code can read of the request, as `Statement` has it. */
+/** The settings in which user code can read the request, as in `Statement`. */
 const contextSettings = `select pg_catalog.set_config('request.method', $1, false), pg_catalog.set_config('request.path', $2, false),
   pg_catalog.set_config('request.headers', $3, false), pg_catalog.set_config('request.cookies', $4, false)`
 

@@ -19,7 +19,7 @@ export interface Import extends Pick<RowRequest, "database" | "actor" | "schema"
   readonly conflict: ImportConflict | undefined
 }
 
-/** What becomes of rows whose values in these columns exist. */
+/** The handling of rows whose values in these columns exist. */
 export interface ImportConflict {
   readonly columns: ReadonlyArray<string>
   readonly resolution: "merge" | "ignore"
@@ -92,7 +92,7 @@ const noKey = (column: string) =>
 
 const listOf = (names: ReadonlyArray<string>) => names.map(quoteName).join(", ")
 
-/** Where the rows of an upsert are until all of them have arrived: COPY itself knows no conflicts. */
+/** A table for the rows of an upsert until all have arrived, because COPY does not support ON CONFLICT. */
 const held = "pg_temp.svc_import"
 const holdSql = (relation: Relation, names: ReadonlyArray<string>) =>
   `create temp table svc_import on commit drop as select ${listOf(names)} from ${relationSql(relation)} limit 0`

@@ -33,7 +33,7 @@ export interface Lookup {
 
 export interface LookedUp<A> {
   readonly value: A
-  /** The epoch of the catalogue, if it is known to be current. */
+  /** The epoch of the catalogue, if it is certainly current. */
   readonly epoch: number | undefined
   /** See `Statement`. */
   readonly freshPlans: boolean

@@ -30,7 +30,7 @@ export interface RowRequest {
   readonly database: Database
   readonly actor: Actor
   readonly schema: string
-  /** Where user code finds unqualified names: `RowSettings.searchPath` of the schema. */
+  /** The schemas of unqualified names in user code: `RowSettings.searchPath` of the schema. */
   readonly searchPath: string
   readonly table: string
   /** The decoded pairs of the query string, in order. */
@@ -45,7 +45,7 @@ export interface RowRequest {
 }
 
 export interface RowsAnswer extends ChosenResponse {
-  /** In the requested form; "" if no body was requested. */
+  /** The body in the requested form; "" if none was requested. */
   readonly body: string
   /** The number of rows in the body, or that would be in it. */
   readonly count: number
@@ -124,7 +124,8 @@ export class Rows extends Context.Service<
           if (isExplain(form)) return explain(request, value.sql, "read")
           const { freshness } = request
           const replan = replanOf(catalogues, request.database, planned, plan)
-          // What may run user code runs once, so that it is not known before how large the CSV is.
+          // A statement that may run user code must run only once, so it is streamed without a try that would show the
+          // CSV's size.
           if (mayStream(request) && replan === undefined) return csvOf(request, rowRead)
           const ran = runSql(turns, request, value.sql, "read", {
             epoch,
@@ -232,7 +233,7 @@ const columnsOf = (query: RowRequest["query"]): Result.Result<ReadonlyArray<stri
 
 type Run = Pick<RowRequest, "database" | "actor" | "searchPath" | "preferences" | "context" | "form">
 
-/** What is known about a statement from the catalogue; see `Statement`. */
+/** Facts about a statement from the catalogue; see `Statement`. */
 export interface Known {
   readonly epoch: number | undefined
   readonly freshPlans: boolean

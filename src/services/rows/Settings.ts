@@ -10,7 +10,7 @@ export class RowSettings extends Context.Service<
   {
     /** The most rows that one read returns; 0: no limit. */
     readonly maxRows: number
-    /** What writes return by default. */
+    /** The default of `Prefer: return` for writes. */
     readonly defaultReturn: "representation" | "minimal"
     readonly limits: SelectLimits
     /** Whether clients may request PostgreSQL's plan of a statement. */

@@ -14,7 +14,7 @@ const maxDocuments = 16
 const maxSize = 64 * 1024 * 1024
 
 interface Document {
-  /** Without its text. */
+  /** The outline without its text. */
   readonly written: WrittenOutline
   /** Shared by all responses. */
   readonly bytes: Buffer
@@ -28,7 +28,7 @@ export class ApiDescriptions extends Context.Service<
   {
     /** The current OpenAPI 3.1 document, as JSON text in UTF-8, of what the actor has privileges for in an exposed schema. */
     readonly describe: Describe
-    /** The same as a Swagger 2.0 document in the form of PostgREST. */
+    /** The document in PostgREST's form, as Swagger 2.0. */
     readonly describeAsPostgrest: Describe
   }
 >()("svc/services/ApiDescriptions") {

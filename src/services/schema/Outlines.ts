@@ -22,7 +22,7 @@ export interface WrittenOutline {
 }
 
 const busy = new Unavailable({ error: "The database is too busy to read its schema; retry", code: "DATABASE_BUSY" })
-/** For the statements of this folder: one that takes too long can be tried again. */
+/** Maps errors of this folder's statements: one that takes too long can be retried. */
 export const asUnavailable = (error: DatabaseError | Unavailable): Effect.Effect<never, Unavailable> => {
   if (error._tag === "Unavailable") return Effect.fail(error)
   // The statement is the service's own, so its errors are not the caller's.

@@ -45,7 +45,7 @@ export type SqlError = InvalidRequest | DatabaseError | Unavailable
 const defaultRows = 1000
 const maxRows = 10_000
 const maxStatements = 20
-/** In ms. */
+/** The longest timeout, in ms. */
 const maxTimeout = 600_000
 /** ms for which the names of a database's types are cached: another replica may rename one. */
 const typesMillis = 60_000

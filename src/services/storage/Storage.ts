@@ -31,7 +31,7 @@ const changeAttempts = 5
 export interface Uploaded {
   readonly bucket: string
   readonly key: string
-  /** In bytes. */
+  /** Bytes. */
   readonly size: number
   readonly etag: string
 }
@@ -59,7 +59,7 @@ export class Storage extends Context.Service<
     readonly presignDownload: (bucket: string, key: string, seconds: number) => StoreCall<Presigned>
     /** The upload must exist. */
     readonly presignPart: (upload: UploadRef, partNumber: number, seconds: number) => StoreCall<Presigned>
-    /** At most 1000 keys; duplicates are ignored. */
+    /** Deletes at most 1000 keys; duplicates are ignored. */
     readonly deleteObjects: (bucket: string, keys: ReadonlyArray<string>) => StoreCall<BulkDeleted>
     /** Never overwrites an object that is uploaded in the meantime. */
     readonly changeMetadata: (bucket: string, change: MetadataChange) => StoreCall<ObjectRecord>

@@ -12,8 +12,8 @@ const dayMillis = 24 * 3_600_000
 const aborts = 4
 
 /**
- * After how many days open uploads are aborted (S3_UPLOAD_DAYS); 0: never. That is the default for a store of your own,
- * whose buckets may have uploads of others and rules for them.
+ * Days after which open uploads are aborted (S3_UPLOAD_DAYS); 0: never, the default for a store of your own, whose
+ * buckets may have uploads of others and rules for them.
  */
 export const uploadDays = Effect.flatMap(text("S3_ENDPOINT", undefined), (endpoint) =>
   integer("S3_UPLOAD_DAYS", endpoint === undefined ? 7 : 0, 0, 3650)

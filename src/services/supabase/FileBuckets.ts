@@ -15,7 +15,7 @@ export const FileBucket = Schema.Struct({
 })
 export type FileBucket = typeof FileBucket.Type
 
-/** What may be set of a bucket; what is absent stays, or gets its default. */
+/** The settings of a bucket; absent ones stay, or get their default. */
 export interface BucketChange {
   readonly public?: boolean | undefined
   readonly file_size_limit?: number | null | undefined
@@ -47,7 +47,7 @@ export const asStorageError =
     return error.code === "23505" ? exists : error
   }
 
-/** What the caller does, by Supabase's name, as policies can read it: `storage.object.upload`. */
+/** Supabase's name of the caller's operation, which policies can read: `storage.object.upload`. */
 export const FileOperation = Context.Reference<string | undefined>("svc/services/FileOperation", {
   defaultValue: () => undefined
 })
@@ -67,7 +67,7 @@ export class FileBuckets extends Context.Service<
     /** JSON text of an array. */
     readonly list: (actor: Actor, page: BucketPage) => Answer<string>
     readonly get: (actor: Actor, id: string) => Answer<FileBucket>
-    /** As the owner, whatever the policies are. */
+    /** Finds a bucket as the owner, whatever the policies are. */
     readonly find: (id: string) => Answer<FileBucket>
     readonly create: (actor: Actor, id: string, change: BucketChange) => Answer<void>
     readonly update: (actor: Actor, id: string, change: BucketChange) => Answer<void>

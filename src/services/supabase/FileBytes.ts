@@ -11,7 +11,10 @@ export const fileStore = Effect.flatMap(text("SVC_SUPABASE_BUCKET", "svc-supabas
     : Effect.fail(new SettingError({ message: `SVC_SUPABASE_BUCKET is no bucket name: ${fault}` }))
 })
 
-/** Where the bytes of one version of an object are. Each write makes a new version, so that readers never see half of one. */
+/**
+ * The location of one version of an object's bytes. Each write makes a new version, so that readers never get half of
+ * one.
+ */
 export interface FileVersion {
   readonly bucket: string
   readonly name: string
@@ -83,7 +86,7 @@ export class FileBytes extends Context.Service<
             size += chunk.length
             return chunk
           })
-          // The first bytes tell whether it is a small object, which is one request to the store.
+          // The first bytes determine whether it is a small object, which is one request to the store.
           const [head, rest] = yield* Stream.peel(counted, firstBytes)
           const { etag } = yield* head.length < smallBytes
             ? store.put(bucket, key, contentType, Buffer.concat(head.chunks))

@@ -2,7 +2,7 @@
 export interface FileListing {
   /** The folder's path; "" for the bucket itself. */
   readonly prefix: string
-  /** What names in the folder begin with, in any case. */
+  /** A prefix of names in the folder; case is ignored. */
   readonly search: string
   readonly limit: number
   readonly offset: number
@@ -35,13 +35,13 @@ export const listSql = (bucket: string, { column, descending, limit, offset, pre
   }
 }
 
-/** Where a page of `ListingV2` begins: behind an entry, by its time, if that is the order, and its name. */
+/** The start of a page of `ListingV2`: after an entry, by its time, if that is the order, and its name. */
 interface ListingCursor {
   readonly at: string
   readonly name: string
 }
 
-/** Objects whose names begin with a prefix, and folders, if `folders` says to stop at the next slash. */
+/** Objects whose names begin with a prefix; with `folders`, names end at the next slash. */
 export interface ListingV2 {
   readonly prefix: string
   readonly folders: boolean
@@ -51,7 +51,10 @@ export interface ListingV2 {
   readonly after: ListingCursor | undefined
 }
 
-/** As JSON text: one array of at most `limit + 1` entries, of which folders have no id; `at` is for the cursor. */
+/**
+ * Lists entries as JSON text: one array of at most `limit + 1` entries, of which folders have no id; `at` is for the
+ * cursor.
+ */
 export const listV2Sql = (bucket: string, { after, column, descending, folders, limit, prefix }: ListingV2) => {
   const [direction, behind] = descending ? ["desc", "<"] : ["asc", ">"]
   const at = column === "name" ? "'-infinity'::timestamptz" : `coalesce(${column}, '-infinity')`

@@ -44,7 +44,7 @@ export const moveSql = (
   where bucket_id = $1 and name = $2 ${bytes ? "and version is not distinct from $5" : ""} returning id)
   select (select id::text from u)`
 
-/** What the caller may do is tried, and rolled back: the row is written once the bytes are. */
+/** Tries the caller's write, which is rolled back: the row is written once the bytes are. */
 export const trySql = (upsert: boolean) => `with w as (
   insert into storage.objects (bucket_id, name, owner, owner_id, version, metadata)
   values ($1, $2, ${ownerSql("$3::text")}, $4, '{}')

@@ -20,7 +20,7 @@ export interface FileName {
   readonly name: string
 }
 
-/** What is uploaded besides the bytes. */
+/** An upload's attributes, without its bytes. */
 export interface Upload extends FileName {
   readonly contentType: string
   /** `max-age=3600` or the like. */

@@ -15,7 +15,7 @@ const Row = Schema.Struct({
   cache_control: Schema.String,
   user_metadata: Schema.NullOr(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))),
   upsert: Schema.Boolean,
-  /** Null: the client does not know it yet. */
+  /** Null until the client has sent it. */
   length: Schema.NullOr(Schema.FiniteFromString),
   received: Schema.FiniteFromString,
   parts: Schema.Array(Schema.FiniteFromString),
@@ -50,7 +50,7 @@ type Answer<A> = Effect.Effect<A, ClientError>
 export class ResumableUploads extends Context.Service<
   ResumableUploads,
   {
-    /** `length` is undefined if a piece will tell it. `checked`: the rights were checked when a URL was signed. */
+    /** `length` is undefined if a later piece has it. `checked`: the rights were checked when a URL was signed. */
     readonly begin: (
       actor: Actor,
       upload: Upload,

@@ -15,7 +15,7 @@ export class SupabaseSettings extends Context.Service<
     /** Whether JWTs with a role and without a subject, signed by SVC_JWT_SECRET, are API keys. */
     readonly jwtKeys: boolean
     readonly auth: {
-      /** Where browsers are sent after they have been signed in, unless the client asks for one of the others. */
+      /** The URL to which browsers return after a sign-in, unless the client requests one of `redirects`. */
       readonly site: string
       readonly redirects: ReadonlyArray<RegExp>
       readonly anonymous: boolean

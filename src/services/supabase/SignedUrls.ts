@@ -12,7 +12,7 @@ const Payload = Schema.fromJsonString(
   })
 )
 
-/** What a signed URL allows its holder to do. */
+/** The rights of a signed URL's holder. */
 export interface SignedRight {
   /** `<bucket>/<name>`. */
   readonly url: string

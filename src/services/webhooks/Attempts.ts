@@ -146,7 +146,7 @@ export class WebhookAttempts extends Context.Service<
           const { logs } = yield* onOwnTables(
             outbox.finish([{ id, webhook, event_type, attempt, claim: null, reply, at, kind }])
           )
-          // Without a log entry the webhook was deleted in the meantime, and its messages with it.
+          // There is no log entry if the webhook was deleted in the meantime, and its messages with it.
           const log = logs[0] ?? (yield* webhookNotFound(webhook))
           return {
             status_code: reply.status,

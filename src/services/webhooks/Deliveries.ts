@@ -16,7 +16,7 @@ const awake = { millis: 1_000, poll: 25, pollBusy: 250 } as const
 const sleep = { max: 1_000, min: 20 } as const
 /** How long deliveries in flight may take at shutdown. */
 const drain = "5 seconds"
-/** With more attempts that are not recorded yet, nothing new is claimed. */
+/** Maximum number of unrecorded attempts; above it no message is claimed. */
 const maxUnrecorded = 500
 /**
  * How long attempts are collected before they are recorded together: a statement costs as much as twenty attempts in it.
@@ -70,7 +70,7 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
       Effect.suspend(() => {
         const all = jobs.map((job) => held.get(job.id) ?? job)
         for (const { id } of jobs) held.delete(id)
-        // If it fails, their leases expire.
+        // The leases expire if this fails.
         return Effect.ignore(outbox.release(all), { log: "Warn" })
       })
 
@@ -140,7 +140,7 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
         if (queue.wantsMore) return
       }
       const quiet = monotonicMillis(yield* Clock.Clock) - lastFound > awake.millis
-      // While a receiver does not respond the worker polls anyway, so writers need not notify.
+      // The worker polls anyway while a receiver does not respond, so writers need not notify.
       let wait: number = quiet ? awake.pollBusy : awake.poll
       if (quiet && held.size === 0) {
         wakeUps.on()

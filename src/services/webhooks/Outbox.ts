@@ -150,9 +150,9 @@ export interface Attempted {
   /** Null when the message was not claimed from the outbox. */
   readonly claim: string | null
   readonly reply: WebhookReply
-  /** When it began, in ms since 1970. */
+  /** The start of the attempt, in ms since 1970. */
   readonly at: number
-  /** `test` and `interrupted` say nothing about the receiver; the latter is retried at once. */
+  /** `test` and `interrupted` do not indicate a fault of the receiver; the latter is retried at once. */
   readonly kind: "queued" | "replay" | "test" | "interrupted"
 }
 

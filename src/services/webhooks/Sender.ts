@@ -60,6 +60,6 @@ export const makeWebhookSender = Effect.gen(function* () {
   })
 })
 
-/** So that a custom header never duplicates one of the service's. */
+/** Names are in lower case so that a custom header never duplicates one of the service's. */
 const lowerCased = (headers: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

@@ -22,10 +22,10 @@ export const makeWebhookTriggers = Effect.gen(function* () {
   const sources = yield* ChangeTables
   const { messages } = yield* (yield* Listener).listen("svc_ddl")
 
-  /** In a transaction (`WatchedTables.change`): locks the triggers of a table until it ends. */
+  /** Locks the triggers of a table until the transaction ends (`WatchedTables.change`). */
   const lock = (oid: number) => Effect.asVoid(sql.unsafe(lockTableSql, [String(oid)]))
 
-  /** In the same transaction: gives the table the triggers that its webhooks need. */
+  /** Gives the table the triggers that its webhooks need, in the transaction of `lock`. */
   const apply = (oid: number) =>
     Effect.gen(function* () {
       yield* sources.settle(oid)

@@ -57,7 +57,7 @@ export class Webhooks extends Context.Service<
       id: WebhookId,
       change: WebhookChange
     ) => Effect.Effect<Webhook, NotFound | InvalidRequest | Forbidden | Unavailable>
-    /** Also deletes its pending messages and its log. */
+    /** Deletes the webhook with its pending messages and its log. */
     readonly remove: (id: WebhookId) => Effect.Effect<void, NotFound | Unavailable>
   }
 >()("svc/services/Webhooks") {

@@ -54,7 +54,7 @@ const isAdministrator = (metadata: JsonObject) => metadata["svc_role"] === "admi
 /** Accounts of one statement of an export. */
 const exportPage = 200
 
-/** What operators do with accounts. */
+/** The operators' functions on accounts. */
 export const makeAdmin = (
   store: Store,
   records: Records,

@@ -40,7 +40,7 @@ const FlowRow = Schema.Struct({
 })
 export type Flow = typeof FlowRow.Type
 
-/** What one mailed message of a flow can do. */
+/** The effect of one mailed message of a flow. */
 export interface Way {
   /** SHA-256 of the link's token. */
   readonly token: string
@@ -138,7 +138,7 @@ export const makeFlows = (flowSeconds: number, store: Store) => {
       kinds: ReadonlyArray<FlowKind>,
       proof: MailProof,
       codeOf: (code: string) => Effect.Effect<string, E>,
-      /** What else must be right before the flow is used up. */
+      /** A further check before the flow is used up. */
       check: (flow: Flow) => Effect.Effect<void, E2> = () => Effect.void
     ) {
       if (!isUuid(id)) return yield* flowNotFound

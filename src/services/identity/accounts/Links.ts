@@ -96,7 +96,7 @@ export const makeLinks = (
   const adopt = Effect.fnUntraced(function* (provider: ProviderProtocol, person: ProvidedPerson) {
     const address = readAddress(person.email ?? "")
     if (address === undefined) return yield* noProvidedAddress
-    // What was verified is the address as the provider writes it. A look-alike may be the mailbox of someone else.
+    // The provider has verified the address as it writes it. A look-alike may be the mailbox of someone else.
     const verified = person.verified && asciiLower(person.email ?? "") === asciiLower(address.value)
     if (verifyFirst && !verified) return yield* unverifiedAddress
     const found = yield* owners(
@@ -154,7 +154,7 @@ export const makeLinks = (
     const made = adopt(provider, person).pipe(
       Effect.catchIf(
         ({ code }) => code === "ADDRESS_TAKEN" || code === "LINK_TAKEN" || code === "LINK_EXISTS",
-        // The same person's other attempt, a double click for example, was faster.
+        // A parallel attempt of the same person, such as a double click, was faster.
         (error) =>
           Effect.flatMap(ownerOfLink(person), (id) => (id === undefined ? Effect.fail(error) : Effect.succeed(id)))
       )

@@ -12,7 +12,7 @@ import { hashOf, type Store } from "./Store.ts"
 
 const pages = { recovery: "recovery", verification: "verify", email: "verify", registration: "verify" } as const
 
-/** E-mails with a link and a code. Links start with our own URL, never with what a request says. */
+/** E-mails with a link and a code. Links start with our own URL, never with a value of the request. */
 export const makeMessages = (
   ownUrl: string,
   mails: Mails["Service"],
@@ -37,7 +37,7 @@ export const makeMessages = (
     )
   })
 
-  /** To the owner of an account. `name`: of what it is about. */
+  /** Sends a notice to the owner of an account. `name`: the thing that it is about. */
   const notice = Effect.fnUntraced(function* (kind: keyof Words["notices"], identity: string, to: string, name = "") {
     const { subject, text } = wordsOf(yield* CurrentLanguage).notices[kind]
     yield* mails.send(to, `${withValues(subject, { name })} – ${host}`, `${withValues(text, { name })}\n`, identity)
@@ -63,7 +63,7 @@ export const makeMessages = (
       const body = `${intro}\n\n${texts.link}\n${link}\n\n${withValues(texts.code, { code })}\n\n${outro}\n`
       return { way, link, mail: mails.send(to.value, `${subject} – ${host}`, body, identity) }
     }),
-    /** To the owner of an account, wherever its address is looked up. */
+    /** Sends a notice to the owner of an account, whose address is looked up. */
     toOwner: Effect.fnUntraced(function* (kind: keyof Words["notices"], identityId: string) {
       const { addresses } = yield* Effect.orDie(store.identity(identityId))
       const to = addresses[0]?.value

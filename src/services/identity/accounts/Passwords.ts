@@ -41,7 +41,7 @@ export const makePasswords = Effect.gen(function* () {
   const inTurn = <A>(hash: () => Promise<A>) => hashes(hashing.withPermit(Effect.promise(hash)))
   const hash = (password: string) =>
     inTurn(async () => (await import("@node-rs/argon2")).hash(comparedPassword(password), cost))
-  /** What the passwords of unknown names are compared with, so that they take as long as those of known ones. */
+  /** The hash for unknown names, so that a comparison takes as long as for known ones. */
   const ofNoAccount = yield* Effect.cached(hash(randomBytes(16).toString("hex")))
 
   const verify = async (stored: string, password: string) => {
@@ -59,8 +59,8 @@ export const makePasswords = Effect.gen(function* () {
   return {
     hash,
     /**
-     * For a sign-in, which will need a hash: refuses it before its limits are counted in the database, so that a flood costs
-     * no more than its parsing.
+     * The queue for sign-ins, which need a hash: refuses them before their limits are counted in the database, so that
+     * a flood costs only its parsing.
      */
     admitted: makeQueue(),
     /** `stored` null: there is no account or it has no password; false, as late as for a wrong password. */

@@ -121,8 +121,8 @@ export const makeProfile = (
   })
 
   /**
-   * A code is typed where the registration was begun. A link may be opened by the owner of an address that another person has
-   * registered: only who knows the password gets the account that it creates.
+   * A code is typed where the registration was begun. A link may be opened by the owner of an address that another
+   * person has registered, so it needs the password of the registration.
    */
   const samePerson = Effect.fnUntraced(function* (flowId: string, { data }: Flow, proof: MailProof, password?: string) {
     if ("code" in proof) return

@@ -6,7 +6,7 @@ import { addressTaken, idTaken, invalidAddress } from "./Refusals.ts"
 import { type Store } from "./Store.ts"
 import { type Spared, takeBack } from "./TakeBack.ts"
 
-/** Of all traits of an account, or its public metadata, as JSON text. */
+/** Maximum length of an account's traits, or its public metadata, as JSON text. */
 const maxTraits = 8 * 1024
 
 /** A NUL or half a surrogate pair, as JSON writes them; PostgreSQL stores neither. */

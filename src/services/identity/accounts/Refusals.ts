@@ -67,7 +67,7 @@ const noProviderCode = new InvalidRequest({
   error: "The provider's answer has no code: begin the sign-in again",
   code: "PROVIDER_ANSWER_INVALID"
 })
-/** Refuses an answer of a provider that says no, or nothing. */
+/** Refuses a provider's answer if the person declined, or if it has neither a code nor an error. */
 export const refuseAnswer = (query: URLSearchParams) =>
   query.get("error") === "access_denied"
     ? Effect.fail(providerDenied)

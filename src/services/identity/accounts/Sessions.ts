@@ -102,7 +102,7 @@ export const makeSessions = (
     )
 
   const secure = ownUrl.startsWith("https:") ? "; Secure" : ""
-  // Over https by the name too that only this host can set (SessionCookies.ts).
+  // Over https the cookie is also set by the name that only this host can set (SessionCookies.ts).
   const cookieNames = secure === "" ? ["idp_session"] : ["__Host-idp_session", "idp_session"]
   /** The cookie again, for clients that have it: a session that has changed is set again. */
   const cookiesOf = ({ _tag, value }: Credential, { expires_at }: Pick<SessionRow, "expires_at">) =>

@@ -35,7 +35,7 @@ const identityColumns = `i.id::text, i.state, i.schema_id, i.traits, i.metadata_
 
 const ExportRow = Schema.Struct({ ...IdentityRow.fields, password_hash: Schema.NullOr(Schema.String) })
 
-/** What a change of an account must know about it. */
+/** The columns that a change of an account needs. */
 const LockedRow = Schema.Struct({
   id: Schema.String,
   state: Schema.Literals(["active", "inactive"]),
@@ -83,13 +83,13 @@ export const makeStore = Effect.gen(function* () {
     count,
     atomically,
     identity,
-    /** By id; those after one, or the one with an address. */
+    /** A page of identities by id, after one. */
     page: (limit: number, after: string | undefined) =>
       identityRows(
         `select ${identityColumns} from svc.identities i where $1::text is null or id > $1::text::uuid order by id limit $2::int4`,
         [after ?? null, limit]
       ),
-    /** The same of those with a part of an address, in lower case. Reads all addresses. */
+    /** A page of identities with a part of an address, in lower case. Reads all addresses. */
     search: (part: string, limit: number, after: string | undefined) =>
       identityRows(
         `select ${identityColumns} from svc.identities i
@@ -98,7 +98,7 @@ export const makeStore = Effect.gen(function* () {
          order by id limit $3::int4`,
         [part, after ?? null, limit]
       ),
-    /** The same with password hashes. */
+    /** A page of identities with password hashes. */
     exportPage: (limit: number, after: string | undefined) =>
       exportRows(
         `select ${identityColumns}, password_hash from svc.identities i

@@ -15,7 +15,10 @@ export interface Spared {
 }
 
 interface Holder {
-  /** When its rows end; `by`: they end with those of that table, by a foreign key; `none`: they allow nothing, because of this. */
+  /**
+   * The events that end its rows; `by`: the table whose rows they end with, by a foreign key; `none`: why its rows
+   * allow nothing.
+   */
   readonly ends: ReadonlyArray<TakingBack> | { readonly by: string } | { readonly none: string }
   /** $1: the account; $2: the session that stays; $3: the mail that stays; $4: the event. Each uses all that it casts. */
   readonly statements?: ReadonlyArray<string>
@@ -94,7 +97,7 @@ export const holders: Readonly<Record<string, Holder>> = {
       { ends: [...always, "delete"], statements } satisfies Holder
     ])
   ),
-  // What another OAuth 2.0 server has granted: its rows are not here.
+  // The grants of another OAuth 2.0 server, whose rows are not here.
   "svc.oauth2_revocations": {
     ends: [...always, "delete"],
     statements: [

@@ -14,7 +14,7 @@ const statements = [
   table("identity_sessions", "id", "expires_at < now()"),
   table("identity_flows", "id", "expires_at < now() - interval '1 day'"),
   table("identity_guesses", "key", "expires_at < now()"),
-  // What is left where there is no other OAuth 2.0 server any more; what is not done yet is due later.
+  // These rows remain only if there is no other OAuth 2.0 server any more; open ones are due later.
   table("oauth2_revocations", "subject", "due_at < now() - interval '1 day'"),
   "update svc.mails set body = null where body is not null and created_at < now() - interval '1 day'",
   table("mails", "id", "created_at < now() - interval '30 days'")

@@ -33,12 +33,12 @@ const withAnswer = (payload: AdapterPayload, { resource, result, sessionLost }: 
     : { params: { ...payload.params, resource: resource.length === 0 ? undefined : resource } })
 })
 
-/** Where the library keeps its models: one row each, by a hash of the id. Clients have a table of their own. */
+/** The store of the library's models: one row each, by a hash of the id. Clients have a table of their own. */
 export const adapterOn = ({ answer, ask, client, ownAccounts, sql }: OAuth2Store) => {
   /**
-   * What belongs to a person is stored only while their account exists, and is active if it is for a client. It is
-   * deleted with the account: the lock makes a deletion wait for this row, and a row of oauth2_subjects makes the database
-   * delete it.
+   * A person's models are stored only while their account exists, and is active if they are for a client. They are
+   * deleted with the account: the lock makes a deletion wait for this row, and a row of oauth2_subjects makes the
+   * database delete it.
    */
   const ofPerson = (id: string, kind: string) => sql`
     with person as (
@@ -64,7 +64,7 @@ export const adapterOn = ({ answer, ask, client, ownAccounts, sql }: OAuth2Store
         on conflict (kind, id) do update set payload = excluded.payload, grant_id = excluded.grant_id,
           uid = excluded.uid, account_id = excluded.account_id, expires_at = excluded.expires_at
         returning 1 as one`)
-      // Without its row a session, or a request that waits for an answer, is unknown the next time.
+      // A session or a waiting request may be left unstored: it is then unknown in the next request.
       if (written.length === 0 && !ofBrowsers.has(this.kind)) throw new errors.InvalidGrant("the user is not active")
     }
 
@@ -79,7 +79,7 @@ export const adapterOn = ({ answer, ask, client, ownAccounts, sql }: OAuth2Store
       return this.read(row, { jti: id })
     }
 
-    /** Without the id, which is not stored: the result must not be saved. */
+    /** Returns a model without its id, which is not stored. The result must not be saved. */
     async findByUid(uid: string): Promise<AdapterPayload | undefined> {
       const [row] = await ask(sql<Item>`
         select payload, expires_at <= now() as expired, null::int as used
@@ -92,7 +92,9 @@ export const adapterOn = ({ answer, ask, client, ownAccounts, sql }: OAuth2Store
       return undefined
     }
 
-    /** The library checks whether it was used before it calls this; only the database knows which of two was first. */
+    /**
+     * The library checks whether it was used before it calls this; only the database decides which of two was first.
+     */
     async consume(id: string) {
       const rows = await ask(sql<{ grant_id: string }>`
         update svc.oauth2_items set consumed_at = now()

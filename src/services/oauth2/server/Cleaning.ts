@@ -16,7 +16,7 @@ const expired = (table: string, key: string, condition: string) => `
     select ${key} from svc.oauth2_${table} where ${condition} order by expires_at limit ${batch} for update skip locked)
   returning 1 as one`
 
-/** Challenges are kept for a day longer, so that a browser that comes late learns why, and can start again. */
+/** Challenges are kept for a day longer, so that a late browser gets the reason and can start again. */
 const expiredSql = [
   expired("items", "kind, id", "expires_at < now()"),
   expired("answers", "verifier", "expires_at < now()"),

@@ -30,7 +30,7 @@ export interface EmbeddedOptions {
   ) => Effect.Effect<JsonObject, ClientError>
   /** How long a user may take to sign in, in s. */
   readonly challengeSeconds?: () => number
-  /** For the URLs of clients. */
+  /** Fetches the URLs of clients. */
   readonly fetch: PublicFetch
 }
 

@@ -39,7 +39,7 @@ export const beginLogout = async ({ ask, sql }: OAuth2Store, ctx: KoaContextWith
   return challenge
 }
 
-/** Where a browser goes after a sign-out that was accepted; undefined for an unknown verifier, or one that was used. */
+/** The URL after an accepted sign-out; undefined for an unknown or used verifier. */
 export const endLogout = async ({ ask, sql }: OAuth2Store, verifier: string) => {
   const [row] = await ask(sql<{ return_to: string }>`
     update svc.oauth2_logouts set verifier = null where verifier = ${tokenHashOf(verifier)} returning return_to`)

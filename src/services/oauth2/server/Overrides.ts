@@ -2,9 +2,9 @@ import { timingSafeEqual } from "node:crypto"
 import type { Client, OIDCContext, Provider, UnknownObject } from "oidc-provider"
 import { tokenHashOf } from "./Store.ts"
 
-/** What the library's configuration can't express. Its classes are public, and each provider has its own. */
+/** Behaviour that the library's configuration can't express. Its classes are public, and each provider has its own. */
 export const overrideClasses = ({ Claims, Client, OIDCContext }: Provider) => {
-  // What a consent gives of claims was decided when it was given; the library would leave out all but standard claims.
+  // The consent already determined its claims; the library would remove all but standard ones.
   Object.defineProperty(Claims.prototype, "result", {
     value: function (this: { readonly available: UnknownObject }) {
       return Promise.resolve(

@@ -37,7 +37,7 @@ export const policyOn = ({ client }: OAuth2Store) => {
     const none = oidc.prompts.has("none")
     if (none || oidc.params?.[silentMark] !== undefined) {
       if (oidc.account === undefined || isTooOld(oidc) || !isHinted(oidc)) throw new errors.LoginRequired()
-      // The session at the identity provider may have ended: the bridge must know, and asks no user.
+      // The session at the identity provider may have ended: the bridge checks that without asking the user.
       if (none) Object.assign(oidc.params ?? {}, { prompt: undefined, [silentMark]: "1" })
     }
     return true

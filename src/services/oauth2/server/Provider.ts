@@ -17,7 +17,7 @@ import { type CurrentClaims, type UserClaims, userClaimsOn } from "./UserClaims.
 
 export interface ProviderOptions {
   readonly store: OAuth2Store
-  /** Without a trailing slash; may have a path. */
+  /** The issuer's URL without a trailing slash; it may have a path. */
   readonly issuer: string
   /** Private keys; the first one signs. */
   readonly keys: ReadonlyArray<JWK>
@@ -28,7 +28,7 @@ export interface ProviderOptions {
   /** Whether a user still exists and is active. */
   readonly isActive: (subject: string) => Promise<boolean>
   readonly currentClaims: CurrentClaims
-  /** For the URLs of clients: their keys, and where they are notified of sign-outs. */
+  /** Fetches the URLs of clients: their keys, and those that are notified of sign-outs. */
   readonly fetch: PublicFetch
 }
 
@@ -144,7 +144,7 @@ const configurationOf = (options: ProviderOptions, places: ResumePlaces, claims:
       IdToken: ttl.idToken,
       RefreshToken: ttl.refreshToken,
       Grant: ttl.grant,
-      // As long as the session at the identity provider; use does not extend it.
+      // The session lasts as long as that at the identity provider; use does not extend it.
       Session: ({ oidc }, { exp }) => {
         const chosen = oidc?.result?.login?.["rememberFor"]
         if (typeof chosen === "number") return Math.max(1, chosen)
@@ -175,7 +175,7 @@ export const makeProvider = (options: ProviderOptions): Loaded => {
   const path = pathname.replace(/\/+$/, "")
   const places: ResumePlaces = { issuer, path, signedOut: `${issuer}/oauth2/signed-out` }
   const provider = new Provider(issuer, configurationOf(options, places, userClaimsOn(options)))
-  // The handler below says what the proxy would.
+  // The handler below sets the headers of a proxy.
   provider.proxy = true
   overrideClasses(provider)
 

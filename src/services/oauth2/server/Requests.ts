@@ -16,7 +16,7 @@ export const scopesIn = (params: Params): ReadonlyArray<string> => wordsIn(param
 export const audiencesIn = ({ resource }: Params): ReadonlyArray<string> =>
   (Array.isArray(resource) ? resource : [resource]).filter((one) => typeof one === "string")
 
-/** What the client requested with `prompt`. */
+/** The values of `prompt` that the client requested. */
 export const promptsIn = (params: Params): ReadonlySet<string> => {
   const prompts = new Set(wordsIn(params, "prompt"))
   if (params[offlineMark] !== undefined) prompts.delete("consent")

@@ -12,7 +12,7 @@ interface Answered {
 }
 
 export interface ResumePlaces {
-  /** Without a trailing slash. */
+  /** The issuer's URL without a trailing slash. */
   readonly issuer: string
   /** Path of the issuer; "" without one. */
   readonly path: string
@@ -89,7 +89,7 @@ export const middlewareOn = (store: OAuth2Store, provider: Provider, { issuer, p
     return true
   }
 
-  /** The browser forgets its session, if that has ended, and goes where the client wants it. */
+  /** Removes the browser's cookie if its session has ended, and redirects as the client requested. */
   const leave = async (ctx: KoaContextWithOIDC, verifier: string) => {
     const to = await endLogout(store, verifier)
     const cookie = ctx.cookies.get("oauth2_session", { signed: true })
@@ -108,7 +108,7 @@ export const middlewareOn = (store: OAuth2Store, provider: Provider, { issuer, p
       return leave(ctx, logout_verifier)
     }
     await next()
-    // Without a session there is nothing to confirm; the library answers a form that submits itself by JavaScript.
+    // A sign-out without a session needs no confirmation, but the library answers with a form that JavaScript submits.
     if (ctx.oidc?.route === "end_session" && ctx.status === 200 && ctx.oidc.session?.accountId === undefined) {
       ctx.body = ""
       ctx.redirect(afterLogout(ctx, signedOut))
@@ -116,7 +116,7 @@ export const middlewareOn = (store: OAuth2Store, provider: Provider, { issuer, p
   }
 }
 
-/** Where a sign-out leads: to a registered URL of the client with its state, else to the page of this service. */
+/** The URL after a sign-out: a registered URL of the client with its state, or the page of this service. */
 export const afterLogout = ({ oidc }: KoaContextWithOIDC, signedOut: string) => {
   const { post_logout_redirect_uri, state } = oidc.params ?? {}
   if (typeof post_logout_redirect_uri !== "string") return signedOut

@@ -7,7 +7,7 @@ import { type Unavailable } from "../../../domain/errors.ts"
 import { onOwnTables, type OwnTablesFailure } from "../../OwnTables.ts"
 import { type StoredClient } from "./clients/ClientFields.ts"
 
-/** What is stored of a value that is valid as a token, code, challenge or cookie. */
+/** The stored hash of a value that is valid as a token, code, challenge or cookie. */
 export const tokenHashOf = (value: string) => createHash("sha256").update(value).digest("base64url")
 
 /** The service's own tables, for this server and for its library, which calls back with promises. */

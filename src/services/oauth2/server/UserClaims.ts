@@ -8,7 +8,7 @@ interface StoredClaims {
   readonly access_token_claims: string
 }
 
-/** What tokens say of users, and who may fetch it. */
+/** Claims about users in tokens, and the origins that may fetch them. */
 export interface UserClaims {
   readonly findAccount: FindAccount
   readonly extraTokenClaims: NonNullable<Configuration["extraTokenClaims"]>

@@ -27,7 +27,7 @@ export interface Device {
   readonly mark?: string | undefined
 }
 
-/** Of browsers that have signed in before. */
+/** The cookie of browsers that have signed in before. */
 export const deviceCookie = "svc_device"
 
 /** Set for requests of browsers and apps. */
@@ -44,7 +44,7 @@ export interface SignedIn {
   readonly cookies: RelayedCookies
 }
 
-/** What a mailed message contains: a code to type, or the token of its link. */
+/** The content of a mailed message: a code to type, or the token of its link. */
 export type MailProof = { readonly code: string } | { readonly token: string }
 
 /** Who confirms: the sessions of the browser, and the password that was chosen at the registration. */
@@ -53,7 +53,7 @@ export interface ConfirmedBy {
   readonly password?: string
 }
 
-/** What a second factor shows. `assertion`: the credential as JSON text. */
+/** The proof of a second factor. `assertion`: the credential as JSON text. */
 export type FactorProof =
   | { readonly method: "totp" | "lookup_secret"; readonly code: string }
   | { readonly method: "webauthn"; readonly flowId: string; readonly assertion: string }
@@ -103,7 +103,10 @@ interface Returned {
 /** Signing in at other services, and linking accounts there to one's own. */
 export interface ProviderCalls {
   readonly list: ReadonlyArray<Provider>
-  /** Where the browser continues. `browser`: a secret of its cookie. `credential`: to link the account to that session's. */
+  /**
+   * Returns the browser's next URL. `browser`: a secret of its cookie. `credential`: links the account to that
+   * session's.
+   */
   readonly begin: (given: {
     readonly provider: string
     readonly callback: string
@@ -124,7 +127,7 @@ export interface ProviderCalls {
   readonly unlink: (credential: Credential, provider: string) => Call<void>
 }
 
-/** What people do with their own accounts, beyond the port IdP. */
+/** The users' functions on their own accounts, beyond the port IdP. */
 export interface AccountCalls {
   readonly methods: Methods
   /** A flow id instead of a session: the address must be confirmed first; the same answer for an address that is taken. */
@@ -140,7 +143,7 @@ export interface AccountCalls {
     readonly password: string
     readonly kind: Credential["_tag"]
   }) => Call<SignedIn>
-  /** The same by a passkey; 401 `INVALID_PASSKEY`. The flow is one of the port IdP's. */
+  /** Signs in by a passkey; 401 `INVALID_PASSKEY`. The flow is one of the port IdP's. */
   readonly signInByPasskey: (flowId: string, assertion: string, kind: Credential["_tag"]) => Call<SignedIn>
   readonly dueFactors: (credential: Credential) => Call<DueFactors>
   /** Completes a session; after five wrong codes it ends. */
@@ -223,7 +226,7 @@ export interface FirstAdministrator {
   ) => Call<SignedIn>
 }
 
-/** What operators do with all accounts. */
+/** The operators' functions on all accounts. */
 export interface AccountAdmin {
   readonly create: (account: NewAccount) => Call<Identity>
   /** Accounts with a part of an address, in any case; pages as those of `IdP.identities`. */
@@ -251,8 +254,8 @@ export interface AccountAdmin {
 }
 
 /**
- * Port: accounts of which this service knows more than the port IdP says. Implemented by services/identity/accounts; with
- * another identity provider both fail with 501 `USE_IDP` and its address, without one with 503 `NOT_CONFIGURED`.
+ * Port: accounts with more functions than the port IdP has. Implemented by services/identity/accounts; with another
+ * identity provider both fail with 501 `USE_IDP` and its address, without one with 503 `NOT_CONFIGURED`.
  */
 export class Accounts extends Context.Service<
   Accounts,

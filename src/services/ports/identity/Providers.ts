@@ -15,16 +15,16 @@ export interface ProviderLink extends Provider {
   readonly last_used_at: string | null
 }
 
-/** What a provider says of the person who has signed in there. */
+/** A provider's data about the person who has signed in there. */
 export interface ProvidedPerson {
-  /** With `subject` the account; addresses and names may change and be reused. */
+  /** Identifies the account together with `subject`; addresses and names may change and be reused. */
   readonly issuer: string
   readonly subject: string
   readonly email: string | undefined
   /** Whether the provider has verified that address. */
   readonly verified: boolean
   readonly name: string | undefined
-  /** How people know the account. */
+  /** The account's name for people. */
   readonly account: string
 }
 
@@ -35,7 +35,10 @@ interface ProviderAttempt {
   readonly callback: string
   readonly verifier: string
   readonly nonce: string
-  /** Of an attempt to prove that it is still the same person: its beginning, in s since 1970, before which a sign-in there does not count. */
+  /**
+   * The start of an attempt to prove the same person, in s since 1970; an earlier sign-in at the provider does not
+   * count.
+   */
   readonly since?: number | undefined
 }
 
@@ -47,7 +50,7 @@ export interface ProvidedSignIn {
   readonly refreshToken: string | undefined
 }
 
-/** What an app got from a provider by itself, without a redirect. */
+/** A provider's token that an app got itself, without a redirect. */
 export interface GivenIdToken {
   readonly idToken: string
   /** The access token that came with it. */
@@ -58,7 +61,7 @@ export interface GivenIdToken {
 
 /** A provider, reached over its protocol. */
 export interface ProviderProtocol extends Provider {
-  /** Where the browser continues. `again`: the person is to prove that it is them, even if they are signed in there. */
+  /** Returns the browser's next URL. `again`: the person must authenticate even if they are signed in there. */
   readonly start: (attempt: ProviderAttempt & { readonly again: boolean }) => Effect.Effect<string, BadGateway>
   /** Who has signed in. `query`: the one with which the browser came back. */
   readonly finish: (

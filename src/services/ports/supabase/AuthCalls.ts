@@ -8,7 +8,7 @@ type Call<A> = Effect.Effect<A, ClientError>
 /** A user as Supabase's clients read it. */
 export type User = JsonObject & { readonly id: string }
 
-/** What a client needs to act as a user. */
+/** The tokens with which a client acts as a user. */
 export interface AuthSession {
   readonly access_token: string
   readonly token_type: "bearer"
@@ -16,7 +16,7 @@ export interface AuthSession {
   readonly expires_at: number
   readonly refresh_token: string
   readonly user: User
-  /** To call the API of the service at which the user has signed in; given once. */
+  /** The provider's token, to call its API; returned once. */
   readonly provider_token?: string
   readonly provider_refresh_token?: string
 }
@@ -57,11 +57,11 @@ export type OneTimeProof =
   | { readonly type: string; readonly tokenHash: string }
   | { readonly type: string; readonly email: string; readonly code: string }
 
-/** What else is known of the person who has a mail. */
+/** Further proof about the person who has a mail. */
 export interface Shown {
   /** Whether a browser has opened the link, rather than the client sent its token. */
   readonly byLink: boolean
-  /** Of the sign-up whose address the mail confirms. */
+  /** The password of the sign-up whose address the mail confirms. */
   readonly password: string | undefined
 }
 
@@ -71,7 +71,7 @@ export type Proven =
   | { readonly code: string; readonly type: string }
   | { readonly message: string; readonly type: string }
 
-/** What admins set of a user. */
+/** The fields of a user that admins set. */
 export interface UserChange {
   readonly email?: string
   readonly password?: string
@@ -91,7 +91,7 @@ export interface Attempt {
   readonly challenge: Challenge | undefined
 }
 
-/** What users change of themselves. */
+/** The fields that users change of themselves. */
 export interface OwnChange {
   readonly email: string | undefined
   readonly password: string | undefined
@@ -102,13 +102,13 @@ export interface OwnChange {
   readonly redirectTo: string
 }
 
-/** What a page says of itself when it asks for the options of a key. */
+/** The relying party and origins of a page that requests the options of a key. */
 export interface RelyingParty {
   readonly rpId: string | undefined
   readonly origins: ReadonlyArray<string> | undefined
 }
 
-/** What a key has signed, as the JSON text of a credential. */
+/** A key's signature, as the JSON text of a credential. */
 export interface KeyProof {
   readonly type: "create" | "request"
   readonly credential: string
@@ -157,14 +157,15 @@ export interface AuthCalls {
   readonly sendOtp: (given: MailRequest & { readonly createUser: boolean; readonly data: JsonObject }) => Call<void>
   readonly sendRecovery: (given: MailRequest) => Call<void>
   readonly resend: (given: MailRequest & { readonly kind: "signup" | "email_change" }) => Call<void>
-  /** Without the password, the token of a sign-up's mail confirms the address and removes what the sign-up has set. */
+  /** The token of a sign-up's mail, without the password, confirms the address and removes what the sign-up has set. */
   readonly verify: (proof: OneTimeProof, shown: Shown) => Call<Proven>
   /**
-   * What a page must ask for before a mailed link is used: nothing if a client with PKCE exchanges the code that it leads to,
-   * else a click, because programs open links of mails too; and the password of a sign-up, which another person may have made.
+   * What a page must request before a mailed link is used: nothing if a client with PKCE exchanges the code that it
+   * leads to; otherwise a click, because programs open links of mails too; or the password of a sign-up, which another
+   * person may have made.
    */
   readonly asksFor: (tokenHash: string) => Call<"password" | "click" | undefined>
-  /** Where a link leads: as it was requested, not as its URL says. */
+  /** The redirect URL that was stored with the request of a mail; it takes precedence over the link's own. */
   readonly redirectOf: (tokenHash: string) => Call<string | undefined>
 
   readonly user: (session: CurrentSession) => Call<User>
@@ -172,13 +173,15 @@ export interface AuthCalls {
   readonly reauthenticate: (session: CurrentSession) => Call<void>
   readonly logout: (session: CurrentSession, scope: "global" | "local" | "others") => Call<void>
 
-  /** Where the browser continues. `browser`: a secret of its cookie. */
+  /** Returns the browser's next URL. `browser`: a secret of its cookie. */
   readonly authorize: (given: {
     readonly callback: string
     readonly browser: string
     readonly attempt: Attempt | { readonly ticket: string }
   }) => Call<string>
-  /** Of an attempt to link an account to a session's, which the browser begins: its request to this has no cookies. */
+  /**
+   * A ticket to link an account to a session's. The browser begins the attempt, but its request to this has no cookies.
+   */
   readonly linkTicket: (session: CurrentSession, attempt: Attempt) => Call<string>
   /** `redirectTo` is known as soon as the attempt is. */
   readonly callback: (given: {
@@ -191,7 +194,7 @@ export interface AuthCalls {
     session: CurrentSession,
     given: { readonly name: string; readonly issuer: string | undefined }
   ) => Call<{ readonly id: string; readonly secret: string; readonly uri: string }>
-  /** Of a security key; returns the factor's id. */
+  /** Enrolls a security key; returns the factor's id. */
   readonly enrollKey: (session: CurrentSession, name: string) => Call<string>
   /** `options`: of a security key, to create or to show it. */
   readonly challenge: (

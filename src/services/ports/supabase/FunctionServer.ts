@@ -18,7 +18,7 @@ export interface PassedOnCall {
 export interface FunctionReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** As fast as it is taken. Ends early if the server sends nothing for too long. */
+  /** The body, which is read as fast as it is taken. Ends early if the server sends nothing for too long. */
   readonly body: Stream.Stream<Uint8Array, BadGateway>
 }
 

@@ -1,8 +1,8 @@
 import { Context, Effect, type Scope } from "effect"
 
 /**
- * What a message is about: something that has changed, and of which other processes may have an older copy; `requests` and `metrics`:
- * what each process knows of its own.
+ * The subject of a message: data that has changed, of which other processes may have an older copy; `requests` and
+ * `metrics`: the data of each process.
  */
 export type PeerTopic = "api-keys" | "flags" | "metrics" | "realtime-channels" | "requests" | "sessions"
 

@@ -17,7 +17,7 @@ const rightsOf = (letters: string): Rights => ({
   presence: { read: letters.includes("p"), write: letters.includes("P") }
 })
 
-/** What the policies on realtime.messages let a caller do in a private channel. Without an answer, nothing. */
+/** The rights that the policies on realtime.messages give a caller in a private channel; none without an answer. */
 export const makeAuthority = Effect.gen(function* () {
   const { sql, withTransaction } = yield* makeCallerTransactions
   return {

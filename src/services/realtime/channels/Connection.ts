@@ -17,7 +17,7 @@ import { type ChannelSocket, type Member, type Rooms, sendTo, sendSystem } from 
 /** Who a token makes the client. */
 export interface Authorized {
   readonly actor: Actor
-  /** When the token expires, in ms since 1970. */
+  /** The token's expiry, in ms since 1970. */
   readonly expires: number | undefined
 }
 
@@ -81,7 +81,7 @@ export const makeConnection = (
     presence.untrack(member)
   }
 
-  /** Ends a channel, of which the client hears by `phx_close`. */
+  /** Ends a channel, and sends its client `phx_close`. */
   const leave = (topic: string, member: Member) => {
     if (joined.get(topic) === member) joined.delete(topic)
     forget(member)

@@ -28,7 +28,7 @@ const grouped = (all: Iterable<Present>) => {
 }
 
 interface Room extends RoomName {
-  /** By process, and then by reference. */
+  /** Members by process, and then by reference. */
   readonly byProcess: Map<string, Map<string, Present>>
 }
 
@@ -108,7 +108,7 @@ export class Presence {
     return this.of(this.process)
   }
 
-  /** What another process says that all of its own are; who is missing has gone. */
+  /** Replaces the members of another process by its full list; the others have left. */
   replace(process: string, all: ReadonlyArray<PresenceChange>) {
     const now = new Map(all.map((room) => [roomKey(room), room]))
     for (const { joins, ...room } of this.of(process)) {

@@ -10,7 +10,7 @@ import { monotonicMillis } from "../../access/RateLimits.ts"
 
 /** The channel of PostgreSQL on which processes talk. */
 const channel = "svc_channels"
-/** How often a process says that it lives, and after which time another drops it, in ms. */
+/** Interval at which a process reports that it runs, and the time after which others drop it, in ms. */
 const beatMillis = 15_000
 const deadMillis = 40_000
 /** Bytes of a notification; what is larger goes through a table. */
@@ -43,7 +43,7 @@ const decode = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ from: Schema.String, seq: Schema.Int, message: Message }))
 )
 
-/** What a process does with the messages of others. */
+/** The handlers of messages from other processes. */
 interface Receiver {
   readonly broadcast: (room: RoomName, broadcast: Broadcast) => void
   /** A row that was written into realtime.messages, in any way. */
@@ -55,8 +55,8 @@ interface Receiver {
 }
 
 /**
- * Messages to the other processes of the service, workers and replicas, by notifications of PostgreSQL. While there are
- * none, nothing is sent but a beat every 15 s.
+ * Sends messages to the service's other processes, workers and replicas, by notifications of PostgreSQL. Without other
+ * processes, only a beat is sent every 15 s.
  */
 export const makeRelay = Effect.fnUntraced(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -64,7 +64,7 @@ export const makeRelay = Effect.fnUntraced(function* () {
   const { messages } = yield* (yield* Listener).listen(channel)
   const process = randomUUID()
   const outgoing = yield* Queue.dropping<string>(maxWaiting)
-  /** When each other process was last heard. */
+  /** The time of the last message of each other process. */
   const others = new Map<string, number>()
   let connected = false
   let seq = 0
@@ -91,7 +91,7 @@ export const makeRelay = Effect.fnUntraced(function* () {
 
   const flush = Effect.gen(function* () {
     const all = yield* Queue.takeBetween(outgoing, 1, batch)
-    // In their order: runs of the same size class.
+    // Runs of the same size class keep the order.
     let run: Array<string> = []
     let large = false
     for (const text of all) {

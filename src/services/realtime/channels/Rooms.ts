@@ -10,7 +10,7 @@ export interface ChannelSocket {
   readonly send: (frame: string | Uint8Array) => void
 }
 
-/** What the policies of a private channel allow, by the kind of message. */
+/** The rights that the policies of a private channel give, by kind of message. */
 export interface Right {
   readonly read: boolean
   readonly write: boolean
@@ -35,10 +35,10 @@ export interface Member extends RoomName {
   /** Its broadcasts are acknowledged. */
   readonly ack: boolean
   readonly presenceKey: string
-  /** Whether it hears who is present. */
+  /** Whether it receives presence messages. */
   presence: boolean
   actor: Actor
-  /** When its token expires, in ms since 1970. */
+  /** The token's expiry, in ms since 1970. */
   expires: number | undefined
   rights: Rights
   readonly changes: ReadonlyArray<ChangeBinding>

@@ -8,7 +8,7 @@ import { type Member, type Rooms } from "./Rooms.ts"
 /** The most messages that a client may ask for when it joins. */
 const maxReplay = 25
 
-/** What a client wants of the messages before it joined: those after a time in ms since 1970, or the last ones. */
+/** The request for messages before the join: those after a time in ms since 1970, or the last ones. */
 interface ReplayRequest {
   readonly since?: number | null | undefined
   readonly limit?: number | null | undefined

@@ -6,10 +6,10 @@ import { invalidSecurityKey, invalidPasskey } from "../Refusals.ts"
 /** ES256, EdDSA and RS256, in the order of preference. Without a list the library probes for experimental algorithms. */
 const algorithms = [-8, -7, -257]
 
-/** A key as WebAuthn knows it. */
+/** A registered key with the fields that WebAuthn needs. */
 export interface StoredKey {
   readonly id: string
-  /** In base64. */
+  /** The key in base64. */
   readonly publicKey: string
   readonly transports: ReadonlyArray<string>
 }
@@ -17,7 +17,7 @@ export interface StoredKey {
 /** Loaded when the first key is: parsing the library takes as long as the rest of the service's start. */
 const library = Effect.promise(() => import("@simplewebauthn/server"))
 
-/** Without members that are undefined, which the library adds and JSON does not have. */
+/** Removes undefined members, which the library adds and JSON does not have. */
 const plain = <A extends object>(options: A): A => JSON.parse(JSON.stringify(options)) as A
 
 const decodeCredential = Schema.decodeUnknownOption(

@@ -99,7 +99,7 @@ export const makePasskeys = (
       const { id } = yield* flows.begin("passkey", null, { challenge: publicKey.challenge })
       return { flowId: id, options: { publicKey }, cookies: [] }
     }),
-    /** Signs in by a passkey; whose it is follows from the key alone, and must be what the key itself says. */
+    /** Signs in by a passkey. The key alone determines its owner, who must be the one that the key names. */
     passkeyLogin: Effect.fnUntraced(function* (flowId: string, assertion: string, kind: Credential["_tag"]) {
       const { data, used } = yield* flows.find(flowId, "passkey", null)
       if (used) return yield* flowExpired
@@ -107,7 +107,7 @@ export const makePasskeys = (
       const key = yield* keys.find(given?.id, null)
       if (key === undefined || given?.user !== key.identity_id) return yield* invalidPasskey
       const counter = yield* checks.asserted(assertion, String(data["challenge"]), key, true)
-      // Of two assertions of one challenge at once, one signs in.
+      // One challenge signs in once, even if two assertions arrive together.
       if ((yield* flows.use(flowId)) === 0) return yield* flowExpired
       yield* keys.counted(key.id, counter)
       return yield* Effect.catchIf(

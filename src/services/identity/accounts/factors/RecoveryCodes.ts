@@ -8,7 +8,7 @@ import { type Messages } from "../Messages.ts"
 import { type EmbeddedSessions } from "../Sessions.ts"
 import { type Store } from "../Store.ts"
 
-/** Without letters that look like digits. */
+/** The alphabet lacks letters that look like digits. */
 const letters = "abcdefghijkmnpqrstuvwxyz23456789"
 const codes = 12
 const length = 8

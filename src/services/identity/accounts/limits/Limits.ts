@@ -54,7 +54,7 @@ export const makeLimits = (store: Store, devices: Devices) => {
     const now = yield* counted(purpose, name, seconds)
     if (now.count > limit) return yield* exceeded(now.seconds)
   })
-  /** The same for the client that sends the request. */
+  /** 429 above `limit` in `seconds` for the client that sends the request. */
   const takeOfClient = Effect.fnUntraced(function* (purpose: string, limit: number, seconds: number) {
     const { client } = yield* CurrentDevice
     if (client !== undefined) yield* take(purpose, client, limit, seconds)
@@ -86,7 +86,7 @@ export const makeLimits = (store: Store, devices: Devices) => {
     /** Takes back an attempt that was right. */
     refund: (purpose: string, name: string) => Effect.asVoid(uncount(purpose, name)),
     takeOfClient,
-    /** Whether something may be done silently: no error tells the client. */
+    /** Whether a limit allows something that is silently skipped otherwise: the client gets no error. */
     allows: (purpose: string, name: string, limit: number, seconds: number) =>
       Effect.map(counted(purpose, name, seconds), ({ count }) => count <= limit),
     /**

@@ -26,7 +26,7 @@ import { type Users } from "./Users.ts"
 const recentSeconds = 24 * 3600
 export const isStale = (age: number) => age > recentSeconds
 
-/** What users do with their own account. */
+/** The users' functions on their own account. */
 export const makeAccount = (
   reauthentication: boolean,
   store: Store,

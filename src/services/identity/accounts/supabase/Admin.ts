@@ -13,7 +13,7 @@ import { type SupabaseFactors } from "./Factors.ts"
 import { type OneTimes, typeOf } from "./OneTime.ts"
 import { type Users } from "./Users.ts"
 
-/** What of app_metadata is the service's own to say. */
+/** Fields of app_metadata that only the service sets. */
 const reserved = ["provider", "providers", "svc_role"]
 
 /** Fields over others; null removes one. */
@@ -34,7 +34,7 @@ const notNeeded = validationFailed(
   "A change by an administrator is confirmed at the new address only: use email_change_new"
 )
 
-/** What service_role keys do with users. */
+/** The functions of service_role keys on users. */
 export const makeSupabaseAdmin = (
   store: Store,
   records: Records,

@@ -127,7 +127,7 @@ export const makeEntering = (
       Effect.gen(function* () {
         const hash = yield* passwords.hash(password)
         const owner = yield* users.ownerOf(address.lookup)
-        // An account that has proven its address learns of it, and the caller nothing.
+        // The owner of a verified account gets a notice, and the caller the usual response.
         if (owner !== undefined && (owner.verified || owner.password_hash !== null || !owner.active)) {
           if (owner.active) yield* messages.notice("known", owner.id, owner.value)
           return { user: lookAlike(address.value, data) }
@@ -190,7 +190,7 @@ export const makeEntering = (
           if (!owner.active) return
           return yield* store.atomically(mail("magiclink", request, { ...address, value: owner.value }, owner.id))
         }
-        // The same answer as for an address that has an account.
+        // The response is the same as for an address that has an account.
         if (!createUser || !registration) return
         yield* limits.takeOfClient("registrations of", 10, 3600)
         const id = yield* store.atomically(create({ address, data, passwordHash: null }))

@@ -177,7 +177,7 @@ export const makeFactors = (
       )
     )
     if (used || data["factor"] !== factorId || Number(data["until"]) * 1000 < now) return yield* challengeExpired
-    // What a challenge to create a key was made for must not pass for one to show it.
+    // A challenge to create a key must not be accepted for a sign-in with one.
     if (factor.kind === "webauthn" && data["type"] !== (factor.verified ? "request" : "create")) {
       return yield* challengeExpired
     }

@@ -42,13 +42,13 @@ export type OneTime = typeof Row.Type
 
 const columns = "id::text, kind, lookup, identity_id::text, code, data"
 
-/** Of the client that requested a mail. */
+/** The PKCE challenge of the client that requested a mail. */
 export const pkceChallengeOf = ({ data: { challenge } }: OneTime): Challenge | undefined =>
   isJsonObject(challenge)
     ? { value: String(challenge["value"]), method: challenge["method"] as Challenge["method"] }
     : undefined
 
-/** What clients call the kinds. `email` is what a code for a sign-in or a sign-up is for. */
+/** The clients' names of the kinds. `email` is for a code of a sign-in or a sign-up. */
 const kindsOf: Readonly<Record<string, ReadonlyArray<MailKind>>> = {
   email: ["magiclink", "signup"],
   signup: ["signup"],
@@ -181,7 +181,7 @@ export const makeOneTime = (
       return yield* otpExpired
     }),
 
-    /** Of two uses at once, one succeeds. */
+    /** A mail is used once, even if two requests arrive together. */
     use: Effect.fnUntraced(function* ({ id }: OneTime) {
       const used = yield* store.count(
         "update svc.supabase_mails set used_at = now() where id = $1::text::uuid and used_at is null returning 1",

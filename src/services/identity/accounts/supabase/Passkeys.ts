@@ -136,7 +136,7 @@ export const makePasskeyCalls = (
       return yield* begin(null, yield* checks.request(undefined))
     }),
 
-    /** Whose passkey it is follows from the key alone, and must be what the key itself says. */
+    /** Signs in by a passkey. The key alone determines its owner, who must be the one that the key names. */
     signIn: Effect.fnUntraced(function* (challengeId, credential) {
       const challenge = yield* challengeOf(challengeId, null)
       const given = readCredential(credential)
@@ -144,7 +144,7 @@ export const makePasskeyCalls = (
       if (key === undefined || given?.user !== key.identity_id) return yield* wrong
       const asserted = checks.asserted(credential, challenge, key, true)
       const counter = yield* Effect.catchTag(asserted, "Unauthorized", () => Effect.fail(wrong))
-      // Of two assertions of one challenge at once, one signs in.
+      // One challenge signs in once, even if two assertions arrive together.
       yield* use(challengeId)
       yield* Effect.catchTag(keys.counted(key.id, counter), "Unauthorized", () => Effect.fail(wrong))
       if (verifyFirst) {

@@ -66,7 +66,7 @@ export const makeProviders = (
     const provider = yield* known(name)
     const data = { provider: provider.id, browser: hashOf(browser), callback, redirectTo, challenge }
     const { id } = yield* flows.begin("supabase_provider", begun?.identity_id ?? null, data)
-    // What is linked must not be whichever account the browser happens to be signed in to.
+    // A link requires a new sign-in: the browser may be signed in to another account at the provider.
     return yield* provider.start({ ...(yield* links.attemptOf(id, browser, callback)), again: begun !== undefined })
   })
 

@@ -51,7 +51,7 @@ const ProviderTokens = Schema.fromJsonString(
 )
 const readProviderTokens = Schema.decodeUnknownEffect(ProviderTokens)
 
-/** What a client gets of a provider's tokens. */
+/** The provider's tokens in the form that clients receive. */
 export const providerTokens = ({
   refreshToken,
   token
@@ -107,12 +107,12 @@ export const makeTokens = (
       [id]
     )
 
-  /** What a client gets for a session, with a refresh token that is stored already. */
+  /** The response to a client with a session, whose refresh token is stored already. */
   const issued = Effect.fnUntraced(function* ({ aal, amr, id, user_id }: Refreshed, refreshToken: string) {
     const user = yield* users.byId(user_id)
     const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
     const { app_metadata, user_metadata } = user
-    // What users write into their own metadata must not decide it.
+    // The users' own metadata must not determine this.
     const email_verified = typeof user["email_confirmed_at"] === "string"
     const fits = (value: unknown) => (Buffer.byteLength(JSON.stringify(value)) > maxClaims ? {} : value)
     const token = yield* keys.sign(sessionTokenType, {
@@ -316,7 +316,7 @@ export const makeTokens = (
       if (row === undefined) return yield* noFlowState
       if (!isVerified(row.data, verifier)) return yield* badVerifier
       const { amr, mail, sealed } = row.data
-      // Of several exchanges at once one succeeds; the other codes of a mail end with it.
+      // One of several parallel exchanges succeeds; the other codes of a mail end with it.
       const taken = yield* store.count("delete from svc.supabase_codes where hash = $1 returning 1", [hashOf(code)])
       if (taken === 0) return yield* noFlowState
       if (typeof mail === "string") {

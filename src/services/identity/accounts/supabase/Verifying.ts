@@ -12,13 +12,13 @@ import { pkceChallengeOf, type OneTime, type OneTimes, typeOf } from "./OneTime.
 import { type SupabaseTokens } from "./Tokens.ts"
 import { type Users } from "./Users.ts"
 
-/** As at Supabase. */
+/** The text is Supabase's. */
 const otherDue = "Confirmation link accepted. Please proceed to confirm link sent to the other email"
 
 const AddressRow = Schema.Struct({ verified: Schema.Boolean })
 const HashRow = Schema.Struct({ password_hash: Schema.NullOr(Schema.String) })
 
-/** What mailed tokens and codes do once they come back. */
+/** The effects of mailed tokens and codes when they are used. */
 export const makeVerifying = (
   store: Store,
   records: Records,
@@ -66,8 +66,8 @@ export const makeVerifying = (
   })
 
   /**
-   * What a mail proves: its address, and what waits for that. Returns the account, and whether another mail is due. `exchanged`:
-   * a code leads on, and is not exchanged yet. `own`: whether the person has signed up.
+   * Applies a mail: confirms its address and completes what waits for that. Returns the account, and whether another
+   * mail is due. `exchanged`: a code follows that is not exchanged yet. `own`: whether the person has signed up.
    */
   const apply = Effect.fnUntraced(function* (mail: OneTime, { exchanged, own }: { exchanged: boolean; own: boolean }) {
     const { data, identity_id: id, kind, lookup } = mail
@@ -124,8 +124,9 @@ export const makeVerifying = (
     const challenge = byLink ? pkceChallengeOf(mail) : undefined
     const type = typeOf(mail.kind)
     if (challenge !== undefined) {
-      // Not used up until the client exchanges a code: a program that opens links of mails has no verifier. Nor does the owner
-      // of an address that another person has signed up with: such a link proves nothing before.
+      // The mail is used up only when the client exchanges a code: a program that opens links of mails has no verifier.
+      // The owner of an address that another person has signed up with has none either, so such a link proves nothing
+      // yet.
       const { due, id } =
         mail.kind === "signup" && mail.identity_id !== null
           ? { due: false, id: mail.identity_id }

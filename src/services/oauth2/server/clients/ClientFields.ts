@@ -57,7 +57,10 @@ export const clientOf = (row: StoredClient): OAuth2Client => {
   }
 }
 
-/** The library's own fields, which it validates. It must not know `scope`: it accepts only scopes that it knows. */
+/**
+ * The library's own fields, which it validates. `scope` is not among them: the library accepts only scopes that it
+ * lists.
+ */
 const ofLibrary = new Set([
   "client_name",
   "client_uri",
@@ -76,7 +79,7 @@ const ofLibrary = new Set([
   "subject_type",
   "backchannel_logout_uri",
   "backchannel_logout_session_required",
-  // Not the library's, but kept for clientBasedCORS.
+  // This field is not the library's, but kept for clientBasedCORS.
   "allowed_cors_origins"
 ])
 
@@ -96,7 +99,7 @@ const isNative = (fields: JsonObject) => {
   )
 }
 
-/** A client as the library knows it. Its secret is the hash of the client's. */
+/** A client in the library's form. Its secret is the hash of the client's. */
 export const libraryClient = (row: Pick<StoredClient, "id" | "fields" | "secret_hash">): ClientMetadata => {
   const fields = JSON.parse(row.fields) as JsonObject
   return {
@@ -117,7 +120,7 @@ const siteOf = (uri: string) => {
   return `${protocol}//${host}`
 }
 
-/** Why a client can't be registered, beside what the library finds; undefined if nothing is wrong. */
+/** Why a client can't be registered, in addition to the library's checks; undefined if nothing is wrong. */
 export const problemOf = (fields: JsonObject): string | undefined => {
   const { allowed_cors_origins, audience, client_name, metadata, post_logout_redirect_uris, scope, skip_consent } =
     fields

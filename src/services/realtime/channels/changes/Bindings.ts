@@ -1,10 +1,10 @@
 import { type ChangesRequest } from "../../../../domain/realtime/channels/Join.ts"
 
-/** What a channel hears of one table, or of several. */
+/** A channel's request for changes of one table or several. */
 export interface ChangeBinding {
-  /** By which the client finds what an event is for. */
+  /** The number by which the client finds the request of an event. */
   readonly id: number
-  /** As the client has sent it. */
+  /** The request as the client sent it. */
   readonly request: ChangesRequest
 }
 

@@ -90,7 +90,7 @@ export const makeChanges = Effect.fnUntraced(function* (interrupt: () => void) {
       : sendSystem(member, "postgres_changes", "error", "Unable to subscribe to changes: the database is unreachable")
   })
 
-  /** Who listens to an operation on a table, and may know of it. */
+  /** The members that requested an operation on a table, and may receive it. */
   const listenersOf = (shape: Shape, operation: RecordedChange["operation"]) => {
     const all: Array<Listening> = []
     for (const table of [shape.table, "*"]) {
@@ -182,7 +182,7 @@ export const makeChanges = Effect.fnUntraced(function* (interrupt: () => void) {
       const sightOf = ({ filter, member: { actor } }: Listening): Sight | undefined => {
         if (open || actor.role === "service_role") return "values"
         const sight = seen.get(readerKey(actor))?.get(n)
-        // That a filter passes says something about values that the reader may not know.
+        // A filter that matches would reveal values that the reader may not see.
         return sight === "key" && filter.length > 0 ? undefined : sight
       }
       const bySight = Map.groupBy(some, sightOf)

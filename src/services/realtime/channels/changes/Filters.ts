@@ -168,7 +168,7 @@ export const makeFilters = Effect.gen(function* () {
     return tests
   })
 
-  /** Values as JSON of the column's type; the comparison is made once, to know that the type has it. */
+  /** Values as JSON of the column's type. The comparison runs once to check that the type supports it. */
   const canonical = (column: Column, operator: Operator, values: ReadonlyArray<string>) => {
     const type = typeOf(operator, column.sql)
     return sql

@@ -22,7 +22,7 @@ export interface RecordedChange {
 export const rowOf = ({ old_row, operation, row }: RecordedChange, shape: Shape): Row =>
   operation === "DELETE" ? published(old_row, shape, shape.columns) : (row ?? {})
 
-/** Old rows are published with their key, or whole if the table says so and no policy hides rows. */
+/** Old rows are published with their key, or whole if the table is configured so and no policy hides rows. */
 const published = (row: Row | null, { full, secured }: Shape, columns: ReadonlyArray<Column>): Row => {
   const kept = full && !secured ? columns : columns.filter(({ key }) => key)
   return picked(row, kept)
@@ -35,7 +35,7 @@ const picked = (row: Row | null, columns: ReadonlyArray<Column>): Row =>
 
 const unauthorized = "Error 401: Unauthorized"
 
-/** The event's `data` for a role, as JSON text. `select` names the columns that are wanted beside the key. */
+/** The event's `data` for a role, as JSON text. `select` names the requested columns; the key is added. */
 export const dataText = (
   change: RecordedChange,
   shape: Shape,

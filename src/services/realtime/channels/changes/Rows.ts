@@ -9,7 +9,7 @@ import { type Shape } from "./Shapes.ts"
 /** The largest row that is read again, in bytes. */
 const maxRow = 1024 * 1024
 
-/** What must be read of a changed row beside its notification. */
+/** Reads the parts of a changed row that its notification lacks. */
 export const makeRows = Effect.gen(function* () {
   const own = yield* SqlClient.SqlClient
 

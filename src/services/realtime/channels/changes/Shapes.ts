@@ -61,7 +61,7 @@ const shapeSql = `
 
 /**
  * The tables of the publication. They are read for each batch of changes, and never kept: policies and grants that are
- * older than a change must not decide who hears it.
+ * older than a change must not decide who receives it.
  */
 export const makeShapes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

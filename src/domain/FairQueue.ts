@@ -3,7 +3,7 @@
  * waiters does not delay another with one.
  */
 export class FairQueue<W> {
-  /** In the order of the turns. No client is without waiters. */
+  /** Clients in the order of their turns, each with at least one waiter. */
   private readonly waiting = new Map<string, Array<W>>()
 
   push(client: string, waiter: W): void {

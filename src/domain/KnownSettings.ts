@@ -1,11 +1,11 @@
 import { Schema } from "effect"
 import { mask } from "./connections/Params.ts"
 
-/** A setting as an administrator sees it. */
+/** A setting as shown to administrators. */
 export const KnownSetting = Schema.Struct({
   /** The environment variable. */
   name: Schema.String,
-  /** What holds, as it would be written; null: nothing. Secrets and the passwords of URLs are `****`. */
+  /** The value in effect, as it would be written; null: none. Secrets and the passwords of URLs are `****`. */
   value: Schema.NullOr(Schema.String),
   default: Schema.NullOr(Schema.String),
   /** Whether the variable is set. */
@@ -13,7 +13,7 @@ export const KnownSetting = Schema.Struct({
 }).annotate({ identifier: "Setting" })
 export type KnownSetting = typeof KnownSetting.Type
 
-/** Of this process, like the environment that they come from. */
+/** The settings of this process. */
 const known = new Map<string, KnownSetting>()
 
 const withoutPassword = (text: string) => {

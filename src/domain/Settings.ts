@@ -37,7 +37,7 @@ const written = (millis: number) => {
   return `${millis / (units[unit] ?? 1)}${unit}`
 }
 
-/** In ms; written as `500ms`, `8s`, `5m` or `2h`. */
+/** A duration in ms, written as `500ms`, `8s`, `5m` or `2h`. */
 export const duration = (name: string, fallback: number) =>
   setting(name, fallback, "a duration such as 500ms, 8s, 5m or 2h", millisOf, written)
 

@@ -40,7 +40,7 @@ const problem =
 /** Seconds after which a retry makes sense. */
 const retryAfter = Schema.Int
 
-/** Where a browser continues. */
+/** The URL at which a browser continues. */
 const redirectTo = { redirect_to: nullable(Schema.String) }
 
 /** The request itself is wrong; sending it again unchanged fails again. `statement_index`: which statement of several. */
@@ -60,7 +60,7 @@ export class Forbidden extends problem<Forbidden>()("Forbidden", 403, "FORBIDDEN
  */
 export class StepUpRequired extends problem<StepUpRequired>()("StepUpRequired", 403, "aal2_required", {
   ...redirectTo,
-  /** Of a session that has just begun and needs a second factor, for apps without cookies. */
+  /** The token of a new session that needs a second factor, for apps without cookies. */
   session_token: Schema.optionalKey(Schema.String)
 }) {}
 

@@ -71,7 +71,7 @@ export interface CountSnapshot {
 }
 
 /**
- * What a log of counts adds up to. Every process that reads the same records computes the same counts, and so the same
+ * The sum of a log of counts. Every process that reads the same records computes the same counts, and so the same
  * outcome of each record: the order of the log decides, not a process.
  */
 export class CountState {

@@ -8,7 +8,7 @@ export interface JwtClaims {
   readonly claims: string
   /** The subject, or "" when there is none. */
   readonly sub: string
-  /** When it expires, in seconds since 1970; undefined: never. */
+  /** The expiry, in seconds since 1970; undefined: never. */
   readonly exp: number | undefined
 }
 
@@ -22,7 +22,7 @@ const escapedNul = /(?<!\\)(?:\\\\)*\\u0000/
 
 const refuse = (error: string, code = "JWT_INVALID") => Result.fail(new Unauthorized({ error, code }))
 
-/** What a token must be, beyond its signature and times. */
+/** Requirements on a token beyond its signature and times. */
 export interface TokenRules {
   /** One of these must be in `aud`; empty: any. */
   readonly audiences: ReadonlyArray<string>

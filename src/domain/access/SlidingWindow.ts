@@ -50,7 +50,9 @@ class Calls {
     if (this.times.length > 8 && this.size < this.times.length / 4) this.resize(this.times.length / 2)
   }
 
-  /** When the `calls` oldest calls will have left the window, in milliseconds. Needs 1 <= calls <= total. */
+  /**
+   * The time at which the `calls` oldest calls will have left the window, in milliseconds. Needs 1 <= calls <= total.
+   */
   leavesAt(calls: number): number {
     let left = calls
     let index = 0
@@ -112,7 +114,7 @@ export class SlidingWindow<Key = number> {
     calls.expire(this.now)
     const allowed = calls.total < limit
     if (allowed) calls.add(this.now)
-    // After the limit was lowered there may be more calls than it allows.
+    // A lowered limit may allow fewer calls than there are.
     const freed = calls.leavesAt(allowed ? 1 : calls.total - limit + 1)
     return {
       allowed,

@@ -7,7 +7,7 @@ const ActorType = Schema.Literals(["key", "identity", "service", "unknown"])
 
 export const AuditActor = Schema.Struct({
   type: ActorType,
-  /** Of the key or identity; empty for the others. */
+  /** The id of the key or identity; empty for other actors. */
   id: Schema.String,
   /** The key's label, or the identity's e-mail address, at that time. */
   label: Schema.String
@@ -21,18 +21,18 @@ export const AuditEntry = Schema.Struct({
   id: Schema.Int,
   at: Schema.String,
   actor: AuditActor,
-  /** By a session of the dashboard, which acts as the key or identity that it was started with. */
+  /** Whether a session of the dashboard acted for the key or identity. */
   dashboard: Schema.Boolean,
   /** Such as `key.create`. */
   action: Schema.String,
-  /** What was changed, such as `key:3`. */
+  /** The changed object, such as `key:3`. */
   subject: Schema.String,
   /** `failed`: an error ended the request. `refused`: the caller may not do this. */
   outcome: AuditOutcome,
-  /** Of the response, unless the change was done. */
+  /** The status of the response; null if the change was done. */
   status: Schema.NullOr(Schema.Int),
   code: Schema.NullOr(Schema.String),
-  /** What the change is about, without secrets; null before a creation and after a deletion. */
+  /** The object before and after, without secrets; null before a creation and after a deletion. */
   before: Document,
   after: Document,
   request_id: Schema.NullOr(Schema.String),

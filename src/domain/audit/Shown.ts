@@ -47,7 +47,7 @@ export const shownReplaced = (change: Readonly<Record<string, unknown>>, secret:
   return replaced.length === 0 ? {} : { replaced }
 }
 
-/** Of the configuration, which may contain anything, the names. */
+/** Keeps the names only of the configuration, whose values may be secret. */
 export const shownEnvironment = ({ config, is_default, name, slug }: Environment) => ({
   name,
   slug,
@@ -86,7 +86,7 @@ export const shownIdentity = ({ metadata_public, state }: Identity) => ({
   svc_role: typeof metadata_public["svc_role"] === "string" ? metadata_public["svc_role"] : null
 })
 
-/** Of what service keys set by `/auth/v1/admin`: who may do what, and the names of the rest. */
+/** Keeps the role and ban that service keys set by `/auth/v1/admin`, and the names of the other fields. */
 export const shownUser = ({ ban_duration, role, ...rest }: Readonly<Record<string, unknown>>) => ({
   ...(ban_duration == null ? {} : { ban_duration }),
   ...(role == null ? {} : { role }),
@@ -96,7 +96,7 @@ export const shownUser = ({ ban_duration, role, ...rest }: Readonly<Record<strin
   )
 })
 
-/** What of a bucket of `/storage/v1` was set; the rest stays. */
+/** Keeps the fields of a `/storage/v1` bucket that were set. */
 export const shownFileBucket = (given: {
   readonly public?: boolean | undefined
   readonly file_size_limit?: number | null | undefined

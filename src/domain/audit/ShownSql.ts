@@ -42,7 +42,7 @@ const withoutTexts = (text: string): string => {
     } else if (text[at] === "'") {
       const end = skipQuoted(text, at + 1, "'")
       parts.push(hidden)
-      // With `standard_conforming_strings` off, it may go on behind the quote.
+      // The string may continue after the quote if `standard_conforming_strings` is off.
       if (text.slice(at, end).includes("\\")) return `${parts.join("")} …`
       at = end
     } else if (text[at] === '"') {
@@ -65,7 +65,7 @@ const withoutTexts = (text: string): string => {
 const known =
   /^(?:select|with|values|table|insert|update|delete|merge|explain|drop|truncate|grant|revoke|comment|refresh|analyze|vacuum|reindex|lock|(?:create|alter) (?:or replace )?(?:(?:unlogged|temp|temporary|unique|materialized|recursive) )*(?:table|index|view|policy|type|schema|sequence|trigger|extension|domain)|create view)\b/i
 
-/** The first words, which say what it is and of what. */
+/** The first words, which name the command and its object. */
 const beginning = (text: string) => {
   const words = /^(?:[\w."]+ ?){0,3}/.exec(text)?.[0].trim() ?? ""
   return words === text ? text : `${words} …`

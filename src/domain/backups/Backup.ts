@@ -41,7 +41,7 @@ export const Backup = Schema.Struct({
   /** Digest of the file in lower-case hex; null until it is complete, and for files of versions without digests. */
   sha256: Schema.NullOr(Schema.String),
   created_at: Schema.String,
-  /** When it completed or failed. */
+  /** The time at which it completed or failed. */
   completed_at: Schema.NullOr(Schema.String),
   progress: Percent,
   error: Schema.NullOr(Schema.String),
@@ -58,13 +58,13 @@ export const Backup = Schema.Struct({
   copy_error: Schema.NullOr(Schema.String),
   /** Whether a completed backup has neither a file in this replica's directory nor a copy: it can't be restored here. */
   file_missing: Schema.Boolean,
-  /** What a restore lacks, or fails for, as the database was when the backup was made. */
+  /** Objects that a restore lacks or fails for, as the database was when the backup was made. */
   warnings: Schema.Array(Schema.String),
   /** Whether it was restored for a trial, and the result had the same content; null when that is not planned. */
   verification: Schema.NullOr(Schema.Literals(["waiting", "running", "passed", "failed", "skipped"])),
-  /** When it passed or failed. */
+  /** The time at which the verification passed or failed. */
   verified_at: Schema.NullOr(Schema.String),
-  /** What differed, why it could not be restored, or why that was skipped. */
+  /** The difference, or the reason why it could not be restored or was skipped. */
   verify_error: Schema.NullOr(Schema.String),
   /** Newest first, at most ten. */
   restores: Schema.Array(BackupRestore)
@@ -120,5 +120,5 @@ export const parsePartial = (
   return { file: match[1] ?? "", restore: match[2] === undefined ? undefined : Number(match[2]) }
 }
 
-/** The script of `DumpTools.globals` beside a backup's file. */
+/** The script of `DumpTools.globals`, next to a backup's file. */
 export const globalsFile = (file: string) => `${file}.globals.sql`

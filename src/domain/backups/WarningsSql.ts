@@ -5,8 +5,8 @@ const own = (catalogue: string, oid: string) => `${oid} >= 16384 and not exists 
 const fails = "a restore fails: only a superuser may create it"
 
 /**
- * What a restore into a branch, with the rights of the branch's role, lacks or fails for: `warning` for each object. To be
- * kept as src/layers/dumps restores.
+ * Lists what a restore into a branch, with the rights of the branch's role, lacks or fails for: a `warning` for each
+ * object. It must agree with src/layers/dumps.
  */
 export const backupWarningsSql = `
   select warning from (

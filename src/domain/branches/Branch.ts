@@ -12,9 +12,8 @@ export const maxBranchLabel = 60
 const maxTtl = 8760
 
 /**
- * Whose requests a branch serves. `service_role`: those of service keys alone, because its data may be older than the
- * policies that protect it, and its policies may be an experiment. `clients`: also those of anon keys, with and without a
- * JWT.
+ * The callers that a branch serves. `service_role`: service keys alone, because its data may be older than the policies
+ * that protect it, and its policies may be an experiment. `clients`: anon keys too, with and without a JWT.
  */
 const BranchAccess = Schema.Literals(["service_role", "clients"])
 export type BranchAccess = typeof BranchAccess.Type
@@ -52,7 +51,7 @@ export const Branch = Schema.Struct({
   id: BranchId,
   label: Schema.String,
   database_name: Schema.String,
-  /** At most a minute old. */
+  /** The size, at most a minute old. */
   size_bytes: Schema.Int,
   created_at: Schema.String,
   /** 0: it does not expire. */
@@ -60,7 +59,7 @@ export const Branch = Schema.Struct({
   expires_at: Schema.NullOr(Schema.String),
   /** `restoring`: it is being filled and can't be used yet. */
   status: Schema.Literals(["active", "restoring"]),
-  /** In per cent, of a branch that is being filled from a dump or backup; null otherwise. */
+  /** Per cent, for a branch that is being filled from a dump or backup; null otherwise. */
   progress: Schema.NullOr(Schema.Int),
   access: BranchAccess,
   /** The backup that it was restored from; null for a copy of the main database. */

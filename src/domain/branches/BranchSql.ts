@@ -3,8 +3,8 @@ import { quoteLiteral } from "../sql/Names.ts"
 import { type BranchNames } from "./Branch.ts"
 
 /**
- * In the main database: revokes CONNECT from PUBLIC and grants it to each existing role, so that roles of branches, which
- * are created later, can't connect. Does nothing when PUBLIC has no such right.
+ * Runs in the main database: revokes CONNECT from PUBLIC and grants it to each existing role, so that roles of
+ * branches, which are created later, can't connect. Does nothing when PUBLIC has no such right.
  */
 export const closeMainSql = `do $do$
 declare
@@ -41,8 +41,8 @@ begin
 end $do$`
 
 /**
- * In the copy: drops the service's own objects, so that no webhook is called and no secret is left. User mappings go too,
- * so that a branch can't reach other databases with their passwords.
+ * Runs in the copy: drops the service's own objects, so that no webhook is called and no secret is left. User mappings
+ * go too, so that a branch can't reach other databases with their passwords.
  */
 export const strippingSql: ReadonlyArray<string> = [
   "drop event trigger if exists svc_ddl, svc_ddl_drop",
@@ -103,7 +103,7 @@ begin
 exception when insufficient_privilege then null;
 end $do$`
 
-/** In the copy: makes the branch's role own everything except objects of the system and of extensions. */
+/** Runs in the copy: makes the branch's role own everything except objects of the system and of extensions. */
 export const reownSql = ({ role }: BranchNames) => `do $do$
 declare
   object record;
@@ -157,7 +157,7 @@ begin
   end loop;
 end $do$`
 
-/** In the copy: gives the branch's role the default privileges that the service role has in the main database. */
+/** Runs in the copy: gives the branch's role the default privileges that the service role has in the main database. */
 export const defaultRightsSql = ({ role }: BranchNames, serviceRole: string) => `do $do$
 declare
   closed text;

@@ -50,7 +50,7 @@ const Relation = Schema.Struct({
   clean_read: Schema.Boolean,
   clean_insert: Schema.Boolean,
   clean_change: Schema.Boolean,
-  /** Who may read it sees every row: it has no row-level security, and is not a view. */
+  /** Every role that may read it gets all rows: it has no row-level security, and is not a view. */
   all_rows: Schema.Boolean,
   kind: Schema.Literals(["table", "partitioned", "view", "materialized", "foreign"]),
   computed: Schema.Array(ComputedColumn)
@@ -90,7 +90,10 @@ export type Relation = typeof Relation.Type & {
   readonly byName: ReadonlyMap<string, Column>
   /** Some column's domain has a cast to JSON. */
   readonly formatted: boolean
-  /** In the key's order; of a view, the keys of the tables that it selects from. Empty if there is none. */
+  /**
+   * The columns of the primary key, in its order; of a view, the keys of the tables that it selects from. Empty if
+   * there is none.
+   */
   readonly primary_key: ReadonlyArray<string>
 }
 export type StoredFunction = typeof StoredFunction.Type

@@ -3,7 +3,7 @@ import { cleanSql } from "./CleanSql.ts"
 import { ddlWatchedSql } from "./DdlSql.ts"
 import { computedRelationshipsSql, keyedSql, keysSql, viewsSql } from "./RelationshipSql.ts"
 
-/** By which the statement is known among those that PostgreSQL counts. */
+/** The mark by which the statement is found among those that PostgreSQL counts. */
 export const catalogueMark = "/* catalogue of the service */"
 
 /** Stamp of a relation `c`; includes columns and keys, whose changes may leave the relation's own entry unchanged. */

@@ -71,8 +71,8 @@ export const ddlSql: ReadonlyArray<string> = [
 ]
 
 /**
- * After `ddlSql`: revokes what default privileges of the database have granted on its objects. `record` runs as their
- * owner, and would run a trigger of who may create one on its table.
+ * Runs after `ddlSql`: revokes what default privileges of the database have granted on its objects. `record` runs as
+ * their owner, and would run a trigger of any role that may create one on its table.
  */
 export const ddlRightsSql = `do $do$
 declare
@@ -89,7 +89,10 @@ end $do$`
 /** The count as a scalar subquery: the epoch of the catalogue. */
 export const ddlEpochSql = "(select coalesce(pg_catalog.sum(n), 0) from svc_ddl.changes)"
 
-/** For a superuser, after `ddlSql`. Always enabled, because replicated and restored DDL is DDL too. */
+/**
+ * A superuser runs these after `ddlSql`. The triggers are always enabled, because replicated and restored DDL is DDL
+ * too.
+ */
 export const ddlTriggersSql: ReadonlyArray<string> = ["ddl_command_end", "sql_drop"].flatMap((event) => {
   const name = event === "sql_drop" ? "svc_ddl_drop" : "svc_ddl"
   return [

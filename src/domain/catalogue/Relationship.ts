@@ -9,7 +9,7 @@ export interface RelationName {
 /** Pairs of columns that must be equal, that of `from` first. */
 export type ColumnPairs = ReadonlyArray<readonly [string, string]>
 
-/** By foreign keys, of tables or of views on them. */
+/** A relationship by foreign keys, of tables or of views on them. */
 export interface KeyRelationship {
   readonly _tag: "Key"
   readonly from: RelationName
@@ -32,7 +32,10 @@ export interface KeyRelationship {
     | undefined
 }
 
-/** By a function that takes a row of `from` and returns rows of `to`. Takes precedence over keys of the same name. */
+/**
+ * A relationship by a function that takes a row of `from` and returns rows of `to`. Takes precedence over keys of the
+ * same name.
+ */
 interface ComputedRelationship {
   readonly _tag: "Computed"
   readonly from: RelationName

@@ -15,7 +15,7 @@ export const RelationshipRows = Schema.Struct({
       columns: Numbers,
       to: Schema.NullOr(Schema.Int),
       to_columns: Schema.NullOr(Numbers),
-      /** Of a foreign key: its columns are also unique. */
+      /** Whether the columns of a foreign key are also unique. */
       one: Schema.Boolean
     })
   ),
@@ -57,7 +57,7 @@ const maxCombinations = 32
 /** The relations that provide a table's columns: the table itself and views. */
 class Providers {
   private readonly byOid = new Map<number, Keyed>()
-  /** By table: its views, with the numbers under which they have its columns. */
+  /** Views by table, with the numbers under which they have its columns. */
   private readonly viewsOf = new Map<number, Array<{ readonly view: Keyed; readonly at: Map<number, Array<number>> }>>()
 
   constructor({ keyed, views }: RelationshipRows) {
@@ -118,7 +118,7 @@ const combinations = (choices: ReadonlyArray<ReadonlyArray<number>>): ReadonlyAr
 
 /** Relationships by relation. */
 export interface Relationships {
-  /** In an order that depends only on names. */
+  /** The relationships in an order that depends only on names. */
   readonly from: (relation: RelationName) => ReadonlyArray<Relationship>
   /** The primary key; of a view, those of the tables it selects from; empty if there is none. */
   readonly primaryKey: (relation: RelationName) => ReadonlyArray<string>

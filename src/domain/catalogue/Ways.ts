@@ -24,7 +24,7 @@ export const ways: Readonly<Record<string, Way>> = {
   "pg_aggregate.aggtransfn": aggregates,
   "pg_am.amhandler": administrators,
   "pg_amproc.amproc": { judged: "own, for operator classes of built-in types and enums; other types are not plain" },
-  // Of generated columns that are virtual, when they are read; else when a row is written.
+  // Virtual generated columns are evaluated when they are read, others when a row is written.
   "pg_attrdef.adbin": {
     tree: `select case a.attgenerated when 'v' then 'r' else 'w' end, d.adrelid, d.adbin::text
     from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum`
@@ -63,7 +63,7 @@ export const ways: Readonly<Record<string, Way>> = {
     tree: `select 'r', p.polrelid, p.polwithcheck::text
     from pg_policy p join readable r on r.oid = p.polrelid and r.relrowsecurity where p.polwithcheck is not null`
   },
-  // Of functions that read (kind f) and that write (kind p).
+  // Defaults of functions that read (kind f) and that write (kind p).
   "pg_proc.proargdefaults": {
     tree: `select c.kind, p.oid, p.proargdefaults::text
     from pg_proc p join known_bodies c on c.oid = p.oid where p.proargdefaults is not null`

@@ -1,9 +1,9 @@
 import { Schema } from "effect"
 
 /**
- * How the reading of the write-ahead log is doing: `late`: what was written a minute ago has not been passed on; `at_risk`:
- * half of what PostgreSQL keeps for the slot is used up; `unread`: no process reads, or there is no slot; `lost`: PostgreSQL
- * has dropped what the slot needs.
+ * The state of reading the write-ahead log. `late`: a change of a minute ago has not been passed on; `at_risk`: half of
+ * the log that PostgreSQL keeps for the slot is used up; `unread`: no process reads, or there is no slot; `lost`:
+ * PostgreSQL has dropped what the slot needs.
  */
 export const ChangeHealthState = Schema.Literals(["ok", "late", "at_risk", "unread", "lost"])
 export type ChangeHealthState = typeof ChangeHealthState.Type
@@ -19,7 +19,7 @@ export interface Slot {
   readonly wal_status: string
 }
 
-/** From how many seconds on changes are late. */
+/** The lag in seconds from which changes are late. */
 const lateSeconds = 60
 
 /** `most`: the bytes that may be kept if PostgreSQL has no limit. */
@@ -41,7 +41,7 @@ const ChangeGap = Schema.Struct({
   tables: Schema.Array(Schema.String)
 })
 
-/** Where changes come from. Sizes are in bytes; null: there is no slot, or no limit. */
+/** The source of changes. Sizes are in bytes; null: there is no slot, or no limit. */
 export const ChangeStatus = Schema.Struct({
   source: Schema.Literals(["trigger", "wal"]),
   /** The logical replication slot, and whether a process reads it now. */
@@ -49,7 +49,7 @@ export const ChangeStatus = Schema.Struct({
   active: Schema.Boolean,
   /** Written to the log and not passed on yet. */
   lag_bytes: Schema.NullOr(Schema.Finite),
-  /** For how long the oldest of it has been there, as far as this process has seen it. */
+  /** The age of the oldest such change, as far as this process has measured it. */
   lag_seconds: Schema.NullOr(Schema.Finite),
   /** The log that PostgreSQL keeps for the slot, and what may be added before it drops it (max_slot_wal_keep_size). */
   retained_bytes: Schema.NullOr(Schema.Finite),

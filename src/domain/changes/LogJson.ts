@@ -1,6 +1,6 @@
 import { type LogRelation, type LogTuple } from "./LogMessage.ts"
 
-/** What PostgreSQL's catalogue says of a type that is not built in, or an array. */
+/** The catalogue entry of a type that is not built in, or of an array. */
 export interface LogType {
   readonly oid: number
   /** The type under a domain; 0 for others. */

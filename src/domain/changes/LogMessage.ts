@@ -81,7 +81,7 @@ class Bytes {
   }
 }
 
-/** Undefined for messages that say nothing about rows: types, origins. Copies what it needs of the buffer. */
+/** Undefined for messages without rows: types, origins. Copies what it needs of the buffer. */
 export const decodeLogMessage = (data: Buffer): LogMessage | undefined => {
   const from = new Bytes(data)
   const bytes = data.length

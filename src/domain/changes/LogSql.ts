@@ -65,7 +65,7 @@ export interface ChangeTable {
   readonly published: boolean
   /** Its changes are wanted from the log, and it has them. */
   readonly should: boolean
-  /** What the table had before; null if it is not noted. */
+  /** The table's replica identity before; null if it is not noted. */
   readonly former: string | null
   readonly former_index: string | null
   /** Triggers of the service. */
@@ -103,7 +103,7 @@ export const changedTablesSql = `select * from (${tablesSql}
 /** Serializes changes of a table's source ($1: its oid). */
 export const lockSourceSql = `select pg_advisory_xact_lock(hashtextextended('svc change source ' || $1::text, 0))`
 
-/** What is known of types: $1 their oids. */
+/** Reads types; $1: their oids. */
 export const typesSql = `select oid::int8::float8 as oid, case when typtype = 'd' then typbasetype else 0 end::int8::float8 as base,
     case when typcategory = 'A' and typtype = 'b' then typelem else 0 end::int8::float8 as element,
     coalesce((select e.typdelim from pg_type e where e.oid = t.typelem), ',')::text as delimiter

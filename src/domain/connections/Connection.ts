@@ -39,7 +39,7 @@ export const Connection = Schema.Struct({
   name: Schema.String,
   /** `postgres`, `mysql`, `mongodb`, `redis` or `mssql`; null when the string can't be decrypted or parsed. */
   type: Schema.NullOr(Schema.String),
-  /** With `****` in place of each password; null when it can't be decrypted or parsed. */
+  /** The URL with `****` in place of each password; null when it can't be decrypted or parsed. */
   connection_url: Schema.NullOr(Schema.String),
   /** Why it can't be decrypted or parsed. */
   error: Schema.NullOr(Schema.String),
@@ -54,9 +54,9 @@ export type Connection = typeof Connection.Type
 export const ConnectionCheck = Schema.Struct({
   ok: Schema.Boolean,
   /**
-   * What a test of this type checks. `query`: signs in and runs `select 1`. `tls`: a TLS connection to a server with a
-   * valid certificate. `tcp`: a server accepts connections. The latter two do not verify user and password. Null: the
-   * connection string can't be read.
+   * The check that a test of this type makes. `query`: signs in and runs `select 1`. `tls`: a TLS connection to a
+   * server with a valid certificate. `tcp`: a server accepts connections. The latter two do not verify user and
+   * password. Null: the connection string can't be read.
    */
   checked: Schema.NullOr(Schema.Literals(["query", "tls", "tcp"])),
   latency_ms: Schema.Int,
@@ -64,7 +64,7 @@ export const ConnectionCheck = Schema.Struct({
   error: Schema.NullOr(Schema.String),
   /** An SQLSTATE or an error code of the operating system such as ECONNREFUSED, if there is one. */
   code: Schema.NullOr(Schema.String),
-  /** As reported by PostgreSQL. */
+  /** The version as reported by PostgreSQL. */
   server_version: Schema.NullOr(Schema.String)
 })
 export type ConnectionCheck = typeof ConnectionCheck.Type

@@ -1,6 +1,6 @@
 /** A parameter of a connection string. */
 export interface ConnectionParam {
-  /** As written in the connection string. */
+  /** The name as written in the connection string. */
   readonly raw: string
   /** Lower case, without spaces, `_` and `-`. */
   readonly name: string
@@ -17,8 +17,8 @@ const secretName = /pass|pwd|secret|token|credential|apikey|accesskey|privatekey
 const secretValue = /:\/\/[^/]*:[^/]*@|(?:pass|pwd|secret|token|key)\w*["']?\s*[=:]|-----BEGIN|^\s*[{[]/i
 
 /**
- * In `;` syntax the part of an unquoted password after a `;` looks like a parameter, so only the values of parameters
- * that are known to be harmless are returned.
+ * Harmless parameters, whose values are shown. In `;` syntax the part of an unquoted password after a `;` looks like a
+ * parameter, so others are masked.
  */
 const harmless = new Set(
   (
@@ -63,7 +63,7 @@ export const maskedParams = (params: ReadonlyArray<ConnectionParam>, mark: "" | 
     .map((param) => {
       const equals = param.raw.indexOf("=")
       if (!isSecret(param, mark)) return param.raw
-      // A fragment of a value that was split, or syntax this parser does not know.
+      // A fragment of a value that was split, or syntax that this parser does not support.
       if (equals < 0) return mask
       return equals === param.raw.length - 1 ? param.raw : `${param.raw.slice(0, equals + 1)}${mask}`
     })

@@ -36,16 +36,16 @@ export interface ConnectionUrl {
   readonly user: string
   readonly password: Redacted.Redacted
   readonly hosts: ReadonlyArray<Host>
-  /** What follows the first `/`, usually the name of a database; "" when absent. */
+  /** The part after the first `/`, usually the name of a database; "" when absent. */
   readonly path: string
-  /** From the query, or after `;` in SQL Server's syntax. */
+  /** Parameters of the query, or after `;` in SQL Server's syntax. */
   readonly params: ReadonlyArray<ConnectionParam>
   /** The string with `****` in place of each password. */
   readonly masked: string
 }
 
 const known = Object.keys(schemes).join(", ")
-/** Says what is expected and never quotes the text, which may be a password. */
+/** The error names the expected form and never quotes the text, which may be a password. */
 const refused = (problem: string) => Result.fail(problem)
 const unclear = refused(
   "Expected scheme://user:password@host:port/database, with / ? # @ : and % in user and password percent-encoded"

@@ -24,5 +24,5 @@ export const makeToken = () => randomBytes(32).toString("base64url")
 /** Whether a text has the form of a token; anything else needs no look-up. */
 export const looksLikeToken = (text: string) => /^[\w-]{43}$/.test(text)
 
-/** What is stored of a token: its SHA-256 in lower-case hex. */
+/** The stored hash of a token: its SHA-256 in lower-case hex. */
 export const tokenHash = (token: string) => hash("sha256", token, "hex")

@@ -4,18 +4,18 @@ import { type DumpStatement } from "./Statement.ts"
 
 /** The rows of a table in a dump. */
 export interface DumpTable {
-  /** As COPY lists them. */
+  /** The columns as COPY lists them. */
   readonly columns: string
   readonly rows: number
   /** The sum of the hashes of all rows, in any order. */
   readonly digest: string
 }
 
-/** What a dump contains, in a form that can be compared. */
+/** The contents of a dump, in a form that can be compared. */
 export interface DumpContents {
-  /** By name. */
+  /** Tables by name. */
   readonly tables: ReadonlyMap<string, DumpTable>
-  /** By hash: how often a statement occurs, and how it begins. */
+  /** Statements by hash: how often each occurs, and how it begins. */
   readonly statements: ReadonlyMap<string, { readonly times: number; readonly text: string }>
 }
 
@@ -122,7 +122,7 @@ const isCount = (table: string) => table.startsWith("svc_ddl.")
 
 const sorted = (columns: string) => columns.split(", ").sort().join(", ")
 
-/** What a restored database has otherwise than the dump that it was restored from; empty when they are equal. */
+/** Differences of a restored database from the dump that it was restored from; empty when they are equal. */
 export const contentDifferences = (source: DumpContents, restored: DumpContents): ReadonlyArray<string> => {
   const found: Array<string> = []
   for (const [name, { columns, digest, rows }] of source.tables) {

@@ -1,6 +1,6 @@
 import { quoteName } from "../sql/Names.ts"
 
-/** For each object of an extension that a dump fills or uses, but does not own: `privilege` and `object`. */
+/** Lists `privilege` and `object` for each object of an extension that a dump fills or uses, but does not own. */
 const loans = `
   select 'usage' as privilege, format('foreign data wrapper %I', w.fdwname) as object
   from pg_foreign_data_wrapper w join pg_depend d on d.classid = 'pg_foreign_data_wrapper'::regclass and d.objid = w.oid

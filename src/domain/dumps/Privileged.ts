@@ -15,7 +15,7 @@ const publication = [
   pattern("CREATE PUBLICATION <name> FOR ALL TABLES(?:, ALL SEQUENCES)?(?: WITH \\([a-z0-9_=', ]*\\))?"),
   pattern("ALTER PUBLICATION <name> ADD TABLES IN SCHEMA <name>")
 ]
-// Not on `login`: the service itself connects.
+// `login` is excluded, because the service itself connects.
 const eventTrigger = [
   pattern(
     "CREATE EVENT TRIGGER <name> ON (?:ddl_command_start|ddl_command_end|sql_drop|table_rewrite)(?: WHEN TAG IN \\(<text>(?:, <text>)*\\))? EXECUTE FUNCTION <name>\\.<name>\\(\\)"
@@ -33,12 +33,12 @@ const harmlessBefore = [
 /** Longest of these statements in bytes. */
 export const maxPrivileged = 64 * 1024
 
-/** What the service's login does for the role that a dump is restored as. */
+/** A statement that the service's login runs for the role that a dump is restored as. */
 export type Privileged =
   /** Creates an extension, if its name is among those that are allowed. */
   | { readonly kind: "extension"; readonly name: string }
   | { readonly kind: "now" }
-  /** At the end of the restore, with event triggers: they must not fire for what the dump creates. */
+  /** Runs at the end of the restore: event triggers must not fire for what the dump creates. */
   | { readonly kind: "event trigger" }
 
 /**

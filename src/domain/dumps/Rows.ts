@@ -6,7 +6,7 @@ export interface DumpRowsRead {
   readonly rows: Buffer
   /** Whether the last line, `\.`, was reached. */
   readonly ended: boolean
-  /** Where the chunk continues after the rows. */
+  /** The offset in the chunk after the rows. */
   readonly next: number
 }
 

@@ -26,7 +26,7 @@ export class DumpScript {
   private shape = new StatementShape()
   private parts: Array<Buffer> = []
   private size = 0
-  /** Where the statement continues in the chunk; -1: it has not begun. */
+  /** The offset in the chunk at which the statement continues; -1: it has not begun. */
   private from = -1
   private rows = new DumpRows()
   private readonly tokens: DumpTokens
@@ -56,7 +56,7 @@ export class DumpScript {
     this.tokens.standardStrings = on
   }
 
-  /** To be called after a COPY statement that requests rows, before the next piece is read. */
+  /** Must be called after a COPY statement that requests rows, before the next piece is read. */
   startRows() {
     this.tokens.mode = "copy"
     this.rows = new DumpRows()

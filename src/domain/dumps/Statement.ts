@@ -3,7 +3,7 @@ export interface DumpStatement {
   readonly kind: "statement"
   /** Its text in parts. */
   readonly parts: ReadonlyArray<Buffer>
-  /** In bytes. */
+  /** Bytes. */
   readonly size: number
   /** Its first words outside quotes and parentheses, in upper case. */
   readonly head: ReadonlyArray<string>

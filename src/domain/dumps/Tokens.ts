@@ -5,7 +5,7 @@ const maxWord = 63
 const maxTag = 10_000
 const maxCommand = 1_000
 
-/** As in PostgreSQL's scanner, letters, `_` and all non-ASCII bytes begin a word. */
+/** Letters, `_` and all non-ASCII bytes begin a word, as in PostgreSQL's scanner. */
 const beginsWord = (byte: number) =>
   (byte >= 97 && byte <= 122) || (byte >= 65 && byte <= 90) || byte === 95 || byte >= 128
 const isDigit = (byte: number) => byte >= 48 && byte <= 57
@@ -60,7 +60,7 @@ export class DumpTokens {
   /** `$tag$`, and the last bytes, in which its end may begin. */
   private tag: Buffer = Buffer.alloc(0)
   private tail: Buffer = Buffer.alloc(0)
-  /** After E'…': 1, and 2 after a line break, when another quote continues the string. */
+  /** 1 after E'…'; 2 after a following line break, when another quote continues the string. */
   private continuing = 0
 
   constructor(sink: DumpTokensSink) {

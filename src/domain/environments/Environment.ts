@@ -78,7 +78,7 @@ const maxPrefix = 40
 
 const systemSchema = /^pg_|^information_schema$|^svc$/
 
-/** What is wrong with a well-formed slug in this project. */
+/** The fault of a well-formed slug in this project; undefined if there is none. */
 export const slugFault = (project: Project, slug: string): string | undefined => {
   const room = maxName - Math.max(project.schema.length, project.bucket.length) - 1
   if (slug.length > room) return `Expected at most ${room} characters`

@@ -4,5 +4,5 @@ import { type JsonBounds } from "../text/JsonShape.ts"
 export const contextBytes = 64 * 1024
 export const bulkContextBytes = 384 * 1024
 
-/** Of the JSON of such a request. A context has fewer levels than these, which is checked once it is decoded. */
+/** Bounds on the JSON of such a request. A context has fewer levels than these, which is checked once it is decoded. */
 export const contextBounds: JsonBounds = { depth: 80, keys: 2_000, values: 10_000 }

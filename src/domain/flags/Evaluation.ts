@@ -37,7 +37,7 @@ export const FlagEvaluation = Schema.Struct({
 })
 export type FlagEvaluation = typeof FlagEvaluation.Type
 
-/** In the order of `flagKeys`. */
+/** The results are in the order of `flagKeys`. */
 export const FlagBulkEvaluation = Schema.Struct({
   flags: Schema.Array(
     Schema.Union([

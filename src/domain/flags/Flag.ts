@@ -22,7 +22,7 @@ export type FlagType = typeof FlagType.Type
 
 const FlagState = Schema.Literals(["ENABLED", "DISABLED"])
 
-/** At most 2,000 characters; null for none. */
+/** The description has at most 2,000 characters; null for none. */
 export const Description = Schema.NullOr(Schema.String.check(Schema.isMaxCodePoints(2000), isStorable))
 
 /**

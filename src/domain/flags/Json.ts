@@ -15,8 +15,8 @@ const sizeOf = (value: unknown) =>
   Array.isArray(value) ? value.length : typeof value === "object" && value !== null ? Object.keys(value).length : 0
 
 /**
- * Calls `enter` for every value of parsed JSON, parents first, with its level (the root is 1) and its path. The result of
- * `enter` says whether to visit the children, to skip them, or to stop. Does not recurse, so any depth works.
+ * Calls `enter` for every value of parsed JSON, parents first, with its level (the root is 1) and its path. The result
+ * of `enter` determines whether to visit the children, to skip them, or to stop. Does not recurse, so any depth works.
  */
 export const walkJson = (
   root: unknown,

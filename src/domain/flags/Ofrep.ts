@@ -72,7 +72,7 @@ export const ofrepContext = (body: string): Result.Result<FlagContext, string> =
   return problem === undefined ? Result.succeed(context) : Result.fail(`context: ${problem}`)
 }
 
-/** Without `value` and `variant` the client uses its own default. */
+/** The client uses its own default if `value` and `variant` are absent. */
 const flagOf = (result: FlagResult) => {
   const { key, metadata, reason } = result
   return reason === "ERROR"

@@ -17,7 +17,7 @@ interface Own {
   readonly nodes: number
   readonly bytes: number
   readonly depth: number
-  /** By segment: the number of references, and the deepest level of one. */
+  /** The number of references to each segment, and the deepest level of one. */
   readonly references: ReadonlyMap<string, { readonly count: number; readonly level: number }>
 }
 

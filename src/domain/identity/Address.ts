@@ -3,11 +3,11 @@ import { domainToASCII } from "node:url"
 /** An e-mail address: how it is written, and the form by which accounts are found. */
 export interface Address {
   readonly value: string
-  /** The same for all spellings that people take for one address. */
+  /** The form for look-ups, which is equal for all spellings of one address. */
   readonly lookup: string
 }
 
-/** Nothing that a mail server could read as a list, a comment, a quoted part or a header. */
+/** A part excludes characters that a mail server could read as a list, a comment, a quoted part or a header. */
 const part = String.raw`[^\s@,;:<>()\[\]"\\\p{C}]+`
 const pattern = new RegExp(`^${part}@${part}$`, "u")
 /** RFC 5321 4.5.3.1.3, without the angle brackets. */

@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js"
 import { isPublicAddress } from "../PublicAddress.ts"
 
-/** Whether the `X-Forwarded-For` of an address is believed. `peer`: it is the one that connected to this service. */
+/** Whether the `X-Forwarded-For` of an address is trusted. `peer`: it is the one that connected to this service. */
 export type IsProxy = (address: string, peer: boolean) => boolean
 
 const rangeOf = (text: string) => {

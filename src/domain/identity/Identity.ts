@@ -17,7 +17,7 @@ export const Identity = Schema.Struct({
 export type Identity = typeof Identity.Type
 
 /**
- * What a browser or app sends to prove its session. `Token`: cookie `svc_session`, a session token of the identity
+ * The proof of a session that a browser or app sends. `Token`: cookie `svc_session`, a session token of the identity
  * provider. `Cookie`: the identity provider's own cookie `idp_session`, its raw value. Only one of them is ever sent
  * upstream.
  */
@@ -27,9 +27,9 @@ export type Credential =
 
 /** A browser or app that may have a session. */
 export interface Browser {
-  /** At most one of each kind, in the order in which they are tried; empty without a session cookie. */
+  /** At most one credential of each kind, in the order in which they are tried; empty without a session cookie. */
   readonly credentials: ReadonlyArray<Credential>
-  /** Where a browser returns to after a step-up at the identity provider; undefined: the provider's default. */
+  /** The URL to which a browser returns after a step-up at the identity provider; undefined: the provider's default. */
   readonly returnTo: string | undefined
 }
 
@@ -65,12 +65,12 @@ export const SessionSummary = Schema.Struct({
 })
 export type SessionSummary = typeof SessionSummary.Type
 
-/** What a person can sign in with, without its secrets. Times are null where none is recorded. */
+/** A factor with which a person can sign in, without its secrets. Times are null if they are not recorded. */
 export const SignInFactor = Schema.Struct({
   type: Schema.Literals(["password", "passkey", "webauthn", "provider", "totp", "recovery_codes"]),
-  /** Of a key, base64url; of a linked account, the provider. */
+  /** The key's id in base64url, or the provider of a linked account. */
   id: Schema.NullOr(Schema.String),
-  /** Of a key, or of the account at a provider. */
+  /** The name of a key, or of the account at a provider. */
   name: Schema.NullOr(Schema.String),
   /** How many recovery codes were not used; null for other types. */
   unused: Schema.NullOr(Schema.Int),

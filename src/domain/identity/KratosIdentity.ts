@@ -28,7 +28,7 @@ export const KratosIdentity = Schema.Struct({
 }).annotate({ identifier: "KratosIdentity" })
 export type KratosIdentity = typeof KratosIdentity.Type
 
-/** What an export contains of an account. */
+/** An account in an export. */
 export interface ExportedAccount {
   readonly id: string
   readonly state: typeof State.Type

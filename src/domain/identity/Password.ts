@@ -1,6 +1,6 @@
 import { isPlainText } from "../text/StorableText.ts"
 
-/** In characters, as people count them. */
+/** Lengths in characters as users count them. */
 const minLength = 8
 /** Longer ones only make hashing and parsing slow. */
 const maxLength = 256
@@ -20,7 +20,7 @@ const common = new Set(
 /** The form in which passwords are compared: keyboards write the same character in different ways. */
 export const comparedPassword = (password: string): string => password.normalize("NFKC")
 
-/** What may be wrong with a new password. */
+/** The faults of a new password. */
 export const passwordFaults = {
   long: `The password must be at most ${maxLength} characters long`,
   short: `The password must be at least ${minLength} characters long`,
@@ -29,7 +29,7 @@ export const passwordFaults = {
   address: "The password must not be the e-mail address"
 }
 
-/** What is wrong with a new password, as an error of the field; undefined when nothing is. */
+/** The fault of a new password, as an error of the field; undefined if there is none. */
 export const passwordFault = (password: string, address?: string): string | undefined => {
   const compared = password.length > maxLength * 4 ? undefined : comparedPassword(password)
   if (compared === undefined || Array.from(compared).length > maxLength) {

@@ -1,7 +1,7 @@
 import { openViews } from "./OpenViewsSql.ts"
 import { type CheckSql, finding, severity } from "./FindingSql.ts"
 
-/** What callers of `/v1/db` may read past row-level security. */
+/** Checks of what callers of `/v1/db` may read past row-level security. */
 export const accessChecks: ReadonlyArray<CheckSql> = [
   {
     kind: "table_without_row_security",

@@ -11,7 +11,7 @@ export interface CheckSql {
 /** Schemas of users: neither PostgreSQL's own nor the service's. `n` is pg_namespace. */
 export const ofUsers = "n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'svc', 'svc_ddl')"
 
-/** Not part of an extension, which brings its objects as they are. */
+/** Whether a relation is not part of an extension, whose objects users do not change. */
 export const notOfExtension = (oid: string) =>
   `not exists (select from pg_depend e where e.classid = 'pg_class'::regclass and e.objid = ${oid} and e.deptype = 'e')`
 

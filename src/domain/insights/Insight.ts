@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** What is looked for, in the order of the list. A kind keeps its name and meaning. */
+/** The kinds of findings, in the order of the list. A kind keeps its name and meaning. */
 export const kinds = [
   "table_without_row_security",
   "view_without_security_invoker",
@@ -18,7 +18,7 @@ export const kinds = [
 ] as const
 export type Kind = (typeof kinds)[number]
 
-/** From what needs attention today to what can wait. */
+/** The severities, the most urgent first. */
 export const severities = ["critical", "warning", "info"] as const
 
 const ObjectType = Schema.Literals([
@@ -46,7 +46,7 @@ const shape = {
   explanation: Schema.String,
   /** SQL that resolves it; null if there is none that fits every case. */
   fix: Schema.NullOr(Schema.String),
-  /** What the explanation is based on: numbers, names, and the text of a statement without its constants. */
+  /** The facts behind the explanation: numbers, names, and the text of a statement without its constants. */
   details: Schema.Record(Schema.String, Schema.NullOr(Schema.Union([Schema.String, Schema.Finite])))
 }
 
@@ -72,9 +72,9 @@ export const InsightReport = Schema.Struct({
   checked_at: Schema.String,
   database: Schema.Struct({
     name: Schema.String,
-    /** Of the blocks that statements read, how many PostgreSQL had in memory: 0 to 1; null before any. */
+    /** The share of the blocks read by statements that PostgreSQL had in memory: 0 to 1; null before any. */
     cache_hit_ratio: Schema.NullOr(Schema.Finite),
-    /** When PostgreSQL began to count; null if its statistics have never been reset. */
+    /** The start of PostgreSQL's statistics; null if they have never been reset. */
     statistics_since: Schema.NullOr(Schema.String)
   }),
   checks: Schema.Array(Check),

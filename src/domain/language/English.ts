@@ -186,7 +186,7 @@ export const English = {
     TOO_MANY_GUESSES: "Too many attempts. Please wait for a minute and try again."
   },
 
-  /** What is wrong with a form, by the code of the error. */
+  /** Faults of a form, by the code of the error. */
   faults: {
     INVALID_CREDENTIALS: "The address or the password is wrong",
     PASSWORD_REQUIRED: "Enter the password that you chose. If you did not register, close this page",

@@ -1,6 +1,6 @@
 import { type Words } from "./Language.ts"
 
-// With the places at which narrow screens may break them.
+// The soft hyphens allow narrow screens to break these words.
 const recoveryCode = "Wiederherstellungs\u00adcode"
 const securityKey = "Sicherheits\u00adschlüssel"
 const startAgain = "Bitte gehen Sie zur App zurück und beginnen Sie von vorn."

@@ -1,7 +1,7 @@
 import { isNode, treesIn, type Tree, type TreeNode, words } from "../catalogue/bodies/Tree.ts"
 import { catalogueRelations, shownSettings } from "./ReadLists.ts"
 
-/** What a statement names. Rows of a JSON array for `refusedSql`; `schema` is null if the name has none. */
+/** A name in a statement, as a row of the JSON array for `refusedSql`; `schema` is null if the name has none. */
 interface ReadName {
   /** `attribute`: `f` in `x.f`, which calls `f(x)` if `x` has no such column. */
   readonly kind: "function" | "operator" | "type" | "attribute"
@@ -132,7 +132,7 @@ export const readStatement = (parsed: Tree): ReadStatement => {
     visit(statement, add)
     return { names: [...names.values()] }
   } catch (error) {
-    // Of the recursion: a deep tree is not read.
+    // The recursion exceeded the stack: a deep tree is not read.
     if (error instanceof RangeError) return { refused: "an expression this deep" }
     if (error instanceof Refusal) return { refused: error.message }
     throw error

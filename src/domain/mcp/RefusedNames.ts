@@ -8,8 +8,8 @@ const isOfExtension = (catalogue: string, oid: string) => `exists (
   select from pg_depend d where d.classid = '${catalogue}'::regclass and d.objid = ${oid} and d.deptype = 'e')`
 
 /**
- * Of PostgreSQL's functions those that are immutable or listed; of extensions those that are written in C, which only
- * superusers install, and whose results depend on nothing but their arguments. No function of a user.
+ * Allows PostgreSQL's functions that are immutable or listed, and those of extensions that are written in C, which only
+ * superusers install, and whose results depend only on their arguments. No function of a user is allowed.
  */
 const isAllowed = (extensions: string) => `(
   p.oid < ${firstOfUsers} and p.pronamespace = 'pg_catalog'::regnamespace
@@ -21,10 +21,10 @@ const isAsked = (kind: string, name: string, namespace: string) =>
   `a.kind = '${kind}' and a.name = ${name} and (a.schema is null or a.schema = (select nspname from pg_namespace where oid = ${namespace}))`
 
 /**
- * Of the names of a statement ($1, a JSON array of `ReadName`) those that may lead to code that is not allowed, as a JSON
- * array of texts. Which of several objects a name means depends on the types of its arguments and the search path, so all
- * objects of that name, in all schemas unless it names one, have to be allowed. A name that no object has is PostgreSQL's to
- * refuse. It runs with `pg_catalog` as the search path.
+ * Returns the names of a statement ($1, a JSON array of `ReadName`) that may lead to code that is not allowed, as a
+ * JSON array of texts. Which of several objects a name means depends on the types of its arguments and the search path,
+ * so all objects of that name, in all schemas unless it names one, have to be allowed. PostgreSQL itself refuses a name
+ * that no object has. It runs with `pg_catalog` as the search path.
  */
 export const refusedSql = `
 with a as (

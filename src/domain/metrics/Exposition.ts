@@ -16,7 +16,7 @@ const series = (name: string, labels: ReadonlyArray<readonly [name: string, valu
   return `${name}${list === "" ? "" : `{${list}}`} ${value}\n`
 }
 
-/** In OpenMetrics every bound of a histogram is a number with a fraction. */
+/** OpenMetrics requires a fraction in every bound of a histogram. */
 const boundText = (bound: number) => (Number.isInteger(bound) ? bound.toFixed(1) : String(bound))
 
 const linesOf = (name: MetricName, { labels, value }: Sample) => {

@@ -35,7 +35,7 @@ export const summed = (samples: Iterable<Sample>): ReadonlyArray<Sample> => {
   for (const sample of samples) {
     const key = JSON.stringify([sample.name, familyOf(sample.name).labels.map((label) => sample.labels[label])])
     const before = all.get(key)
-    // What all processes agree on is no sum.
+    // `svc_build_info` is the same in all processes and not added up.
     const value =
       before === undefined || sample.name === "svc_build_info" ? sample.value : sumOf(before.value, sample.value)
     all.set(key, { ...sample, value })
@@ -43,5 +43,5 @@ export const summed = (samples: Iterable<Sample>): ReadonlyArray<Sample> => {
   return Array.from(all.values())
 }
 
-/** What only grows, and must not fall when a process ends. */
+/** Whether the value only grows, and so must not fall when a process ends. */
 export const isCumulative = ({ name }: Sample) => familyOf(name).type !== "gauge"

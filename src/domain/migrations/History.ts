@@ -3,7 +3,7 @@ import { isoSql } from "../sql/IsoTimestamp.ts"
 import { quoteName } from "../sql/Names.ts"
 import { type RecognisedTable } from "./Tools.ts"
 
-/** Whose format a history has: one that the service can write, or another tool's. */
+/** The owner of a history's format: one that the service can write, or another tool. */
 type Keeper = "own" | "drizzle" | "prisma" | "supabase" | "other"
 
 /** The table of a database's migration history, which may not exist yet. */

@@ -32,7 +32,7 @@ export const MigrationStatus = Schema.Struct({
   table: Schema.String,
   /** MIGRATIONS_DIR. */
   directory: Schema.String,
-  /** In the order in which they run; then the orphaned ones. */
+  /** The migrations in the order in which they run, then the orphaned ones. */
   migrations: Schema.Array(Migration),
   summary: Schema.Struct({ applied: count, pending: count, modified: count, orphaned: count, total: count }),
   /** Hints such as a missing directory or ignored files. */
@@ -75,11 +75,11 @@ export interface MigrationFile {
   readonly missing?: true
 }
 
-/** What is in MIGRATIONS_DIR. */
+/** The content of MIGRATIONS_DIR. */
 export interface MigrationFolder {
   readonly directory: string
   readonly layout: MigrationLayout
-  /** In the order in which they run. */
+  /** The files in the order in which they run. */
   readonly files: ReadonlyArray<MigrationFile>
   readonly notes: ReadonlyArray<string>
 }

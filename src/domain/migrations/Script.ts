@@ -15,11 +15,11 @@ export interface ScriptProblem {
   readonly line: number
 }
 
-/** On the first line, for statements such as CREATE INDEX CONCURRENTLY. */
+/** The first line of files with statements such as CREATE INDEX CONCURRENTLY. */
 export const noTransaction = "-- svc: no transaction"
 const noTransactionLine = /^[ \t]*--[ \t]*svc:[ \t]*no[ -]transaction[ \t]*(?:\r?\n|$)/i
 
-/** Where Drizzle splits a file. The statement before may lack its semicolon. */
+/** The line at which Drizzle splits a file. The statement before may lack its semicolon. */
 const breakpoint = "--> statement-breakpoint"
 /** Has the same length, so that positions stay. */
 const semicolon = ";-- statement-breakpoint"

@@ -21,13 +21,13 @@ const indexed = <K, V>(values: ReadonlyArray<V>, keyOf: (value: V) => K | undefi
   return map
 }
 
-/** By name alone. */
+/** Matches by the whole name. */
 export const matchNames: Match = (rows, files) => {
   const byName = indexed(files, (file) => file.name)
   return rows.map(({ name }) => (name === null ? undefined : byName.get(name)))
 }
 
-/** By the digits that names begin with, as the command line of Supabase does. */
+/** Matches by the digits that names begin with, as the command line of Supabase does. */
 export const matchVersions: Match = (rows, files) => {
   const byVersion = indexed(files, (file) => /^\d+/.exec(file.name)?.[0])
   return rows.map(({ name }) => byVersion.get(name ?? ""))

@@ -3,7 +3,7 @@ import { type JsonObject } from "../text/JsonObject.ts"
 import { type ClaimTemplates, resolveClaims, templateProblems } from "./ClaimsTemplate.ts"
 import { isVerified, standardClaims, standardScope } from "./StandardClaims.ts"
 
-/** The claims that tokens get beside the server's own and the standard ones (spec: Claims config). */
+/** The claims of tokens in addition to the server's own and the standard ones (spec: Claims config). */
 export interface ClaimsConfig {
   readonly id_token_claims: ClaimTemplates
   readonly access_token_claims: ClaimTemplates
@@ -14,7 +14,7 @@ export interface ClaimsConfig {
 /** The claims of one user's tokens. */
 export interface ResolvedClaims {
   readonly idTokenClaims: JsonObject
-  /** Those of `idTokenClaims` that say what the identity is now, rather than what it was when the user consented. */
+  /** Those of `idTokenClaims` that describe the identity now, rather than at the time of the consent. */
   readonly lookedUp: ReadonlyArray<string>
   readonly accessTokenClaims: JsonObject
 }

@@ -43,7 +43,9 @@ const webUrl: Check = (value) =>
 
 const forbiddenSchemes = /^(?:javascript|data|vbscript|file|blob|about):/i
 
-/** Where a browser or app is redirected (RFC 6749 3.1.2, RFC 8252 7): any scheme except those that run or embed content. */
+/**
+ * A redirect URI of a browser or app (RFC 6749 3.1.2, RFC 8252 7): any scheme except those that run or embed content.
+ */
 const redirectUri: Check = (value) =>
   text(value) ??
   (!URL.canParse(value as string) || forbiddenSchemes.test(value as string)
@@ -75,7 +77,7 @@ const jsonOf = (value: unknown): string | undefined => {
 const document: Check = (value) =>
   isJsonObject(value) && jsonOf(value) !== undefined ? undefined : "expected an object that is not nested too deeply"
 
-/** With which clients authenticate by `private_key_jwt`: those that the embedded server verifies. */
+/** The algorithms of `private_key_jwt` that the embedded server verifies. */
 export const clientAlgorithms = ["RS256", "PS256", "ES256", "Ed25519", "EdDSA"]
 
 /** The fields of RFC 7591 2 and RFC 7592, and the server's `skip_consent` and `allowed_cors_origins`; secrets are always generated. */
@@ -132,7 +134,7 @@ export const withDefaults = (client: JsonObject): JsonObject => {
   return { ...client, grant_types, response_types: response_types ?? (byCode ? ["code"] : []) }
 }
 
-/** The same for a client after a change. A change that makes it smaller is always valid. */
+/** The faults of a changed client. A change that makes it smaller is always valid. */
 export const mergeProblems = (
   client: OAuth2Client,
   metadata: JsonObject,

@@ -27,7 +27,7 @@ export const OAuth2Client = Schema.Struct({
   scope: Schema.String,
   audience: Names,
   token_endpoint_auth_method: Schema.String,
-  /** The server's own field, beside `metadata.skip_consent`. */
+  /** The server's own field, separate from `metadata.skip_consent`. */
   skip_consent: Schema.Boolean,
   metadata: JsonObjectSchema,
   created_at: Schema.NullOr(Schema.String),
@@ -88,7 +88,7 @@ export interface SignInParameters {
   readonly maxAge: number | undefined
 }
 
-/** The language that an app asks for by `ui_locales`, if it is one of ours. */
+/** The language that an app requests by `ui_locales`, if the service has it. */
 export const localesOf = (requestUrl: string): Language | undefined =>
   URL.canParse(requestUrl) ? languageOfLocales(new URL(requestUrl).searchParams.get("ui_locales") ?? "") : undefined
 
@@ -108,7 +108,7 @@ export const signInParameters = (requestUrl: string): SignInParameters => {
 }
 
 /**
- * The redirect after a sign-in as another user than the server remembers: the server starts the request again with
+ * The redirect after a sign-in as another user than the server's session has: the server starts the request again with
  * `prompt=login`, which must not make that user sign in twice.
  */
 export const asSwitched = (redirectTo: string): string => {

@@ -16,7 +16,7 @@ const maxChallenge = 32_768
  */
 export const isId = (text: string) => text !== "" && text.length <= maxId && isPlainText(text)
 export const isChallenge = (text: string) => text !== "" && text.length <= maxChallenge && isPlainText(text)
-/** The same for a segment of a path, where `.` and `..` have a meaning. */
+/** Like `isId`, for a segment of a path, where `.` and `..` have a meaning. */
 export const isPathId = (text: string) => isId(text) && text !== "." && text !== ".."
 
 /** User-supplied text, made safe for the query of a redirect. */

@@ -34,7 +34,7 @@ export interface EventText {
 
 /** A notification of svc.notify_row_change (layers/install/migrations/0002_realtime.ts). */
 export interface RowNotification {
-  /** When the row was written, in microseconds since 1970. */
+  /** The time at which the row was written, in microseconds since 1970. */
   readonly micros: number
   readonly schema: string
   readonly table: string

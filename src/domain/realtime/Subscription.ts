@@ -11,7 +11,7 @@ export const RealtimeSubscription = Schema.Struct({
   status: Schema.Literals(["active", "table_missing", "table_renamed", "trigger_missing", "trigger_disabled"]),
   /** The table's new name as `schema.table`, under which its events are published. */
   renamed_to: Schema.NullOr(Schema.String),
-  /** Says who receives no events of the table, if clients may be waiting for them. */
+  /** The callers that receive no events of the table, if clients may be waiting for them. */
   warning: Schema.NullOr(Schema.String),
   created_at: Schema.String
 })
@@ -42,7 +42,7 @@ export const RealtimeStatus = Schema.Struct({
   listener_since: Schema.String,
   active_channels: Schema.Array(Schema.String),
   connected_clients: Schema.Int,
-  /** At most 200. */
+  /** The size is at most 200. */
   event_log_size: Schema.Int
 })
 export type RealtimeStatus = typeof RealtimeStatus.Type

@@ -8,7 +8,7 @@ const encoder = new TextEncoder()
 
 /**
  * The name of a table's trigger and channel: `svc_rt_{schema}_{table}`, with a hash in place of the end if that is too
- * long. Two tables may share a channel (`a`.`b_c` and `a_b`.`c`), so the payload says which table it is about.
+ * long. Two tables may share a channel (`a`.`b_c` and `a_b`.`c`), so the payload names its table.
  */
 export const channelOf = (schema: string, table: string) => {
   const name = `svc_rt_${schema}_${table}`

@@ -2,11 +2,11 @@ import { masked } from "./Selection.ts"
 
 /** A request as the access log has it. Neither its query nor its other headers. */
 export interface Access {
-  /** When it arrived, in ms since 1970. */
+  /** The arrival, in ms since 1970. */
   readonly at: number
   readonly id: string
   readonly method: string
-  /** Without the query. */
+  /** The path without its query. */
   readonly path: string
   /** The path's template; "" if it has no route. */
   readonly route: string
@@ -29,12 +29,15 @@ export type AccessLevel = "INFO" | "WARN" | "ERROR"
 
 export const levelOf = (status: number): AccessLevel => (status >= 500 ? "ERROR" : status >= 400 ? "WARN" : "INFO")
 
-/** What a terminal or a viewer of logs could act on: control characters, line and paragraph breaks, changes of direction. */
+/**
+ * Characters that a terminal or a viewer of logs could interpret: control characters, line and paragraph breaks,
+ * changes of direction.
+ */
 const unsafe = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const escaped = (text: string) =>
   text.replaceAll(unsafe, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
-/** What JSON writes as it is, as nearly all texts of requests are. */
+/** Text that needs no escape in JSON, as nearly all texts of requests. */
 const simple = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
 /** A JSON text on one line. */
 const quoted = (text: string) => (simple.test(text) ? `"${text}"` : escaped(JSON.stringify(text)))

@@ -6,7 +6,7 @@ const kept = 60
 /** Keys that are counted, at 1 KB each: others are not, until one of these has been unused for an hour. */
 const maxKeys = 4096
 
-/** Of one key: requests, refused and errors of each minute, in a ring of the last hour. */
+/** The counts of one key: requests, refused and errors of each minute, in a ring of the last hour. */
 interface Ring {
   readonly minutes: Int32Array
   readonly counts: Uint32Array

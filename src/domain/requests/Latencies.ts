@@ -46,7 +46,7 @@ export class Latencies {
     return { counts, count: this.total }
   }
 
-  /** For another process: the counts up to the last that is not 0. */
+  /** The counts for another process, up to the last that is not 0. */
   toJSON(): ReadonlyArray<number> {
     const last = this.counts.findLastIndex((count) => count > 0)
     return Array.from(this.counts.subarray(0, last + 1))

@@ -14,7 +14,7 @@ type Cells = Map<string, Map<string, Tally>>
  */
 const maxTallies = 128
 
-/** What one process has counted, for another. */
+/** The counts of one process, for another. */
 export interface Counted {
   readonly minutes: ReadonlyArray<readonly [minute: number, tally: TallyJson]>
   readonly routes: ReadonlyArray<readonly [route: string, method: string, tally: TallyJson]>
@@ -25,7 +25,7 @@ const lasting: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PAT
 
 /** Counts of the last hour, by minute, route and method, and of all time, by route and method. */
 export class Minutes {
-  /** Of the minutes that are no longer kept. */
+  /** The counts of the minutes that are no longer kept. */
   private readonly before: Cells = new Map()
   private readonly slots = Array.from({ length: kept }, () => ({ minute: -1, tallies: 0, cells: new Map() as Cells }))
 
@@ -48,7 +48,7 @@ export class Minutes {
     tally.add(status, millis, bytes)
   }
 
-  /** Of all requests since the process started. No count ever falls. */
+  /** The counts of all requests since the process started. No count ever falls. */
   get total(): ReadonlyArray<readonly [route: string, method: string, tally: Tally]> {
     const all: Cells = new Map()
     for (const cells of [this.before, ...this.slots.map(({ cells }) => cells)]) addTo(all, cells)

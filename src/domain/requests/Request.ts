@@ -5,11 +5,11 @@ const Millis = Schema.NullOr(Schema.Finite)
 
 /** A request that was answered. Neither its query, its headers nor its body are kept. */
 export const LoggedRequest = Schema.Struct({
-  /** When it arrived. */
+  /** The time of arrival. */
   at: Schema.String,
   request_id: Schema.String,
   method: Schema.String,
-  /** Without the query; 200 characters at most, and API keys in it are masked. */
+  /** The path without its query, at most 200 characters; API keys in it are masked. */
   path: Schema.String,
   /** The path's template, such as `/v1/db/{table}`; null if it has no route. */
   route: Schema.NullOr(Schema.String),
@@ -17,9 +17,9 @@ export const LoggedRequest = Schema.Struct({
   status: Schema.Int,
   /** The code of an error. */
   code: Schema.NullOr(Schema.String),
-  /** Until the response began; of a WebSocket, how long it was open. */
+  /** The time until the response began; for a WebSocket, how long it was open. */
   milliseconds: Schema.Finite,
-  /** Of the body; null if the response was streamed. */
+  /** The length of the body; null if the response was streamed. */
   bytes: Schema.NullOr(Schema.Int),
   key: Schema.NullOr(Schema.Struct({ id: Schema.Int, label: Schema.String })),
   /** The identity of an administrator's session. */
@@ -65,9 +65,9 @@ export type RequestList = typeof RequestList.Type
 
 const outcomes = {
   requests: Count,
-  /** With a status from 400 to 499. */
+  /** Responses with a status from 400 to 499. */
   refused: Count,
-  /** With a status from 500. */
+  /** Responses with a status from 500. */
   errors: Count
 }
 
@@ -84,7 +84,7 @@ export const RequestCounts = Schema.Struct({
   ...processes,
   /** The last 60 minutes, the oldest first, the current one last. */
   minutes: Schema.Array(Schema.Struct({ minute: Schema.String, ...counts })),
-  /** The same time by route, the most requested first. */
+  /** The counts of the same time by route, the most requested first. */
   routes: Schema.Array(Schema.Struct({ method: Schema.String, route: Schema.NullOr(Schema.String), ...counts }))
 })
 export type RequestCounts = typeof RequestCounts.Type

@@ -1,6 +1,6 @@
-/** A request as it is kept. Slots of the ring are overwritten, so that a request makes no object that lives on. */
+/** A request as it is kept. Slots of the ring are overwritten, so that a request allocates no lasting object. */
 export interface Kept {
-  /** When it arrived, in ms since 1970. */
+  /** The arrival, in ms since 1970. */
   at: number
   id: string
   method: string
@@ -11,12 +11,12 @@ export interface Kept {
   /** The code of the error; "" without one. */
   code: string
   millis: number
-  /** Of the body; -1 if that was not known when the response began. */
+  /** The length of the body; -1 if it was not known when the response began. */
   bytes: number
   /** The API key; 0 if there was none, or not a valid one. */
   keyId: number
   keyLabel: string
-  /** Of the identity provider; "" if a key was sent. */
+  /** The id at the identity provider; "" if a key was sent. */
   identity: string
   /** Sent by a page of the dashboard. */
   dashboard: boolean

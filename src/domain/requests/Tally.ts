@@ -4,7 +4,7 @@ import { Latencies } from "./Latencies.ts"
 export interface TallyJson {
   readonly statuses: ReadonlyArray<readonly [status: number, count: number]>
   readonly bytes: number
-  /** Of all of them together. */
+  /** The sum of all durations. */
   readonly millis: number
   readonly latencies: ReadonlyArray<number>
 }
@@ -38,7 +38,7 @@ export class Tally {
     return { statuses: Array.from(this.statuses), bytes, millis, latencies: this.latencies.toJSON() }
   }
 
-  /** As the API shows it. `errors` are those of the service, from 500 on. */
+  /** The counts in the API's form. `errors` are those of the service, from 500 on. */
   get counts() {
     const entries = Array.from(this.statuses)
     const sum = (from: number, to: number) =>

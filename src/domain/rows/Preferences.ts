@@ -7,7 +7,7 @@ export interface Preferences {
   readonly tx: "commit" | "rollback" | undefined
   /** `strict`: unknown or invalid preferences are rejected. */
   readonly handling: "strict" | "lenient" | undefined
-  /** As sent; PostgreSQL rejects unknown time zones. */
+  /** The time zone as sent; PostgreSQL rejects unknown ones. */
   readonly timezone: string | undefined
   /** The most rows that a change may affect; applies only with `handling=strict`. */
   readonly maxAffected: number | undefined
@@ -38,7 +38,7 @@ export interface AnswerForm {
   readonly stripNulls: boolean
   /** Options of EXPLAIN, for a plan. */
   readonly options: ReadonlyArray<"analyze" | "verbose" | "settings" | "buffers" | "wal">
-  /** For a plan, the form of the explained statement. */
+  /** The form of the statement that a plan explains. */
   readonly of: "json" | "object" | "csv"
 }
 
@@ -60,11 +60,11 @@ export const bodyForm = (form: AnswerForm, wanted: boolean): BodyForm => {
   return { media, stripNulls: form.stripNulls }
 }
 
-/** The preference `max-cell` of a read, if its form of response can say which values are cut. */
+/** The preference `max-cell` of a read, if its form of response can mark the values that are cut. */
 export const maxCellOf = ({ media, of }: AnswerForm, { maxCell }: Preferences) =>
   maxCell === undefined || media === "csv" || (media.startsWith("plan") && of === "csv") ? undefined : maxCell
 
-/** What user code can read about the request: `request.method`, `request.path`, `request.headers`, `request.cookies`. */
+/** The request as user code can read it: `request.method`, `request.path`, `request.headers`, `request.cookies`. */
 export interface RequestContext {
   readonly method: string
   readonly path: string

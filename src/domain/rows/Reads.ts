@@ -20,7 +20,7 @@ export interface RowRead {
   readonly query: ReadonlyArray<readonly [string, string]>
   readonly range: RowRange | undefined
   readonly count: Preferences["count"]
-  /** For a service key, which sees every row. */
+  /** Whether the caller has a service key, which may read every row. */
   readonly trusted: boolean
   readonly form: BodyForm
 }
@@ -33,7 +33,7 @@ export interface PreparedRead {
   readonly offset: number
   /** The rows whose number PostgreSQL can be asked to estimate. */
   readonly rows: RowPlan
-  /** What the statement counts. */
+  /** The number that the statement counts. */
   readonly total: Total
   /** The server's limit is lower than the client's, or the only one. */
   readonly capped: boolean
@@ -136,8 +136,8 @@ export const isCapped = ({ limit }: RowPage, { maxRows }: RowReadOptions) =>
   maxRows > 0 && (limit === undefined || Number(limit) > maxRows)
 
 /**
- * Whether PostgreSQL may estimate the number of rows for a caller. Its estimates use statistics of all rows: where the
- * caller sees some of them only, the estimate for a filter would tell whether others have that value.
+ * Whether PostgreSQL may estimate the number of rows for a caller. Its estimates use statistics of all rows: if the
+ * caller may read only some of them, the estimate for a filter would reveal whether others have that value.
  */
 const showsAllRows = (catalogue: Catalogue, { joins, relation, source }: RowPlan): boolean =>
   source._tag === "Relation" &&

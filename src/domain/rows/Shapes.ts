@@ -18,7 +18,7 @@ export interface RowShape {
   readonly literals: ReadonlyArray<string>
   /** Index of the literal that is the offset, or -1. */
   readonly offset: number
-  /** The same query with a distinct mark in place of each literal, and the parameters that the marks become. */
+  /** The query with a distinct mark in place of each literal, and the parameters that replace the marks. */
   readonly marked: () => { readonly pairs: Pairs; readonly params: ReadonlyArray<string> }
 }
 
@@ -137,7 +137,7 @@ interface Shapes<A extends object> {
   readonly seen: LRUCache<string, true>
 }
 
-/** What was planned on each catalogue, by the key of its shape. */
+/** Plans by catalogue and by the key of their shape. */
 export class ShapeCache<A extends object> {
   private readonly byCatalogue = new WeakMap<Catalogue, Shapes<A>>()
 

@@ -110,7 +110,7 @@ const valuesOf = (literals: ReadonlyArray<string>, operation: Operation): Readon
   return [...literals, operation._tag === "update" ? body.first : body.bytes]
 }
 
-/** What the statement's text depends on. The lengths make the joined texts unambiguous. */
+/** The values that determine the statement's text. The lengths make the joined texts unambiguous. */
 const keyOf = ({ answer, form, operation, preferences, schema, table }: RowWrite, shape: RowShape) => {
   const { handling, maxAffected, missing, resolution } = preferences
   let key = `${operation._tag},${schema.length}:${schema}${table.length}:${table}${form.media},${form.stripNulls},${answer},${preferences.return},${handling},${maxAffected},${missing},${resolution};`

@@ -49,10 +49,13 @@ const Table = Schema.Struct({
   indexes: Schema.Array(Defined),
   checks: Schema.Array(Defined),
   triggers: Schema.Array(Defined),
-  /** What the roles of callers may do with all of its columns. */
+  /** The privileges of the callers' roles on all of its columns. */
   grants: Schema.Struct({ anon: Privileges, authenticated: Privileges }),
   estimated_rows: estimatedRows,
-  /** With indexes and long values, as of the last VACUUM or ANALYZE: to measure it now would wait for a locked table. */
+  /**
+   * The size with indexes and long values, as of the last VACUUM or ANALYZE: to measure it now would wait for a locked
+   * table.
+   */
   bytes: Schema.Finite
 })
 
@@ -80,7 +83,7 @@ const Function = Schema.Struct({
 
 /** An enum of an exposed schema, or of a column there. */
 const Enum = Schema.Struct({
-  /** As columns name it: with its schema, unless that is in the search path. */
+  /** The name that columns use: with its schema, unless that is in the search path. */
   type: Schema.String,
   values: Schema.Array(Schema.String)
 })

@@ -6,7 +6,7 @@ type TypeOid = number
 export interface OutlinedColumn {
   readonly name: string
   readonly type: TypeOid
-  /** As PostgreSQL prints it: `character varying(20)`. */
+  /** The type as PostgreSQL prints it: `character varying(20)`. */
   readonly sql: string
   /** Maximum of characters, if the type has one. */
   readonly length: number | null
@@ -16,7 +16,7 @@ export interface OutlinedColumn {
   readonly default: string | null
   /** `always`: a generated column or identity that cannot be written. `default`: an identity that may be written. */
   readonly generated: "always" | "default" | null
-  /** Of a view: the column is updatable. */
+  /** Whether a view's column is updatable. */
   readonly writable: boolean
   readonly comment: string | null
   /** Privileges of the current role. */
@@ -65,7 +65,7 @@ export interface OutlinedType {
   readonly oid: TypeOid
   readonly schema: string
   readonly name: string
-  /** As PostgreSQL prints it. */
+  /** The type as PostgreSQL prints it. */
   readonly sql: string
   /** Whether the current role has USAGE on its schema. */
   readonly usable: boolean
@@ -82,7 +82,7 @@ export interface OutlinedType {
     | "domain"
     | "void"
     | "pseudo"
-  /** Of an array its element type, of a domain its base type. */
+  /** The element type of an array, or the base type of a domain. */
   readonly of: TypeOid | null
   readonly values: ReadonlyArray<string> | null
   readonly attributes: ReadonlyArray<{ readonly name: string; readonly type: TypeOid }> | null

@@ -1,6 +1,6 @@
 /**
  * Returns a session to what it was at its start, whatever a statement has left in it. The result is the number of prepared
- * statements that were made by SQL, and of all: the service knows how many it has made by the protocol.
+ * statements that were made by SQL, and of all: the service counts those that it makes by the protocol.
  *
  * A function, because a call by its oid is neither looked up nor parsed: nothing in the session can change what it does,
  * and it takes a third of the time of its statements. `seed` is for random(), whose state cannot be reset.

@@ -28,7 +28,7 @@ type Encode = (text: string) => string
 
 const raw: Encode = (text) => text
 const quoted: Encode = (text) => JSON.stringify(text)
-/** For types whose text needs no escaping in JSON. */
+/** Encodes types whose text needs no escaping in JSON. */
 const plain: Encode = (text) => `"${text}"`
 const bool: Encode = (text) => (text === "t" ? "true" : "false")
 

@@ -15,7 +15,7 @@ const newline = /[\n\r]/g
 const commentEdge = /\/\*|\*\//g
 const stringEnd = /['\\]/g
 const space = /[ \t\n\r\f\v]*/y
-/** As in PostgreSQL's scanner: letters, digits, `_`, `$`, and all characters outside of ASCII. */
+/** Letters, digits, `_`, `$`, and all characters outside of ASCII, as in PostgreSQL's scanner. */
 const word = /[A-Za-z_\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*/y
 const number = /[0-9][0-9A-Za-z_.]*/y
 const dollarTag = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y

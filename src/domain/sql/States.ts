@@ -13,7 +13,7 @@ const exact: Readonly<Record<string, number>> = {
   "23503": 409,
   "23505": 409,
   "25006": 405,
-  // Of a transaction that idled, or lasted, for too long.
+  // The transaction idled, or lasted, for too long.
   "25P03": 504,
   "25P04": 504,
   "40000": 409,
@@ -35,7 +35,7 @@ const exact: Readonly<Record<string, number>> = {
   P0001: 400
 }
 
-/** By class (first two characters); a SQLSTATE in neither table is 400. */
+/** Statuses by class (first two characters); a SQLSTATE in neither table is 400. */
 const byClass: Readonly<Record<string, number>> = {
   "08": 503,
   "09": 500,
@@ -91,8 +91,9 @@ export const statusOf = (sqlState: string, message: string, anonymous: boolean):
 const serversOwn = /^(53|57|58(?!P0)|F0|XX)/
 
 /**
- * The same for a statement that the caller wrote: what SQL can cause is the caller's, also where it would be the database's
- * mistake in a function or trigger behind `/v1/db` (no data found, a failed assertion, a subquery with several rows).
+ * The status for a statement that the caller wrote: every error that SQL can cause is the caller's, even where it would
+ * be the database's fault in a function or trigger behind `/v1/db` (no data found, a failed assertion, a subquery with
+ * several rows).
  */
 export const statusOfOwnSql = (sqlState: string, message: string): number => {
   const status = statusOf(sqlState, message, false)

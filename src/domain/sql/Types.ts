@@ -1,10 +1,10 @@
 /** A PostgreSQL type, as far as results need it. */
 export interface SqlType {
-  /** As `format_type(oid, null)` prints it: `integer`, `text[]`, `app.mood`. */
+  /** The name as `format_type(oid, null)` prints it: `integer`, `text[]`, `app.mood`. */
   readonly name: string
-  /** Of an array type: the type of its elements and their delimiter. */
+  /** The type of an array's elements and their delimiter. */
   readonly element?: { readonly oid: number; readonly delimiter: string }
-  /** Of a domain: the oid of its base type. */
+  /** The oid of a domain's base type. */
   readonly base?: number
 }
 

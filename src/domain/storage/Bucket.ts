@@ -33,7 +33,9 @@ const Origin = Schema.NonEmptyString.check(
   oneStar
 )
 
-/** Which web pages may use a bucket, in S3's names. `MaxAgeSeconds`: how long browsers cache the preflight response. */
+/**
+ * The web pages that may use a bucket, in S3's names. `MaxAgeSeconds`: how long browsers cache the preflight response.
+ */
 export const CorsRule = Schema.Struct({
   ID: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(255))),
   AllowedOrigins: Schema.Array(Origin).check(Schema.isMinLength(1)),
@@ -44,7 +46,7 @@ export const CorsRule = Schema.Struct({
 })
 export type CorsRule = typeof CorsRule.Type
 
-/** At most 100, as in S3. Without rules, pages of other origins have no access. */
+/** At most 100 rules, as in S3. Without rules, pages of other origins have no access. */
 export const CorsRules = Schema.Array(CorsRule).check(Schema.isMaxLength(100))
 
 /** The maximum size of a policy in bytes, as in S3. */

@@ -140,7 +140,7 @@ export const UploadId = Schema.String.check(
   )
 )
 
-/** From the response to the part's PUT; the quotes are optional. */
+/** The ETag in the response to the part's PUT; the quotes are optional. */
 const PartETag = Schema.String.check(
   Schema.makeFilter(
     (text: string) => /^(?:"[\x21\x23-\x7e]{1,128}"|[\x21\x23-\x7e]{1,128})$/.test(text) || "Expected an ETag"

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** As in S3. */
+/** The limits are S3's. */
 const mostTags = 10
 const allowed = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u
 const words = "letters, digits, spaces and _ . : / = + - @"

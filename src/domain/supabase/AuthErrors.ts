@@ -12,7 +12,7 @@ import {
 
 /** SQLSTATE of an account that triggers or constraints of the app refuse. */
 export const refusedByApp = "SVC02"
-/** What the app's database refuses: Supabase's own text. */
+/** The app's database refused an account. The text is Supabase's. */
 export const accountRefused = (error: string) => new Conflict({ error, code: "unexpected_failure" })
 
 export const invalidCredentials = new InvalidRequest({
@@ -80,7 +80,7 @@ export const noProvider = new InvalidRequest({
   error: "Unsupported provider: provider is not enabled",
   code: "oauth_provider_not_supported"
 })
-/** Of an ID token: Supabase's own texts. */
+/** Errors of an ID token, with Supabase's texts. */
 const idToken = (error: string) => new InvalidRequest({ error, code: "validation_failed" })
 export const badIdToken = idToken("Bad ID token")
 export const badIdTokenAudience = idToken("Unacceptable audience in id_token")

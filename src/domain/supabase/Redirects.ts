@@ -24,8 +24,9 @@ export const redirectPattern = (pattern: string): RegExp | undefined => {
 }
 
 /**
- * Where a browser is sent after it has been signed in: what the client asked for, if it is of the site or listed, else the
- * site. Compared is the URL as browsers read it, without its query and fragment, and never one with a user name.
+ * The URL to which a browser returns after a sign-in: the one that the client requested, if it is of the site or
+ * listed; otherwise the site. URLs are compared in the browser's form, without query and fragment; one with a user name
+ * is refused.
  */
 export const redirectOf = (asked: string | null | undefined, site: string, allowed: ReadonlyArray<RegExp>): string => {
   if (asked == null || asked === "" || asked.length > maxLength || !URL.canParse(asked)) return site

@@ -36,7 +36,7 @@ export class FormFields {
   private readonly decoded: Buffer
   private length = 0
   private at = 0
-  /** Where in `decoded` the name and the value begin; -1 before the first `=`. */
+  /** The offsets in `decoded` of the name and the value; -1 before the first `=`. */
   private nameFrom = 0
   private valueFrom = -1
   /** The fields, and the places where one is missing. */

@@ -14,7 +14,7 @@ export interface JsonPlace {
 
 /** A longer name is cut; PostgreSQL's have 63 bytes. */
 const maxNameSize = 1024
-/** As many names are searched in a list, which is quicker than making a map. */
+/** Up to this number, names are searched in a list, which is quicker than making a map. */
 const fewKeys = 16
 const none: ReadonlyArray<string> = []
 

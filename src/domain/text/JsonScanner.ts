@@ -9,7 +9,7 @@ export interface JsonRowReader {
   readonly close: (to: number) => void
 }
 
-/** What the next byte belongs to, or may begin. In the first six, spaces may precede it. */
+/** The element of the next byte. In the first six states, spaces may precede it. */
 const state = {
   value: 0,
   /** A value, or the end of an empty array. */

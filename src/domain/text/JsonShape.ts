@@ -1,6 +1,6 @@
 import { InvalidRequest } from "../errors.ts"
 
-/** What JSON text may have before it is decoded: an object of many keys costs two microseconds for each. */
+/** Bounds of JSON text before it is decoded: an object of many keys costs two microseconds for each. */
 export interface JsonBounds {
   /** Levels of arrays and objects. */
   readonly depth: number
@@ -10,7 +10,7 @@ export interface JsonBounds {
   readonly values: number
 }
 
-/** Of any body and message. */
+/** The bounds of any body and message. */
 export const bodyBounds: JsonBounds = { depth: 200, keys: 20_000, values: 100_000 }
 
 const [quote, backslash, comma, colon, bracket, brace] = [0x22, 0x5c, 0x2c, 0x3a, 0x5b, 0x7b]

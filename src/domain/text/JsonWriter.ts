@@ -1,6 +1,6 @@
 import { mustEscape } from "./JsonScanner.ts"
 
-/** What stands for each byte that a text of JSON cannot contain. */
+/** The escape of each byte that a text of JSON cannot contain. */
 const escapes = Array.from({ length: 128 }, (_, code) =>
   Buffer.from(JSON.stringify(String.fromCharCode(code)).slice(1, -1))
 )

@@ -1,6 +1,6 @@
 interface Similar {
   readonly name: string
-  /** From 0 to 1, which is equality without case. */
+  /** A value from 0 to 1; 1 means equality without case. */
   readonly score: number
 }
 

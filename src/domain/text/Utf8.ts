@@ -1,4 +1,4 @@
-// Without Buffer where there is none: the dashboard evaluates drafts of flags in the browser.
+// The dashboard evaluates drafts of flags in the browser, which has no Buffer.
 const inNode = typeof Buffer !== "undefined"
 
 /** The UTF-8 bytes of a text, as a string with a character for each. */

@@ -23,7 +23,7 @@ export interface WebhookReply {
 /** Redirects are not followed and count as failures. */
 export const isSuccess = ({ status }: WebhookReply) => status !== null && status >= 200 && status < 300
 
-/** The receiver wants no more deliveries. */
+/** The receiver refuses further deliveries. */
 export const isReceiverGone = ({ status }: WebhookReply) => status === 410
 
 /**
@@ -32,7 +32,7 @@ export const isReceiverGone = ({ status }: WebhookReply) => status === 410
  */
 export const loggedText = (bytes: Uint8Array): string => {
   const whole = bytes.length <= loggedBytes
-  // With `stream` the decoder holds an incomplete character back instead of replacing it.
+  // The decoder withholds an incomplete character with `stream`, instead of replacing it.
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, loggedBytes), { stream: !whole })
   return text.replaceAll("\0", "\ufffd")
 }

@@ -5,7 +5,7 @@ const prefix = "whsec_"
 /** Standard Base64 with padding, not empty. */
 const isBase64 = (text: string) => text !== "" && Buffer.from(text, "base64").toString("base64") === text
 
-/** After `whsec_` (Standard Webhooks) Base64 must follow; any other text is a valid secret. */
+/** Base64 must follow `whsec_` (Standard Webhooks); any other text is a valid secret. */
 export const isSecret = (secret: string) => !secret.startsWith(prefix) || isBase64(secret.slice(prefix.length))
 
 /** The key of `webhook-signature`: the bytes after `whsec_`, otherwise the secret itself. (A Buffer would cost 13 µs more.) */

@@ -62,7 +62,7 @@ export const triggerChanges = ({
   wanted
 }: WebhookTable): ReadonlyArray<string> => {
   const table = `${quoteName(schema)}.${quoteName(name)}`
-  // The name contains the oid, because a partition may have its own trigger beside that of its parent.
+  // The name contains the oid, because a partition may have its own trigger in addition to that of its parent.
   const row = `svc_wh_row_${oid}${virtual ? "_virtual" : ""}`
   const should = wanted ? (by_row || virtual ? [row] : Object.keys(perStatement)) : []
   const create = (trigger: string) =>

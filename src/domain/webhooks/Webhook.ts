@@ -16,7 +16,7 @@ export const webhookNotFound = (id: WebhookId) =>
 const Name = Schema.NonEmptyString.check(Schema.isMaxCodePoints(1000), isStorable)
 
 const rowEvents = ["INSERT", "UPDATE", "DELETE"] as const
-/** What happens to accounts of the embedded identity provider. */
+/** Events of accounts of the embedded identity provider. */
 const identityEvents = ["identity.created", "identity.updated", "identity.deleted", "identity.signed_in"] as const
 /** The place of webhooks for accounts, in place of a table. */
 export const identityPlace = { table_schema: "svc", table_name: "identities" } as const
@@ -100,7 +100,7 @@ const settable = {
 
 export const NewWebhook = Schema.Struct({
   ...settable,
-  /** Of the table; left out for events of accounts. */
+  /** The name of the table; omitted for events of accounts. */
   table_name: Schema.optionalKey(Name),
   events: Events,
   url: TargetUrl
@@ -135,7 +135,7 @@ export const Webhook = Schema.Struct({
   active: Schema.Boolean,
   /** Consecutive failed attempts. */
   fail_count: Schema.Int,
-  /** When and why the service set `active` to false. */
+  /** The time at which, and the reason why, the service set `active` to false. */
   disabled_at: Schema.NullOr(Schema.String),
   disabled_reason: Schema.NullOr(Schema.String),
   /** Whether a table of this name exists. */
@@ -158,7 +158,7 @@ export const Webhook = Schema.Struct({
 })
 export type Webhook = typeof Webhook.Type
 
-/** Which attempts of the log are listed: those that the receiver answered with 2xx, or the others. */
+/** The outcome by which attempts are listed: the receiver answered with 2xx, or not. */
 export const WebhookOutcome = Schema.Literals(["succeeded", "failed"])
 export type WebhookOutcome = typeof WebhookOutcome.Type
 
@@ -180,7 +180,7 @@ export const warned = (webhook: Webhook, allowPrivate: boolean): Webhook =>
 
 /** The result of a test or replay. */
 export const WebhookAttempt = Schema.Struct({
-  /** Null when the receiver did not respond; `error` says why. */
+  /** Null when the receiver did not respond; `error` has the reason. */
   status_code: Schema.NullOr(Schema.Int),
   /** Empty when it did not respond. */
   response_body: Schema.String,

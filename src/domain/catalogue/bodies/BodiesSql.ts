@@ -80,7 +80,7 @@ named_operators as materialized (
   from bodies b cross join lateral pg_catalog.unnest(b.operators) named(name) join pg_operator o on o.oprname = named.name
 )`
 
-/** What bodies use, as in `uses`. They may contain UNION ALL, so CHECK constraints count for all. */
+/** The uses of bodies, in the form of `uses`. They may contain UNION ALL, so CHECK constraints count for all. */
 export const bodyUses = `
   select case k.kind when 'f' then n.kind else k.kind end, n.oid, used, n.by
     from named_functions n cross join (values ('f', 'f'), ('f', 'c'), ('c', 'c')) k(kind, used)

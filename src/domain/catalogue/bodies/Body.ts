@@ -10,7 +10,7 @@ export const Body = Schema.Struct({
   xmin: Schema.String,
   language: Schema.Literals(["sql", "plpgsql"]),
   source: Schema.String,
-  /** Of PL/pgSQL, CREATE FUNCTION up to the body; else empty. */
+  /** CREATE FUNCTION up to the body, for PL/pgSQL; otherwise empty. */
   head: Schema.String,
   /** It has a search path of its own. */
   pathed: Schema.Boolean
@@ -22,7 +22,7 @@ export const Bodies = Schema.fromJsonString(Schema.Array(Body))
 
 const attempt = (read: () => boolean) => Option.getOrElse(Option.liftThrowable(read)(), () => false)
 
-/** What a body names; undefined if more than reading and calling may happen in it. */
+/** The names in a body; undefined if more than reading and calling may happen in it. */
 export const namesInBody = (parser: BodyParser, { head, language, source }: Body): Names | undefined => {
   const names = noNames()
   const isClean = attempt(() =>

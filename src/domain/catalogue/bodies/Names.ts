@@ -1,17 +1,17 @@
 import { type Tree } from "./Tree.ts"
 
 /**
- * What a function's body names, each by its last part. Which object a name means depends on types and on the search path,
- * so the proof takes it for all objects of that name.
+ * The names in a function's body, each by its last part. Which object a name means depends on types and on the search
+ * path, so the proof takes it for all objects of that name.
  */
 export interface Names {
   readonly functions: Set<string>
-  /** Behind a dot: of a value of any type, of which PostgreSQL calls a function if it has no such column. */
+  /** Names after a dot. The value may be of any type, and PostgreSQL calls a function if it has no such column. */
   readonly columns: Set<string>
   readonly operators: Set<string>
   readonly relations: Set<string>
   readonly types: Set<string>
-  /** Of the relations, those that rows are inserted into, and those whose rows are changed. */
+  /** The relations that rows are inserted into, and those whose rows are changed. */
   readonly inserted: Set<string>
   readonly changed: Set<string>
   /** Words of the body outside of what has been read, which may name anything. */

@@ -110,7 +110,7 @@ const declaredIn = (datums: Tree | undefined): ReadonlyArray<string> =>
     return typname === "integer" ? [name] : [name, String(typname)]
   })
 
-/** What CASE names the value that it compares, in the texts of its expressions. */
+/** The name of the value that CASE compares, in the texts of its expressions. */
 const caseVariable = /^__Case__Variable_/i
 
 const without = (all: ReadonlyArray<string>, some: ReadonlyArray<string>) => {
@@ -147,7 +147,7 @@ const addUnread = ({ names, texts }: Reading, source: string): boolean => {
   return true
 }
 
-/** Adds the names of a PL/pgSQL function. False if it is, or contains, anything that is not known to be clean. */
+/** Adds the names of a PL/pgSQL function. False unless all of it is proven to be clean. */
 export const addPlpgsqlNames = (names: Names, parser: BodyParser, head: string, source: string): boolean => {
   const parsed = parser.plpgsql(`${head} ${quoteLiteral(source)}`)
   const functions = isNode(parsed) ? treesIn(parsed["plpgsql_funcs"]) : []

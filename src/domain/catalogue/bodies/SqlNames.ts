@@ -99,7 +99,7 @@ const syntax: Readonly<Record<string, Shape>> = {
 /** The settings that the clean path sets as any other does. */
 export const cleanSettings: ReadonlyArray<string> = ["request.jwt.claims", "request.jwt.sub", "role"]
 
-/** What an expression compares with, where the grammar does not say it by an operator. */
+/** The operators of expressions whose syntax names none. */
 const implied: Readonly<Record<string, ReadonlyArray<string>>> = {
   AEXPR_BETWEEN: [">=", "<="],
   AEXPR_NOT_BETWEEN: ["<", ">"],
@@ -153,7 +153,7 @@ const addWritten = (names: Names, kind: "inserted" | "changed", relation: Tree |
 /** Names that WITH gives to queries, which hide relations of the same name. */
 type Withs = ReadonlySet<string>
 
-/** What a node adds to the names; false if it is not clean. Its fields are visited besides. */
+/** Adds the names of a node; false if it is not clean. Its fields are visited separately. */
 const visitors: Readonly<Record<string, (names: Names, node: TreeNode, withs: Withs) => boolean>> = {
   FuncCall: (names, { args, funcname }) => {
     const name = add(names, "functions", funcname)
@@ -200,7 +200,10 @@ const visitors: Readonly<Record<string, (names: Names, node: TreeNode, withs: Wi
 
 const withFields = words("ctes recursive location")
 
-/** Visits the queries of WITH, each of which sees those before it, or all if it is recursive. Undefined if not clean. */
+/**
+ * Visits the queries of WITH, each of which can refer to those before it, or to all if it is recursive. Undefined if
+ * not clean.
+ */
 const withsOf = (names: Names, clause: Tree, outer: Withs): Withs | undefined => {
   if (!isNode(clause) || !Object.keys(clause).every((field) => withFields.has(field))) return undefined
   const queries = treesIn(clause["ctes"]).map((query) => (isNode(query) ? query["CommonTableExpr"] : undefined))
@@ -227,7 +230,7 @@ const visitNode = (names: Names, kind: string, node: Tree, outer: Withs): boolea
     if (known.values.has(field)) return typeof value !== "object"
     if (known.nodes.has(field)) return visit(names, value, withs)
     const fixed = known.kinds[field]
-    // The queries of WITH have been visited, each with the names that it sees.
+    // The queries of WITH have been visited, each with the names that it can refer to.
     return fixed === "WithClause" || (fixed !== undefined && visitNode(names, fixed, value, withs))
   })
 }
@@ -240,7 +243,7 @@ const visit = (names: Names, tree: Tree, withs: Withs): boolean => {
 
 const known = ["SelectStmt", "InsertStmt", "UpdateStmt", "DeleteStmt"]
 
-/** Adds the names of statements that read or write rows. False if they are, or contain, anything that is not known to be clean. */
+/** Adds the names of statements that read or write rows. False unless all of them are proven to be clean. */
 export const addSqlNames = (names: Names, parsed: Tree): boolean => {
   const statements = isNode(parsed) ? treesIn(parsed["stmts"]) : []
   return (

@@ -21,7 +21,7 @@ const hexNumber = (text: string): number | undefined => {
   const dropped = rest === "" ? 0 : rest.length - 1
   const power = Number(exponent) - 4 * fraction.length + 4 * dropped
   const mantissa = Number(BigInt(`0x${kept}`))
-  // In two steps, because 2 ** power alone may underflow where the product does not.
+  // The product has two steps, because 2 ** power alone may underflow where the product does not.
   const value = power < -1000 ? mantissa * 2 ** -1000 * 2 ** (power + 1000) : mantissa * 2 ** power
   return sign === "-" ? -value : value
 }

@@ -43,7 +43,7 @@ export const solved = (logic: unknown, depth: number, compiler: Compiler, scope:
     }
     parts.push([name, part])
   }
-  // Not by assignment: a name may be __proto__.
+  // An assignment would set the prototype for the name __proto__.
   return Object.fromEntries(parts)
 }
 
@@ -65,7 +65,7 @@ const isSolvable = (part: unknown, depth: number): boolean => {
   return plainOperators.has(name) && isList(part[name]) && isSolvable(part[name], depth + 1)
 }
 
-/** Where variables of an item's rule are solved: in the context around the list, in the item, or in both in turn. */
+/** The data of variables in an item's rule: the context around the list, the item, or both in turn. */
 export type Solving = "outer" | "item" | "both"
 
 /**

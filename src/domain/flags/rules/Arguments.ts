@@ -96,11 +96,11 @@ const holdsExpression = (value: unknown): boolean =>
 export const logic: ArgumentFault = (value) =>
   isLiteral(value) ? 'Expected an expression, such as {"==": [{"var": ""}, "a"]}' : undefined
 
-/** As `logic`, but not a segment, because a segment without a rule is a plain value. */
+/** Like `logic`, but rejects segments, because a segment without a rule is a plain value. */
 export const step: ArgumentFault = (value) =>
   referenceIn(value) === undefined ? logic(value) : "Expected an expression other than a segment"
 
-/** As `logic`, where flagd replaces a single `var` or segment by its value and then fails. */
+/** Like `logic`, where flagd replaces a single `var` or segment by its value and then fails. */
 export const condition: ArgumentFault = (value) => {
   const [operator, operand] = operationIn(value) ?? []
   const whole = operand === "" || (typeof operand === "string" && operand.startsWith("."))
@@ -117,7 +117,7 @@ export const initial: ArgumentFault = (value) =>
 export const attribute: ArgumentFault = (value) =>
   isOf(value, ["text"]) ? undefined : expected("the name of an attribute", value)
 
-/** As `attribute`, or the index of an element. */
+/** Like `attribute`, but also accepts the index of an element. */
 export const element: ArgumentFault = (value) =>
   isOf(value, ["text", "number"]) ? undefined : expected("the name of an attribute", value)
 

@@ -75,7 +75,7 @@ export class CompiledFlag {
     if (!this.isStatic) this.rule ??= compileRule(this.definition.targeting)
   }
 
-  /** As `evaluate`, with a context that all flags of the evaluation share. */
+  /** Like `evaluate`, with a context that all flags of the evaluation share. */
   evaluateShared(data: FlagData, nowMillis: number, metadata: FlagSetMetadata): FlagResult {
     this.evaluatedAt = nowMillis
     return this.isStatic ? this.withoutRule(metadata) : this.withRule(data, metadata)

@@ -36,7 +36,7 @@ interface LoadedSegment {
 export class FlagSnapshot {
   readonly revision: number
   readonly sets: Readonly<Record<FlagEnvironment, FlagSet>>
-  /** In order of the keys. */
+  /** Flags in the order of their keys. */
   readonly #flags: ReadonlyMap<string, LoadedFlag>
   readonly #segments: ReadonlyMap<string, LoadedSegment>
 

@@ -1,7 +1,7 @@
 import { InvalidRequest } from "../../errors.ts"
 import { bodyBounds, jsonExcess } from "../../text/JsonShape.ts"
 
-/** The version of Phoenix's protocol that a client speaks. */
+/** The version of Phoenix's protocol that a client uses. */
 export type Version = 1 | 2
 
 /** The payload of a broadcast: JSON text, or bytes, which only clients of version 2 can receive. */

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 const Text = Schema.String.check(Schema.isMaxLength(4096))
 const nullable = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
-/** What a channel asks to hear of a table; its values return to the client exactly as they came. */
+/** A channel's request for changes of a table; its values return to the client exactly as they came. */
 export const ChangesRequest = Schema.Struct({
   event: Schema.Literals(["*", "INSERT", "UPDATE", "DELETE"]),
   schema: Schema.optionalKey(Text),
@@ -13,7 +13,7 @@ export const ChangesRequest = Schema.Struct({
 })
 export type ChangesRequest = typeof ChangesRequest.Type
 
-/** At most so many of one channel. */
+/** Maximum number of such requests in one channel. */
 const maxChanges = 100
 
 /** The payload of `phx_join`. Unknown members are ignored: newer clients send more. */

@@ -12,7 +12,7 @@ export type CallBody<Json = Buffer> =
   | { readonly _tag: "Json"; readonly json: Json; readonly media?: "text/csv" }
   /** Names and values as text, from a form or a GET. */
   | { readonly _tag: "Pairs"; readonly pairs: ReadonlyArray<readonly [string, string]> }
-  /** For a function with a single unnamed argument. */
+  /** The body of a function with a single unnamed argument. */
   | { readonly _tag: "Raw"; readonly media: RawMedia; readonly bytes: Uint8Array }
 
 /** A call of one stored function. */

@@ -62,7 +62,7 @@ const valuesOf = (literals: ReadonlyArray<string>, body: Body, part: Part) => {
   return value === null ? literals : [...literals, value]
 }
 
-/** What the statement's text depends on. The lengths make the joined texts unambiguous. */
+/** The values that determine the statement's text. The lengths make the joined texts unambiguous. */
 const keyOf = ({ alone, body, count, form, maxAffected, name, schema }: CallRequest, shape: RowShape) => {
   let key = `${schema.length}:${schema}${name.length}:${name}${form.media},${form.stripNulls},${count},${alone},${maxAffected};`
   if (body._tag === "Json") {

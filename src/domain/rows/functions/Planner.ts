@@ -24,9 +24,9 @@ export interface CallRequest {
   readonly range: RowRange | undefined
   readonly count: Preferences["count"]
   readonly form: BodyForm
-  /** If a set does not have exactly one row, the call is rolled back. */
+  /** The call is rolled back unless the set has exactly one row. */
   readonly alone: boolean
-  /** If the set has more rows than this, the call is rolled back. */
+  /** The call is rolled back if the set has more rows than this. */
   readonly maxAffected: number | undefined
 }
 

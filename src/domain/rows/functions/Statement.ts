@@ -26,7 +26,7 @@ const valueColumn = quoteName(valueName)
 /** Returns one value in each row. A record counts as a value, because its columns are known only at run time. */
 const givesValues = ({ result }: StoredFunction) => result === "scalar" || result === "record" || result === "void"
 
-/** Where the rows of a call come from. */
+/** The source of a call's rows. */
 export const callSource = (fn: StoredFunction): Extract<RowSource, { readonly _tag: "With" }> => {
   const type = rowsOf(fn)
   const called = type?.name ?? (fn.result === "row" && fn.outputs.length > 1 ? "record" : fn.name)

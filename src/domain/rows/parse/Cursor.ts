@@ -33,7 +33,7 @@ const noSteps: ReadonlyArray<JsonStep> = []
 /** The maximum nesting of embeds and of conditions. The JavaScript stack allows many times more. */
 export const maxDepth = 64
 
-/** Where a literal of a condition stands, and the parameter that it becomes. */
+/** The place of a condition's literal, and the parameter that replaces it. */
 export interface LiteralPlace {
   readonly from: number
   readonly to: number
@@ -52,9 +52,9 @@ export class RowCursor {
   /** Whether the last name was quoted, in which case it is not a keyword. */
   quoted = false
   failedAt = 0
-  /** What was expected at `failedAt`, in words. `refusal` is set instead if the text as a whole is wrong. */
+  /** The expectation at `failedAt`, in words. `refusal` is set instead if the text as a whole is wrong. */
   expected = ""
-  /** What was found; undefined: the character at `failedAt`. */
+  /** The text found there; undefined: the character at `failedAt`. */
   unexpected: string | undefined = undefined
   refusal: string | undefined = undefined
 
@@ -208,5 +208,5 @@ export class RowCursor {
 
 export const expectedField = "field name (* or [a..z0..9_$])"
 const jsonKey = "any non reserved character different from: .,>()"
-/** What may always continue a name or JSON path. */
+/** Tokens that may always continue a name or JSON path. */
 export const fieldRest = 'letter, digit, "-", "->>", "->"'

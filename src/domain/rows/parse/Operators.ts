@@ -42,7 +42,7 @@ type Tagged<Tag> = { [Name in keyof Table]: Table[Name] extends { readonly _tag:
 export type Comparison = Tagged<"Compare">
 export type FullText = Tagged<"FullText">
 
-/** What may follow `is.`, and the same in SQL. */
+/** The words after `is.`, with their SQL. */
 export const isWords = {
   null: "null",
   not_null: "not null",
@@ -86,7 +86,7 @@ const literalFilter = new RegExp(
   `^(?:not\\.)?(?:(${quantifiable})(?:\\((?:any|all)\\))?|${comparisons}|${searches}(?:\\([^()]*\\))?)\\.`
 )
 
-/** Where the value of a filter begins when it is all that follows the operator, and the parameter that it becomes. */
+/** The start of a filter's value, if that is all that follows the operator, and the parameter that replaces it. */
 export const literalOf = (filter: string): { readonly at: number; readonly param: string } | undefined => {
   const found = literalFilter.exec(filter)
   if (found === null) return undefined

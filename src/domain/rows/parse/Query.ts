@@ -5,11 +5,11 @@ import { type Comparison, type FullText, type IsWord } from "./Operators.ts"
  * planner reads, and of SQL. The grammar is PostgREST's (docs/rows.md).
  */
 export interface RowQuery {
-  /** What each row consists of; `*` by default. */
+  /** The items of each row; `*` by default. */
   readonly select: ReadonlyArray<Selected>
   /** Combined with AND. */
   readonly filters: ReadonlyArray<AtPath<Condition>>
-  /** At most one for each path, the first in the request. */
+  /** At most one order for each path, the first in the request. */
   readonly order: ReadonlyArray<AtPath<ReadonlyArray<OrderTerm>>>
   /**
    * Whole numbers as text; at most one for each path, the last in the request. Only the `limit` of [] may be negative:
@@ -21,7 +21,7 @@ export interface RowQuery {
   readonly columns: ReadonlyArray<string> | undefined
   /** Key columns of an upsert; undefined: the primary key. */
   readonly onConflict: ReadonlyArray<string> | undefined
-  /** For a function call, the pairs that are not filters, in order; a name may repeat (VARIADIC). Empty for tables. */
+  /** The pairs of a function call that are not filters, in order; a name may repeat (VARIADIC). Empty for tables. */
   readonly arguments: ReadonlyArray<readonly [string, string]>
 }
 
@@ -72,7 +72,7 @@ export interface Embed {
   readonly hint: string | undefined
   readonly join: "inner" | "left" | undefined
   readonly spread: boolean
-  /** If empty, the embed is joined but not returned. */
+  /** An embed with an empty list is joined but not returned. */
   readonly select: ReadonlyArray<Selected>
 }
 

@@ -51,7 +51,7 @@ const readItem = (cursor: RowCursor, depth: number): Selected | undefined => {
   return name === undefined ? undefined : readNamed(cursor, depth, name, first)
 }
 
-/** What follows a name determines what it names. */
+/** The text after a name determines what it names. */
 const readNamed = (cursor: RowCursor, depth: number, name: string, alias: string | undefined): Selected | undefined => {
   const counts = name === "count" && !cursor.quoted
   cursor.spaces()

@@ -2,7 +2,7 @@ import { type Relation } from "../../catalogue/Catalogue.ts"
 import { type PlannedCondition, type PlannedField } from "./Plan.ts"
 import { type Condition, type Field } from "../parse/Query.ts"
 
-/** What the planner learns while it looks names up. */
+/** Facts that the planner collects while it looks names up. */
 export interface Findings {
   /** True until something may run user-defined code. */
   clean: boolean

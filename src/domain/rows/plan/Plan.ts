@@ -14,7 +14,7 @@ export interface RowPlan {
   readonly source: RowSource
   /** The relation whose columns the rows have; undefined if known only at run time (a function that returns records). */
   readonly relation: Relation | undefined
-  /** What each row consists of, fields before embeds. Empty: rows without columns. */
+  /** The items of each row, fields before embeds. Empty: rows without columns. */
   readonly items: ReadonlyArray<Item>
   readonly joins: ReadonlyArray<Join>
   /** Combined with AND. */
@@ -27,7 +27,7 @@ export interface RowPlan {
   readonly grouped: boolean
 }
 
-/** Where the rows come from. */
+/** The source of the rows. */
 export type RowSource =
   /** A table or view. */
   | { readonly _tag: "Relation"; readonly name: RelationName }
@@ -94,11 +94,11 @@ export interface Join {
   /** Its alias, else its name. */
   readonly name: string
   readonly link: Link
-  /** At most one row, returned as an object; otherwise an array. */
+  /** The embed is at most one row, returned as an object; otherwise an array. */
   readonly single: boolean
   /** Outer rows without rows in the embed are dropped. */
   readonly inner: boolean
-  /** Nothing of it is returned. */
+  /** The embed is joined but not returned. */
   readonly hidden: boolean
   /** Its items are columns of the outer row. */
   readonly spread: boolean
@@ -106,15 +106,15 @@ export interface Join {
   readonly orderedBy: ReadonlyArray<{ readonly field: PlannedField; readonly cast: string | undefined }>
 }
 
-/** Which rows of the embed belong to an outer row. The first column of a pair is the outer row's. */
+/** The condition that links rows of the embed to an outer row. The first column of a pair is the outer row's. */
 export type Link =
   | { readonly _tag: "Keys"; readonly columns: ColumnPairs }
   | {
       readonly _tag: "Junction"
       readonly relation: RelationName
-      /** From the outer row to the junction. */
+      /** Columns of the outer row and the junction. */
       readonly near: ColumnPairs
-      /** From the junction to the embed. */
+      /** Columns of the junction and the embed. */
       readonly far: ColumnPairs
     }
   /** The source itself is a function of the outer row. */
@@ -167,10 +167,10 @@ export interface ReadPlan {
 export interface WritePlan {
   readonly relation: Relation
   readonly change: RowChange
-  /** What is returned of the rows written; their source is `With`. */
+  /** The returned form of the rows written; their source is `With`. */
   readonly rows: RowPlan
   readonly form: BodyForm
-  /** If more rows than this would be affected, nothing is changed (PGRST124). */
+  /** Nothing is changed if more rows than this would be affected (PGRST124). */
   readonly maxAffected: number | undefined
   /** The `limit` of a change, which always affects all matching rows: if more match, nothing is changed. */
   readonly limit?: number | undefined
@@ -201,7 +201,7 @@ export type RowChange =
     }
   | { readonly _tag: "Delete"; readonly where: ReadonlyArray<PlannedCondition> }
 
-/** What to do with a row that exists already, judged by these columns. `merge` also counts the rows inserted. */
+/** The handling of a row that exists already, judged by these columns. `merge` also counts the rows inserted. */
 export interface RowConflict {
   readonly columns: ReadonlyArray<string>
   readonly resolution: "merge" | "ignore"

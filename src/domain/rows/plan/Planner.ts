@@ -19,10 +19,10 @@ import { notEmbedded, type RowTree, rowTree } from "./Tree.ts"
 
 type Planned<A> = Result.Result<A, InvalidRequest | DatabaseError>
 
-/** What the planner needs beside the query. */
+/** The planner's input in addition to the query. */
 export interface PlanContext extends SelectLimits {
   readonly catalogue: Catalogue
-  /** Where the rows come from, and the relation that embeds start from. `schema` is the request's. */
+  /** The source of the rows, and the relation that embeds start from. `schema` is the request's. */
   readonly source: RowSource
   readonly from: RelationName
   readonly relation: Relation | undefined
@@ -210,7 +210,7 @@ const notImplemented = () =>
     details: "Aggregates are not implemented for one-to-many or many-to-many spreads."
   })
 
-/** Nothing of it is returned, neither columns nor embeds with columns. */
+/** Whether neither columns nor embeds with columns are returned. */
 const isEmpty = ({ tree, children }: Related): boolean => tree.select.length === 0 && children.every(isEmpty)
 
 const linkOf = (relationship: Relationship): { readonly source: RowSource; readonly link: Link } => {

@@ -36,7 +36,7 @@ export const isSingle = (relationship: Relationship | undefined) => {
 export const aggregates = (item: Selected) =>
   item._tag === "Count" || (item._tag === "Field" && item.aggregate !== undefined)
 
-/** What a `select` may contain. */
+/** The rules for the content of a `select`. */
 export interface SelectLimits {
   /** Whether aggregates may be used. */
   readonly aggregates: boolean

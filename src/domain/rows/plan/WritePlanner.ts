@@ -149,7 +149,7 @@ export const planUpsert = (
   const payload = planPayload(body, relation, query.columns, "null")
   if (Result.isFailure(payload)) return Result.fail(payload.failure)
   const { keys } = payload.success
-  // Of several rows, the one that matches the URL is written.
+  // Only the row that matches the URL is written, even if there are several.
   if (payload.success._tag !== "Uniform" || !columns.every((name) => keys.includes(name))) {
     return Result.fail(notMatching())
   }

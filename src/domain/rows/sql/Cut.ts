@@ -36,7 +36,7 @@ export const cutSql = (plan: RowPlan, most: number, scope: RowScope): string => 
   const cuttable = items.flatMap((item, at) =>
     ways[at] === "never" || item._tag === "All" ? [] : [{ as: item.as, column: `c${at + 1}` }]
   )
-  // Before those of the rows, of which the last must be their offset.
+  // This parameter must precede those of the rows, whose last one must be their offset.
   const names = cuttable.length === 0 ? "" : scope.param(arrayLiteral(cuttable.map(({ as }) => as)))
   const rows = selectSql(plan, scope, true)
   const row = scope.alias("_svc_cell")

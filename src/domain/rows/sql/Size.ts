@@ -2,9 +2,9 @@ import { checkText } from "../Refusals.ts"
 import { type RowScope } from "./Scope.ts"
 
 /**
- * The setting with the most bytes that an answer may have. The row path sets it for each role when it opens a connection.
- * Statements check it where PostgreSQL would otherwise build far larger values before the service sees the first byte, or
- * where the service could only refuse an answer after the write was committed.
+ * The setting with the most bytes that an answer may have. The row path sets it for each role when it opens a
+ * connection. Statements check it where PostgreSQL would otherwise build far larger values before the service receives
+ * the first byte, or where the service could only refuse an answer after the write was committed.
  */
 export const maxAnswerSetting = "svc.max_answer"
 

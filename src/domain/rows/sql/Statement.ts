@@ -65,7 +65,7 @@ export const totalSql = ({ rows, total }: ReadPlan, scope: RowScope): ReadonlyAr
   ]
   const seen = offset === undefined ? "pg_catalog.count(*)" : `${offset}::bigint + pg_catalog.count(*)`
   if (cut.length === 0) return [`(${seen})::text`]
-  // Only here, because it adds parameters to the statement.
+  // The count is built only here, because it adds parameters to the statement.
   const counted = `(${countSql(rows, scope, total._tag === "UpTo" ? total.rows : undefined)})`
   return [`(case when ${cut.join(" or ")} then ${counted} else ${seen} end)::text`]
 }
@@ -89,7 +89,7 @@ type Columns = readonly [body: string, ...others: ReadonlyArray<string>]
 export const answerSql = (columns: Columns, from: string) =>
   `select ${columns.join(", ")}${from === "" ? "" : ` from ${from}`}`
 
-/** An answer whose body must not be too large, or else what was written is undone. */
+/** An answer whose body must not be too large; otherwise the write is undone. */
 export const limitedAnswerSql = ([body, ...others]: Columns, from: string) => {
   const names = others.map((_, at) => `n${at + 1}`)
   const inner = answerSql([`${body} as b`, ...others.map((other, at) => `${other} as ${names[at]}`)], from)

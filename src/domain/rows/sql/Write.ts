@@ -108,7 +108,7 @@ export const changeSql = (relation: Relation, change: RowChange, scope: RowScope
       const list = names(payload.keys)
       const rows = rowsOf(relation, payload, scope.param(payload.json), payload.array ? "set" : "")
       const matching = whereSql(where, "_svc_new", scope)
-      // Without WHERE, `ON` would be parsed as part of a join.
+      // `ON` would be parsed as part of a join if there were no WHERE.
       const always = conflict !== undefined && matching === "" ? " where true" : matching
       return `insert into ${table} (${list}) select ${list} from ${rows}${always}${conflictSql(conflict, payload.keys)}`
     }

@@ -68,7 +68,7 @@ export const describeFunctions = (
 
 const argumentSchema = ({ types }: OpenApiContext, { type }: OutlinedArgument): JsonSchema => types.of(type, true)
 
-/** In a URL, values other than numbers, booleans and text are written as PostgreSQL text. */
+/** Values in a URL, other than numbers, booleans and text, are written as PostgreSQL text. */
 const queryArguments = (context: OpenApiContext, functions: ReadonlyArray<OutlinedFunction>) => {
   const all = functions.flatMap((fn) => fn.arguments.filter((one) => one.name !== ""))
   return [...new Set(all.map(({ name }) => name))].map((name) => {

@@ -64,7 +64,7 @@ export const describeRelation = (context: OpenApiContext, relation: OutlinedRela
   const operation = (method: string, verb: string, about: string, rest: object) =>
     operations.push([method, { tags: [name], summary: about, operationId: `${verb}_${component}`, ...rest }])
 
-  // Without SELECT, responses cannot contain rows.
+  // Responses cannot contain rows if the role lacks SELECT.
   const row = seen.length === 0 ? undefined : schemaRef(component)
   const rows = row === undefined ? done : { $ref: `#/components/responses/${component}` }
 

@@ -71,7 +71,7 @@ const itemOf = (types: OutlinedTypes, oid: number): Json => {
   return type === undefined || type === "array" ? {} : { type }
 }
 
-/** What tools read of keys in descriptions of columns. */
+/** Notes about keys in descriptions of columns, which tools read. */
 const keyNotes = (column: string, primaryKey: ReadonlyArray<string>, foreign: ReadonlyArray<ForeignKey>) => [
   ...(primaryKey.includes(column) ? ["This is a Primary Key.<pk/>"] : []),
   ...foreign.flatMap(({ columns, references }) => {

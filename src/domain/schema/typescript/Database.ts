@@ -99,7 +99,7 @@ const push = <A>(lists: Map<string, Array<A>>, key: string, one: A) => {
   else list.push(one)
 }
 
-/** In an object literal, this key would set the prototype. */
+/** An object literal would set its prototype by this key. */
 const keyName = (name: string) => (name === "__proto__" ? `[${quoted(name)}]` : propertyName(name))
 
 /** The values of enums, for use at run time. */

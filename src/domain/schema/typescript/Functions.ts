@@ -42,7 +42,7 @@ const functionType = (types: TypeScriptTypes, fn: OutlinedFunction, args: string
         : types.of(result.type.oid)
   const to = result._tag === "Type" && result.type.relation !== null ? types.relation(result.type.relation) : undefined
   const embeds = to !== undefined && to.schema === fn.schema ? to.name : undefined
-  // For an embeddable set of at most one declared row, the client's types add the array themselves.
+  // The client's types add the array themselves for an embeddable set of at most one declared row.
   const bare = !fn.set || (embeds !== undefined && fn.single)
   const parts: Array<Property> = [
     { name: "Args", type: args },

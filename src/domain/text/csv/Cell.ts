@@ -1,4 +1,7 @@
-/** What a reader would take for the end of a cell, for NULL, or for the end of the data (`\.`, PostgreSQL 17 and earlier). */
+/**
+ * Text that a reader would take for the end of a cell, for NULL, or for the end of the data (`\.`, PostgreSQL 17 and
+ * earlier).
+ */
 const special = /[",\r\n\\]|^NULL$|^$/
 
 /** A cell of CSV (RFC 4180) as COPY writes it: NULL is empty, and the empty text is in quotes. */

@@ -11,12 +11,12 @@ const openBracket = 0x5b
 const closeBracket = 0x5d
 const closeBrace = 0x7d
 
-/** Where in a field the next byte is. */
+/** The position of the next byte in a field. */
 const state = {
   start: 0,
   plain: 1,
   quoted: 2,
-  /** After a quote in a quoted field: its end, or the first of two. */
+  /** After a quote in a quoted field, which either ends it or is the first of two. */
   unquoted: 3
 } as const
 
@@ -51,11 +51,11 @@ export class CsvRows {
   private opened = 1
   /** The last byte was a carriage return, of which a line feed is a part. */
   private returned = false
-  /** What precedes each value of a row, once the column names are read. */
+  /** The bytes before each value of a row, once the column names are read. */
   private prefixes: ReadonlyArray<Buffer> | undefined
   private readonly names: Array<string> = []
   private rows = 0
-  /** Where in the JSON the record and the text of its field begin. */
+  /** The offsets in the JSON at which the record and the text of its field begin. */
   private recordFrom = 0
   private fieldFrom = 0
   /** The fields of the record that have begun, and whether the last one that ended is empty. */

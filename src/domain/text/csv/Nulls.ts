@@ -6,8 +6,8 @@ const nullText = Buffer.from("NULL")
 const nothing = Buffer.alloc(0)
 
 /**
- * Empties the cells of a CSV that are NULL without quotes, from bytes that arrive in pieces: COPY knows one text of NULL,
- * and a CSV has two, that one and the empty cell.
+ * Empties the cells of a CSV that are NULL without quotes, from bytes that arrive in pieces: COPY accepts one text of
+ * NULL, and a CSV has two, that one and the empty cell.
  */
 export class CsvNulls {
   private quoted = false

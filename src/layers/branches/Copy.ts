@@ -90,6 +90,6 @@ const drain = Effect.fnUntraced(
       yield* Effect.sleep("20 millis")
     }
   },
-  // Without the right to end a session, or with a broken connection, the copy reports the failure.
+  // The copy reports the failure if the right to end a session is missing, or the connection is broken.
   (draining) => Effect.ignore(draining)
 )

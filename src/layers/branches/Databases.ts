@@ -55,7 +55,7 @@ export const layerBranchDatabases = Layer.effect(
     const files = yield* BackupFiles
     const tools = yield* DumpTools
     const serviceRole = yield* text("SVC_SERVICE_ROLE", "postgres")
-    /** While a branch is created, this process has no other connection to the main database beside the pools. */
+    /** While a branch is created, this process opens no further connection to the main database outside the pools. */
     const aside = yield* Semaphore.make(1)
     /** Connecting may take as long as a copy. */
     const connect = connectDirectly(address, {}, timeout + 10_000)

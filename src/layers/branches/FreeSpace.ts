@@ -24,7 +24,7 @@ export interface CopyPlan {
 /** Space in bytes that stays free. */
 const reserve = 64 * 1024 * 1024
 
-/** From this size on, in bytes, copying files is faster than writing pages to the log. */
+/** The size in bytes from which copying files is faster than writing pages to the log. */
 const largeSize = 200 * 1024 * 1024
 
 /** The size of the connected database, and its server's disk, which is only known for a server on this machine. */
@@ -65,7 +65,7 @@ export const planCopy = Effect.fnUntraced(function* (main: DirectConnection) {
   if (full !== undefined) return yield* full
   // The log may take as much space again, and a full disk would make other statements fail too.
   const ample = disk === undefined || disk.free >= 2 * size + reserve
-  // Without shared blocks cloning takes as long as copying, and longer for small files.
+  // Cloning without shared blocks takes as long as copying, and longer for small files.
   return { byFiles: size >= largeSize || !ample, clone: clones && size >= largeSize }
 })
 

@@ -68,7 +68,7 @@ export const whenFree = Effect.fnUntraced(function* (main: DirectConnection) {
 
 /** How long to wait for running work and long statements to end, before new ones are paused, in ms. */
 const quietMillis = 30_000
-/** From this running time on a statement counts as long, in seconds. */
+/** The running time in seconds from which a statement counts as long. */
 const longSeconds = 1
 
 /**

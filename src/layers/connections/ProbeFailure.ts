@@ -21,7 +21,7 @@ export interface ProbeSuccess {
 
 /** One address of one server. */
 export interface ProbeAddress {
-  /** As written in the connection string, for certificates. */
+  /** The host as written in the connection string, for certificates. */
   readonly host: string
   /** An IP address or a directory of Unix sockets. */
   readonly address: string

@@ -10,7 +10,7 @@ const noTls = "The server does not support SSL connections"
 
 const tlsOf: Readonly<Record<SslMode, SignInTask["tls"]>> = {
   disable: "none",
-  // As in libpq: encrypted, without verifying the certificate.
+  // `prefer` and `require` encrypt without verifying the certificate, as in libpq.
   prefer: "any",
   require: "any",
   "verify-ca": "ca",
@@ -46,7 +46,7 @@ const once = (task: SignInTask): Effect.Effect<ProbeSuccess, ProbeFailure> =>
       resume(result)
     }
     worker.on("message", (reply: SignInReply) => {
-      // Under `node --watch` the runtime sends its own messages too.
+      // The runtime sends its own messages too under `node --watch`.
       if (reply._tag === "SignedIn") end(Effect.succeed(reply))
       else if (reply._tag === "Refused") end(Effect.fail(socketFailure(notPublic(task.host))))
       else if (reply._tag === "Failed") end(Effect.fail(failureOf(reply, task.password)))

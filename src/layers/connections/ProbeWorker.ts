@@ -8,7 +8,7 @@ import { isPublicAddress } from "../../domain/PublicAddress.ts"
 // trusts the server: given another protocol it may throw an uncatchable error or never return.
 
 export interface SignInTask {
-  /** As written in the connection string, for certificates. */
+  /** The host as written in the connection string, for certificates. */
   readonly host: string
   /** An IP address, or a directory of Unix sockets. */
   readonly address: string

@@ -49,7 +49,7 @@ export const layerDashboardAddress = Layer.effectDiscard(
     const lines = [
       ...(shown ? [`Dashboard: ${url}${link === undefined ? "" : `#sign-in=${link}`}`] : []),
       ...(link === undefined ? [] : ["The link signs in one browser, once, within 10 minutes."]),
-      // By name: passkeys work at no IP address.
+      // The link uses a name because passkeys work at no IP address.
       ...(first === undefined
         ? []
         : [

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url"
 import { DashboardFiles } from "../../services/ports/DashboardFiles.ts"
 import { DashboardSettings } from "../../services/dashboard/Settings.ts"
 
-/** Where `npm run build:dashboard` writes it. */
+/** The output directory of `npm run build:dashboard`. */
 const dist = fileURLToPath(new URL("../../../dashboard/dist", import.meta.url))
 
 const readAll = async (directory: string) => {

@@ -30,7 +30,7 @@ const rolesSql = `${neededSql}
   from needed join pg_roles r using (oid) left join pg_db_role_setting s on s.setdatabase = 0 and s.setrole = r.oid
   where r.rolname !~ ${foreign} order by 1`
 
-/** From 16 on a membership has options. */
+/** Memberships have options since PostgreSQL 16. */
 const membershipsSql = (version: number) => `${neededSql}
   select g.rolname::text as of, m.rolname::text as member, bool_or(a.admin_option) as admin,
          ${version < 160_000 ? "null::bool as inherits, null::bool as sets" : "bool_or(a.inherit_option) as inherits, bool_or(a.set_option) as sets"}

@@ -2,5 +2,5 @@ import { Layer } from "effect"
 import { layerBackupDirectory } from "./BackupDirectory.ts"
 import { layerDumpToolsFound } from "./ToolsFound.ts"
 
-/** What dumps and restores a database, and where the dumps are kept. */
+/** The tools that dump and restore a database, and the directory of the dumps. */
 export const layer = Layer.mergeAll(layerBackupDirectory, layerDumpToolsFound)

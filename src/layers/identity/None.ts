@@ -33,13 +33,13 @@ export const layerIdPNone = Layer.succeed(IdP, {
   recover: refuse
 })
 
-/** With SVC_IDENTITY=off there are no accounts: 503. */
+/** Accounts with SVC_IDENTITY=off: every call fails with 503. */
 export const layerAccountsNone = Layer.mergeAll(
   Layer.succeed(Accounts, { calls: Effect.suspend(refuse), admin: Effect.suspend(refuse) }),
   Layer.succeed(SupabaseAuth, { calls: Effect.suspend(refuse) })
 )
 
-/** With another identity provider, accounts are managed there: 501 with its address. */
+/** Accounts that another identity provider manages: every call fails with 501 and its address. */
 export const layerAccountsElsewhere = (publicUrl: string) => {
   const elsewhere = Effect.fail(
     new NotImplemented({

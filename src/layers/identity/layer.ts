@@ -21,14 +21,14 @@ export class IdPChoice extends Context.Service<
   IdPChoice,
   {
     readonly address: IdPAddress | undefined
-    /** Where people can sign in to accounts that this service keeps. */
+    /** Services at which people can sign in to accounts of this service. */
     readonly providers: ReadonlyArray<ProviderSettings>
   }
 >()("svc/layers/IdPChoice") {
   static readonly layer = Layer.effect(IdPChoice, Effect.all({ address: idpAddress, providers: providerSettings }))
 }
 
-/** What signs and seals, on the service's own tables. */
+/** The keys that sign and seal, on the service's own tables. */
 export const layerKeys = Layer.unwrap(
   Effect.map(AccountSettings, ({ embedded }) => (embedded ? OwnSigningKeys.layer : OwnSigningKeys.layerNone))
 ).pipe(Layer.provideMerge(IdentitySeals.layer), Layer.provideMerge(IdentitySignatures.layer))
@@ -45,7 +45,7 @@ export const layerPorts = Layer.unwrap(
   })
 ).pipe(Layer.provideMerge(Mails.layer))
 
-/** What the embedded identity provider does in the background. */
+/** The background work of the embedded identity provider. */
 const layerBackground = Layer.unwrap(
   Effect.gen(function* () {
     const { address, providers } = yield* IdPChoice

@@ -2,7 +2,7 @@ import { Effect, Fiber, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { InstallError } from "./Errors.ts"
 
-/** For how long the installation waits for a lock, and how long it may take. */
+/** Time for which the installation waits for a lock, and time that it may take. */
 export const lockLimits = { lockMillis: 20_000, millis: 60_000 }
 
 /**

@@ -5,11 +5,11 @@ import { InstallError } from "./Errors.ts"
 /** A migration runs within the transaction of the installation. */
 type OwnMigration = Effect.Effect<unknown, SqlError.SqlError, SqlClient.SqlClient>
 
-/** What a version of the service brings. */
+/** The version and migrations of a release. */
 export interface OwnSchema {
   /** `major.minor.patch`. */
   readonly version: string
-  /** By number and name: `0001_keys`. */
+  /** Migrations by number and name: `0001_keys`. */
   readonly migrations: Readonly<Record<string, OwnMigration>>
 }
 
@@ -18,7 +18,7 @@ const versionSetting = "schema_version"
 
 const parts = (version: string) => version.split(/[.-]/, 3).map(Number)
 
-/** Within a minor version migrations only add, so that its versions can run beside each other on one database. */
+/** Migrations within a minor version only add, so that its versions can run at the same time on one database. */
 const isSameMinor = (one: string, other: string) => {
   const [a, b] = [parts(one), parts(other)]
   return a[0] === b[0] && a[1] === b[1]
@@ -52,7 +52,7 @@ export const migrate = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { 
     .toSorted((one, other) => one.id - other.id)
   const known = new Set(own.map(({ id }) => id))
   const [newer] = rows.filter(({ id }) => !known.has(id)).slice(-1)
-  // Of the first migration on, there are settings.
+  // The table of settings exists from the first migration on.
   const [by] =
     rows.length === 0
       ? []
@@ -70,7 +70,7 @@ export const migrate = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { 
       `The database has been migrated by version ${by?.value}, which only adds to what version ${version} uses`
     )
   }
-  // Not only those above the highest: a number below it may come with a later release.
+  // A missing number may be below the highest applied one: it may come with a later release.
   const missing = own.filter(({ id }) => !applied.has(id))
   for (const { id, name, run } of missing) {
     yield* run

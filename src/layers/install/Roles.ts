@@ -177,7 +177,7 @@ const usable = (sql: SqlClient.SqlClient, role: string, me: string) =>
              pg_has_role(${me}, oid, 'member') as member from pg_roles where rolname = ${role}`
     if (state?.plain !== true) return false
     if (state.superuser) return true
-    // Since PostgreSQL 16, the creator of a role may manage it, but is not a member that may act as it.
+    // The creator of a role may manage it since PostgreSQL 16, but is not a member that may act as it.
     return yield* sql.withTransaction(sql.unsafe(`grant ${role} to ${quoteName(me)}`)).pipe(
       Effect.as(true),
       Effect.catchIf(

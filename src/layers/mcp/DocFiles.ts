@@ -13,7 +13,7 @@ const readAll = async () => {
   )
 }
 
-/** The documentation beside the service's sources, which its image contains too. */
+/** The documentation next to the service's sources, which its image contains too. */
 export const layerDocFiles = Layer.succeed(DocFiles, {
   read: Effect.promise(() => readAll().catch(() => new Map<string, string>()))
 })

@@ -5,7 +5,7 @@ import { realpath, stat } from "node:fs/promises"
 import { sep } from "node:path"
 import { type MigrationLayout } from "../../domain/migrations/Migration.ts"
 
-/** In bytes. */
+/** Bytes. */
 export const maxFileSize = 16 * 1024 * 1024
 export const tooLarge = "it is larger than 16 MiB"
 
@@ -41,7 +41,7 @@ export const otherLineEnds = (bytes: Buffer): ReadonlyArray<string> => {
   return [text.replaceAll("\r\n", "\n"), text.replaceAll("\n", "\r\n")].filter((one) => one !== text).map(sha256)
 }
 
-/** For files of any size. */
+/** The checksum of a file of any size. */
 export const streamedChecksum = async (path: string): Promise<string> => {
   const digest = createHash("sha256")
   for await (const chunk of createReadStream(path)) digest.update(chunk as Buffer)

@@ -18,7 +18,7 @@ const bytesOf = (body: unknown) =>
  */
 export const batchedResponses = (unread: UnreadResponses) =>
   class BatchedResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
-    /** Of the body, according to the headers. */
+    /** The length of the body according to the headers. */
     private bytes: number | undefined
 
     override writeHead(...head: ReadonlyArray<never>): this {
@@ -30,7 +30,7 @@ export const batchedResponses = (unread: UnreadResponses) =>
     override end(...last: ReadonlyArray<never>): this {
       const [body] = last
       const plain = last.length < 2 && typeof body !== "function"
-      // Only `super.end` itself may throw, so what does not fit the headers is ended at once.
+      // Only `super.end` itself may throw, so a body that does not fit the headers is ended at once.
       const bytes = bytesOf(body)
       unread.sending(this, bytes)
       if (!plain || bytes !== this.bytes) return super.end(...last)

@@ -44,7 +44,7 @@ export const layerHttpListener = Layer.unwrap(
     return NodeHttpServer.layer(() => makeServer(shutdown, unread), {
       port,
       host,
-      // Of a crowd of new connections; those beyond it would try again after a second.
+      // A burst of new connections fits; further ones would be retried after a second.
       backlog: 4096,
       reusePort: workerNumber !== undefined && sharesPort,
       gracefulShutdownTimeout: "10 seconds",

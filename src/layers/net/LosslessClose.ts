@@ -18,7 +18,7 @@ const idleMillis = 1_000
 const [quietMillis, maxBusyMillis] = [100, 2_000]
 const checkMillis = 5
 
-/** What has arrived on a connection, and since when nothing more, in ms. */
+/** The bytes that have arrived on a connection, and the time of the last ones, in ms. */
 interface Arrivals {
   readonly bytes: number
   readonly since: number

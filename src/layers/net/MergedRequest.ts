@@ -5,7 +5,7 @@ const [smallBytes, mergedBytes] = [1024, 16 * 1024]
 
 /** Small parts of a body that are read without a pause. Node needs microseconds for each. */
 const manyParts = 1_000
-/** Of the requests with more, one is read on each so many ms. */
+/** Interval in ms at which one of the requests with more parts is read. */
 const turnMillis = 20
 
 /** Continues to read a request. */
@@ -43,7 +43,7 @@ export class MergedRequest extends IncomingMessage {
     if (this.length + part.length > mergedBytes) this.flush()
     if (this.merged === undefined) {
       this.merged = Buffer.allocUnsafe(mergedBytes)
-      // After all parts that have arrived together.
+      // The parts are merged once all that arrived together have been added.
       setImmediate(() => this.flush())
     }
     this.parts++

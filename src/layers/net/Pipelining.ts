@@ -13,7 +13,7 @@ interface SocketInternals extends Socket {
 
 /**
  * Makes the requests of one connection run one after the other, in the order of HTTP/1.1 pipelining (RFC 9112 9.3.2): a
- * request sees what the one before it has done, and a connection costs no more than one request at a time. Node would
+ * request sees the effects of the one before it, and a connection costs no more than one request at a time. Node would
  * start all of them at once.
  */
 export const withRequestsInOrder = (server: Server): Server => {

@@ -13,7 +13,7 @@ interface PublicFetchOptions {
 }
 
 const connectMillis = 2_000
-/** Of a response, in bytes. */
+/** The longest response, in bytes. */
 const maxBytes = 256 * 1024
 
 /** Its connections are closed with the scope. */

@@ -36,7 +36,7 @@ export const refusalOf = ([status, code, text]: Refusal) => {
   return { status, headers, body }
 }
 
-/** Headers beside those of every refusal. */
+/** Headers in addition to those of every refusal. */
 type More = Readonly<Record<string, string>>
 
 /** Responds with the common error body where no request reaches the routes, and closes the connection. */
@@ -58,7 +58,7 @@ interface ClientError extends Error {
 /** Whether the error is that a request did not arrive in time. */
 export const isTimeout = ({ code }: ClientError) => code === "ERR_HTTP_REQUEST_TIMEOUT"
 
-/** For `clientError` of Node's HTTP server: bytes that are not a request, or that do not arrive in time. */
+/** Handles `clientError` of Node's HTTP server: bytes that are not a request, or that do not arrive in time. */
 export const refuseInvalid = (error: ClientError, socket: Duplex, more: More = {}) => {
   if (error.code === "ECONNRESET") socket.destroy()
   else refuse(socket, refusals[error.code ?? ""] ?? notHttp, more)

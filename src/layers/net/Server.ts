@@ -4,7 +4,7 @@ import { type AddressInfo } from "node:net"
 import { type StartError, startError } from "../process/StartError.ts"
 
 export interface ListenAddress {
-  /** What is served, as the error names it. */
+  /** The server's name in errors. */
   readonly name: string
   readonly host: string
   /** 0 for any free port. */

@@ -11,7 +11,7 @@ const [turnMillis, together] = [3, 8]
 export const withShortTurns = (server: Server): Server => {
   const emit = server.emit.bind(server) as (event: string | symbol, ...args: ReadonlyArray<unknown>) => boolean
   const waiting: Array<readonly [IncomingMessage, ServerResponse]> = []
-  /** Of this turn. */
+  /** The state of the current turn. */
   let [started, began, full, scheduled] = [0, 0, false, false]
 
   const start = (request: IncomingMessage, response: ServerResponse) => {

@@ -15,7 +15,7 @@ interface SocketInternals {
 
 interface Progress {
   readonly taken: number
-  /** When that was first seen, in ms. */
+  /** The time at which this was first measured, in ms. */
   readonly since: number
 }
 

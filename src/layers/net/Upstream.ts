@@ -40,7 +40,7 @@ export class UpstreamFailure extends Data.TaggedError("UpstreamFailure")<{
 /** Time limit for opening a connection, in ms. */
 const connectMillis = 2_000
 const defaultLimits: UpstreamLimits = { answerBytes: 4 * 1024 * 1024, connections: null }
-/** Between retries, in ms. */
+/** Pauses between retries, in ms. */
 const pauses = Schedule.exponential(50).pipe(Schedule.upTo({ times: 2 }))
 
 /** The request was not accepted, or the connection broke without a response. */

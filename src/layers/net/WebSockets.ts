@@ -2,12 +2,12 @@ import * as NodeWS from "@effect/platform-node/NodeWS"
 import { RateWindow } from "../../domain/realtime/RateWindow.ts"
 import { type Inbound, inboundOf } from "../../services/realtime/Inbound.ts"
 
-/** What a client's socket may buffer, in bytes. The rest waits here, as texts that all clients share. */
+/** Bytes that a client's socket may buffer. The rest waits here, as texts that all clients share. */
 const outboundLimit = 1024 * 1024
 /** A client is too slow when more than this waits for it, in characters, or longer than this. */
 const waitingLimit = 16 * 1024 * 1024
 const waitingMillis = 2_000
-/** What a client may send whose messages are ignored. */
+/** Limits for a client whose messages are ignored. */
 const ignored: Inbound = { bytes: 64 * 1024, messages: 100, millis: 10_000 }
 const pingMillis = 30_000
 /** How long the client may take to confirm a close. */
@@ -71,7 +71,7 @@ class GuardedSocket extends NodeWS.WebSocket {
       1008,
       this.inbound === undefined ? "Too many messages: clients of this feed only receive" : "Too many messages"
     )
-    // What else has arrived is not read, nor parsed; the connection ends after `closeMillis`.
+    // Messages that have arrived are dropped unparsed; the connection ends after `closeMillis`.
     this.pause()
     const { _receiver: receiver } = this as unknown as Internals
     receiver._buffers.length = 0

@@ -2,9 +2,9 @@ import { Effect, Redacted } from "effect"
 import { baseUrl, secret } from "../../domain/Settings.ts"
 import { StartError } from "../process/StartError.ts"
 
-/** Where the admin API of the OAuth 2.0 server is. */
+/** The address of the OAuth 2.0 server's admin API. */
 export interface OAuth2Address {
-  /** Without a trailing slash; may have a path. */
+  /** The URL without a trailing slash; it may have a path. */
   readonly adminUrl: string
   /** Sent to `adminUrl` only. */
   readonly token: Redacted.Redacted | undefined

@@ -37,7 +37,7 @@ const layerEmbedded = Layer.unwrap(
           (error) => error instanceof NotFound,
           () => Effect.succeed(false)
         ),
-        // An identity provider without IDP_ADMIN_URL can't tell.
+        // An identity provider without IDP_ADMIN_URL can't be asked, so the user counts as active.
         Effect.catchIf(
           (error) => error instanceof Unavailable && error.code === "NOT_CONFIGURED",
           () => Effect.succeed(true)
@@ -68,8 +68,8 @@ const layerHydraOf = (
   ).pipe(Layer.provideMerge(layerOAuth2Hydra(address)))
 
 /**
- * The OAuth 2.0 server of OAUTH2_ADMIN_URL, or the embedded one. None with SVC_IDENTITY=off, and with OAUTH2_PUBLIC_URL
- * only, which says that clients use another one.
+ * The OAuth 2.0 server of OAUTH2_ADMIN_URL, or the embedded one. There is none with SVC_IDENTITY=off, or if only
+ * OAUTH2_PUBLIC_URL is set, because clients then use another one.
  */
 export const layer = Layer.unwrap(
   Effect.gen(function* () {

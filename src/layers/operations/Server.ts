@@ -9,7 +9,7 @@ import { refusalOf, refuseInvalid } from "../net/Refusal.ts"
 import { closeGracefully, listen } from "../net/Server.ts"
 import { type OperationsSettings } from "./Settings.ts"
 
-/** What the port serves. */
+/** The functions that the port serves. */
 export interface Operations {
   readonly ready: Effect.Effect<Readiness, Unavailable>
   readonly metrics: (format: MetricFormat) => Effect.Effect<string>

@@ -52,7 +52,7 @@ const layerWith = (serves: () => boolean) =>
     Effect.map(operationsSettings, (settings) => (settings === undefined ? Layer.empty : layerServer(settings, serves)))
   )
 
-/** Of a service in one process. A worker's metrics are read by its parent. */
+/** The port of a service in one process. A worker's metrics are read by its parent. */
 export const layer =
   workerNumber === undefined
     ? layerWith(() => true)
@@ -62,7 +62,7 @@ export const layer =
         )
       )
 
-/** Of the process that starts workers. */
+/** The port of the process that starts workers. */
 export const layerOfParent = Layer.unwrap(Effect.map(Primary, ({ serves }) => layerWith(serves))).pipe(
   Layer.provide([Status.layer, ChangeHealth.layer])
 )

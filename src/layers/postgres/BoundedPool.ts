@@ -17,7 +17,7 @@ export interface BoundedPoolOptions<C, E> {
 
 /** ms that a request waits for a connection before it fails with 503. */
 const waitMillis = 4_000
-/** What one client can have of a pool: the rest is left for others, however long its statements take. */
+/** The share of a pool that one client can have: the rest is left for others, however long its statements take. */
 const maxShare = 0.75
 
 interface Waiter<C> {

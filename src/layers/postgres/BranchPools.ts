@@ -45,8 +45,8 @@ export const makeBranchPools = Effect.fnUntraced(function* (
 ) {
   const known = new Map<string, { readonly place: BranchPlace; readonly database: Database }>()
   /**
-   * Requests use what is open without a reference of their own: counting them in and out of `pools` would cost a tenth
-   * of a request. An unused branch stays open for longer than a statement may take.
+   * Requests use an open pool without a reference of their own: counting them in and out of `pools` would cost 10 % of
+   * a request. An unused branch stays open for longer than a statement may take.
    */
   const opened = new Map<string, Opened>()
   const budget = new ConnectionBudget(maxConnections)

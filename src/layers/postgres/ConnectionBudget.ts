@@ -133,7 +133,7 @@ export class ConnectionShare {
     this.evict = evict
   }
 
-  /** Nothing is held, and nothing waits. */
+  /** Whether it holds no connection, and nothing waits for one. */
   get isUnused(): boolean {
     return this.held === 0 && !this.budget.isWaiting(this)
   }

@@ -192,7 +192,8 @@ const recordingWrites = (main: Database, standbys: Standbys): Database => ({
               : Object.assign([...answer], answer.response && { response: answer.response }, { lsn })
           )
         ),
-  // Before the session is taken, so that it has ended and committed when its end is recorded.
+  // The finalizer is added before the session is taken, so that the session has ended and committed when its end is
+  // recorded.
   session: (actor) =>
     Effect.andThen(
       Effect.addFinalizer(() => standbys.wrote(actor.client ?? "")),

@@ -65,7 +65,7 @@ export const connectDirectly = (
       query: (text, params = []) =>
         Effect.map(
           Effect.tryPromise({
-            // Without parameters as a simple query, in which DO blocks may commit.
+            // Statements without parameters are simple queries, in which DO blocks may commit.
             try: () => (params.length === 0 ? client.query<Row>(text) : client.query<Row>(text, [...params])),
             catch: queryFailed
           }),

@@ -26,7 +26,7 @@ const textOrNull = (value: unknown) => (typeof value === "string" && value !== "
 const isOutage = (sqlState: string, severity: unknown) =>
   severity !== "ERROR" && /^(57P0[1-5]|53300|28|3D)/.test(sqlState)
 
-/** What to do about an error for which PostgreSQL has no hint. */
+/** The remedy for an error without a hint of PostgreSQL. */
 const hintOf = (sqlState: string, message: string) => {
   const schema = sqlState === "42501" ? /^permission denied for schema (.+)$/.exec(message)?.[1] : undefined
   return schema === undefined
@@ -61,7 +61,7 @@ export const ranInDoubt = (access: "read" | "write") =>
     hint: "Send the request again, unless functions of the new definitions may have run and must not run twice"
   })
 
-/** The statement has dropped what was to follow it, by which it was rolled back. */
+/** The statement has dropped the prepared statements that were to follow it, so it was rolled back. */
 export const droppedPrepared = () =>
   new Unavailable({
     error: "The request's functions dropped the prepared statements of the session (DEALLOCATE); it was rolled back",

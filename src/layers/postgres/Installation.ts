@@ -6,7 +6,7 @@ import { DataDir } from "../process/DataDir.ts"
 import { StartError } from "../process/StartError.ts"
 import { layerEncryptionKeys, layerEncryptionKeysKept, layerJwtSecret, layerJwtSecretKept } from "../process/Secrets.ts"
 
-/** Says where other programs find the server. */
+/** Prints where other programs find the server. */
 const layerAnnounced = Layer.effectDiscard(
   Effect.flatMap(PostgresAddress, ({ at: { port } }) =>
     Effect.logInfo(`PostgreSQL listens on 127.0.0.1:${port}; npm run --silent db:url prints its URL with the password`)

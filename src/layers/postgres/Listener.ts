@@ -137,7 +137,7 @@ export const makeListener = (address: Login) =>
           : Effect.void
       ),
       Effect.retry({ schedule: backoff, until: () => established }),
-      // After an established connection the backoff starts again.
+      // The backoff starts again after an established connection.
       Effect.retry(Schedule.spaced("100 millis")),
       Effect.forkScoped
     )

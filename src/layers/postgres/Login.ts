@@ -5,7 +5,7 @@ import { type ConnectionOptions } from "node:tls"
 import { type ClientConfig as PgConfig } from "pg"
 import { type HostAndPort, Servers } from "./servers/Servers.ts"
 
-/** Where a server is, and how to reach it. It has no credentials: who logs in there does not depend on it. */
+/** A server's address, and how to connect to it. It has no credentials, which do not depend on it. */
 export interface ServerAddress extends HostAndPort {
   /** TLS as `node:tls` takes it; false for a plain connection. */
   readonly ssl: false | ConnectionOptions
@@ -26,7 +26,7 @@ export interface Login extends Credentials {
   readonly at: ServerAddress
   /** Servers that replicate each other have the same databases; a pooler may have another name for one. */
   readonly database: string
-  /** Where a pooler leads to the same database, for what needs no session of its own. */
+  /** A pooler's address for the same database, for statements that need no session of their own. */
   readonly pooler?: Pooler
   /** The sessions are a pooler's: each transaction may run in another one, behind those of anyone else. */
   readonly shared?: Shared
@@ -116,7 +116,7 @@ const tlsByMode: Readonly<Record<string, false | ConnectionOptions>> = {
   disable: false,
   allow: false,
   prefer: false,
-  // As in libpq, encrypted without checking the certificate. Public networks need verify-full.
+  // `require` encrypts without checking the certificate, as in libpq. Public networks need verify-full.
   require: { rejectUnauthorized: false },
   "no-verify": { rejectUnauthorized: false },
   "verify-ca": { checkServerIdentity: () => undefined },
@@ -131,7 +131,7 @@ export interface TlsFiles {
   readonly sslkey?: string
 }
 
-/** What a libpq URI says. The parts that it may leave out are undefined. */
+/** The parts of a libpq URI; omitted ones are undefined. */
 export interface ServerUri {
   readonly at: ServerAddress
   readonly user: string | undefined
@@ -205,7 +205,7 @@ export const parseServerUri = (given: string): ServerUri | undefined => {
     const files: TlsFiles = Object.fromEntries(
       fileNames.flatMap((name) => (params.get(name) ? [[name, params.get(name)]] : []))
     )
-    // As in libpq, certificates of authorities make `require` check the server's.
+    // A file of root certificates makes `require` check the server's, as in libpq.
     const checks = files.sslrootcert !== undefined && params.get("sslmode") === "require"
     return {
       at: {

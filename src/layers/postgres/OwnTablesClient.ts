@@ -14,7 +14,7 @@ import { type Pausable } from "./MainSessions.ts"
 /** ms to wait for reserved connections, which are held for longer than a transaction. */
 const reservedMillis = 100
 
-/** What `SqlClient` sends after a failure, as a statement of its own. */
+/** The statements that `SqlClient` sends separately after a failure. */
 const undoing = /^(ROLLBACK|RELEASE) ?/
 
 type Queries = Pick<PgConnection.PgConnection, "query" | "queryValues" | "stream">

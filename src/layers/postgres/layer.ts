@@ -11,6 +11,6 @@ export const layer = layerCallerSql.pipe(
   Layer.provideMerge(layerDb),
   Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener, layerChangeLog)),
   Layer.provide(layerServerCheck),
-  // Before the server is asked: an invalid setting is reported at once.
+  // Settings are read before the server is asked, so that an invalid one is reported at once.
   Layer.provide([DbSettings.layer, AnswerBudget.layer])
 )

@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-/** Where Node keeps compiled modules, which halves the time of a start; undefined if others could write there. */
+/** Node's directory for compiled modules, which halves the time of a start; undefined if others could write there. */
 export const compileCache = (): string | undefined => {
   const path = join(tmpdir(), `svc-compile-cache-${process.getuid?.() ?? "user"}`)
   try {

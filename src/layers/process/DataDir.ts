@@ -32,10 +32,10 @@ export class DataDir extends Context.Service<
     readonly lock: Effect.Effect<void, StartError | DataDirInUse, Scope.Scope>
   }
 >()("svc/layers/DataDir") {
-  /** At a given path. */
+  /** The data directory at a given path. */
   static readonly at = (path: string) => Layer.effect(DataDir, make(path))
 
-  /** At SVC_DATA_DIR, default `.svc`. */
+  /** The data directory at SVC_DATA_DIR, default `.svc`. */
   static readonly layer = Layer.effect(
     DataDir,
     text("SVC_DATA_DIR", ".svc").pipe(
@@ -49,7 +49,7 @@ const make = Effect.fnUntraced(function* (given: string) {
   const path = resolve(given)
   const root = process.geteuid?.() === 0
   yield* attempt(`Failed to create the data directory ${path} (SVC_DATA_DIR)`, () =>
-    // When started by root, PostgreSQL runs as another user, which must enter the directory; files have their own modes.
+    // PostgreSQL runs as another user when started by root, which must enter the directory; files have their own modes.
     mkdir(path, { recursive: true, mode: root ? 0o711 : 0o700 })
   )
   const status = yield* attempt(`Failed to read the data directory ${path} (SVC_DATA_DIR)`, () => stat(path))
@@ -166,7 +166,7 @@ export const isAlive = (pid: number): boolean => {
   }
   if (process.platform !== "linux") return true
   try {
-    // Not a zombie, which in a container may remain forever.
+    // A zombie, which in a container may remain forever, is not alive.
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1"))
   } catch {
     return !existsSync("/proc/self/stat")

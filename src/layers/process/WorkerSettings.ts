@@ -18,7 +18,7 @@ export const workerCount = Effect.flatMap(text("SVC_WORKERS", "1"), (given) => {
       )
 })
 
-/** The variable by which a worker learns its number, from 1. */
+/** The variable with a worker's number, from 1. */
 export const numberVariable = "SVC_WORKER"
 
 /** The number of this worker; undefined in a process that is not a worker. */

@@ -36,8 +36,8 @@ export const publicEndpoint = (endpoint: string) =>
   Effect.map(origin("S3_PUBLIC_ENDPOINT"), (given) => given ?? endpoint)
 
 /**
- * The variable by which a worker learns that the store of S3_ENDPOINT is the embedded one of its parent, for which the port
- * of the API is this. Not a setting.
+ * Set for workers if the store of S3_ENDPOINT is the embedded one of their parent, for which the port of the API is
+ * this. Not a setting.
  */
 export const parentStoreVariable = "SVC_WORKER_STORE"
 

@@ -86,7 +86,7 @@ const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
             )
           )
           .once("error", (cause) => {
-            // The receiver closed a kept-alive connection just as it was reused: it has not seen the request.
+            // The receiver closed a kept-alive connection just as it was reused, so it has not received the request.
             const stale = sent.reusedSocket && errorCode(cause) === "ECONNRESET" && !responded
             if (stale && again && !ended) attempt(false)
             else fail(cause)
@@ -134,7 +134,7 @@ const read = (response: IncomingMessage, done: (body: string) => void, fail: (ca
     })
 }
 
-/** Over `node:http`, with names resolved by `resolve`. */
+/** The transport over `node:http`, with names resolved by `resolve`. */
 export const layerWebhookTransportWith = (resolve: Resolve) =>
   Layer.effect(
     WebhookTransport,

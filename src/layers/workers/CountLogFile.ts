@@ -10,7 +10,7 @@ import {
   writeRecord
 } from "../../domain/access/CountLog.ts"
 
-/** Where a process begins to read the log: the counts of everything before. */
+/** The position at which a process begins to read the log, with the counts of everything before. */
 export interface CountLogPosition {
   /** How often the log has changed its file. */
   readonly generation: number
@@ -104,7 +104,7 @@ export class CountLogFile {
     return this.state.taken
   }
 
-  /** Where a process that joins now begins. */
+  /** The position at which a process that joins now begins. */
   position(): CountLogPosition {
     this.catchUp()
     return { generation: this.generation, offset: this.offset, counts: this.state.snapshot() }

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type Peers, type PeerTopic } from "../../services/ports/workers/Peers.ts"
 import { type CountLogPosition } from "./CountLogFile.ts"
 
-/** What a worker sends to the process that started it. `svc` distinguishes these from messages of Node's own. */
+/** Messages from a worker to the process that started it. `svc` distinguishes these from messages of Node's own. */
 export type FromWorker =
   | { readonly svc: "join" }
   | { readonly svc: "generation"; readonly generation: number }
@@ -13,7 +13,7 @@ export type FromWorker =
   /** The texts that the handlers returned. */
   | { readonly svc: "done"; readonly id: number; readonly answers: ReadonlyArray<string> }
 
-/** What it receives. */
+/** Messages to a worker. */
 export type ToWorker =
   | { readonly svc: "joined"; readonly position: CountLogPosition }
   | { readonly svc: "do"; readonly id: number; readonly topic: PeerTopic; readonly message: string }
@@ -51,5 +51,5 @@ export class PeerHandlers {
 /** How long a process waits until others have handled its message. */
 export const notifyTimeout = "2 seconds"
 
-/** The same for a worker whose message the parent passes on: the parent returns what it has by then. */
+/** The timeout for a worker whose message the parent passes on: the parent returns the answers that it has by then. */
 export const relayTimeout = "2500 millis"

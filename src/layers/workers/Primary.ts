@@ -13,7 +13,7 @@ const catchUpMillis = 1_000
 interface Unacknowledged {
   /** Workers that have not handled it yet. */
   readonly by: Set<Worker>
-  /** Of those that have. */
+  /** The answers of the others. */
   readonly answers: Array<string>
   readonly done: () => void
 }

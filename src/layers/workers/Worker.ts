@@ -35,8 +35,8 @@ const sharedCounts = (log: CountLogFile): (typeof Counts)["Service"] => ({
 })
 
 /**
- * In a worker: the counts that it shares with the others, and the messages between them. The parent's `stop` ends it as
- * SIGTERM does.
+ * The layer of a worker: the counts that it shares with the others, and the messages between them. The parent's `stop`
+ * ends it as SIGTERM does.
  */
 export const layerWorker = Layer.effectContext(
   Effect.gen(function* () {

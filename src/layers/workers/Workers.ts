@@ -42,7 +42,7 @@ export const layerWorkers = Layer.effectDiscard(
     const shutdown = yield* Shutdown
     const endMillis = shutdown.delay + graceMillis
     const env = { ...(yield* workerEnvironment), PORT: yield* reservePort }
-    // The same program with the same options of Node.
+    // Workers run the same program with the same options of Node.
     cluster.setupPrimary({
       stdio: ["ignore", "inherit", "inherit", "ipc", ...primary.logFiles],
       serialization: "advanced"
@@ -57,7 +57,8 @@ export const layerWorkers = Layer.effectDiscard(
       const pid = worker.process.pid ?? 0
       let open = 2
       let how = ""
-      // After both: the channel may still have messages when the process has ended.
+      // Both the process and its channel must have closed: the channel may still have messages when the process has
+      // ended.
       const closed = () => {
         if (--open > 0) return
         primary.remove(worker, pid)

@@ -41,7 +41,7 @@ const pathNeeded = /\bIS\s+(?:NOT\s+)?DISTINCT\s+FROM\b|\bNULLIF\b|\bCASE\b/i
 const numberOf = (line: string) => line.slice(0, line.indexOf(";"))
 const linesOf = (output: string) => output.split("\n").filter((line) => /^\d+; /.test(line))
 
-/** Without comments and names in quotes, which are no keywords. */
+/** Removes comments and quoted names, which are not keywords. */
 const code = (text: string) => text.replaceAll(/^--.*$|"(?:[^"]|"")*"/gm, "")
 
 /** Numbers of the entries whose text needs a search path, from a script of --verbose. */
@@ -54,7 +54,7 @@ const needingPath = (script: string) =>
 
 type Lists = Readonly<Record<"first" | "definitions" | "filling" | "rest" | "last", string | undefined>>
 
-/** Which list each entry belongs to, by its line. */
+/** The list of each entry, by the entry's line. */
 const sorting = (lines: ReadonlyArray<string>, before: Set<string>, rows: Set<string>, needsPath: Set<string>) => {
   // A materialized view that needs a primary key comes late, and its indexes with it.
   const late = lines.findIndex((line) => derivedRows.test(line) && !before.has(numberOf(line)))

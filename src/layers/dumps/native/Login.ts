@@ -74,7 +74,7 @@ export const loginEnv = Effect.fnUntraced(function* (login: Login, name: string)
     PGUSER: login.user,
     PGPASSWORD: login.password,
     PGAPPNAME: name,
-    // In seconds; a copy of the database makes new connections wait.
+    // The timeout in seconds is long because a copy of the database makes new connections wait.
     PGCONNECT_TIMEOUT: "600",
     PGGSSENCMODE: "disable"
   }

@@ -159,7 +159,8 @@ export const restoreNative = (programs: Programs, login: Login, { timeout }: Nat
         yield* runner.lendPath
         const running = yield* program(
           [
-            // With a single job other lines are printed, and the server waits while the archive is read.
+            // pg_restore needs two jobs at least: a single one prints other lines, and the server waits while the
+            // archive is read.
             `--jobs=${Math.max(2, Math.min(4, availableParallelism()))}`,
             `--role=${target.role}`,
             `--dbname=${databaseArgument(target.database)}`

@@ -54,7 +54,7 @@ export const outputOf = (
 /** A running program. */
 interface Running {
   readonly pid: number
-  /** When it succeeds, with its warnings. */
+  /** Returns the warnings when it succeeds. */
   readonly ended: Effect.Effect<ReadonlyArray<string>, DumpFailed>
 }
 

@@ -10,7 +10,7 @@ export interface Programs {
   readonly directory: string
   readonly dump: string
   readonly restore: string
-  /** As they print it: `18.4`, `19beta1`. */
+  /** The version as the programs print it: `18.4`, `19beta1`. */
   readonly version: string
   readonly major: number
   readonly minor: number
@@ -24,7 +24,10 @@ export interface Programs {
 const timeout = 5_000
 const suffix = process.platform === "win32" ? ".exe" : ""
 
-/** Where packages of PostgreSQL install their programs: Debian, Red Hat, Alpine, Homebrew, Postgres.app, Windows. */
+/**
+ * Directories in which packages of PostgreSQL install their programs: Debian, Red Hat, Alpine, Homebrew, Postgres.app,
+ * Windows.
+ */
 const packaged = [
   "/usr/lib/postgresql/*/bin",
   "/usr/pgsql-*/bin",
@@ -35,7 +38,7 @@ const packaged = [
   "C:/Program Files/PostgreSQL/*/bin"
 ]
 
-/** Directories to search beside PG_BIN_DIR, without duplicates. */
+/** Directories to search in addition to PG_BIN_DIR, without duplicates. */
 const directories = async () => {
   const found = new Set((process.env["PATH"] ?? "").split(delimiter).filter((path) => isAbsolute(path)))
   for (const pattern of packaged) {
@@ -135,7 +138,7 @@ export const unfit = ({ major, tls, version }: Programs, server: number, needsTl
   return undefined
 }
 
-/** Of the programs that fit, those of the closest major version, and of these the newest. */
+/** The newest programs of the closest major version that fits. */
 export const bestFit = (all: ReadonlyArray<Programs>, server: number, needsTls: boolean) =>
   all
     .filter((programs) => unfit(programs, server, needsTls) === undefined)

@@ -48,7 +48,7 @@ export interface RestoreRunner {
   readonly run: (script: DumpScript, chunk: Buffer) => Effect.Effect<void, DumpFailed>
   /** Ends a script. */
   readonly end: (script: DumpScript) => Effect.Effect<void, DumpFailed>
-  /** From now on, extensions are created with the role's own rights. */
+  /** Extensions that follow are created with the role's own rights. */
   readonly beginObjects: Effect.Effect<void>
   /** Gives the functions that there are the search path, for sessions that have none, until the restore is finished. */
   readonly lendPath: Effect.Effect<void, DumpFailed>
@@ -78,7 +78,7 @@ export const makeRestoreRunner = (
     const asAdmin = yield* Effect.cached(Scope.provide(connectRestore({ ...admin, database: target.database }), scope))
     const allowed = yield* Effect.cached(extensionsOf(admin))
     let copying: { readonly query: PlainRestoreQuery; readonly statement: DumpStatement } | undefined
-    /** Nothing was created yet but schemas and extensions. */
+    /** True while only schemas and extensions have been created. */
     let untouched = true
     let lent = false
     let skippedGrants = 0
@@ -90,7 +90,7 @@ export const makeRestoreRunner = (
     const simple = (session: RestoreSession, text: string) =>
       Effect.tryPromise({ try: () => session.client.query(text), catch: (cause) => restoreRefusal(cause) })
 
-    // With more rights than those of the dump's owner, names without a schema must not lead to what others have created.
+    // Names without a schema must not resolve to objects of others if the rights exceed those of the dump's owner.
     const path = superuser ? pathText([]) : pathText(yield* searchPathOf(admin))
     const setPath = (names: string) => simple(session, `set search_path to ${names}`)
     yield* setPath(path)

@@ -100,7 +100,7 @@ export class DumpWasmInbox {
     if (!this.#authenticating) this.#readable = this.#parsed
   }
 
-  /** At the end of a message. */
+  /** Handles the end of a message. */
   #end(letter: number): void {
     this.#headBytes = 0
     if (letter === copyData) this.rows++

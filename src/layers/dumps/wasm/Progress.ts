@@ -5,7 +5,7 @@ export interface DumpWasmTable {
   readonly rows: number
 }
 
-/** By `tableKey`, or `largeObjects`. */
+/** Progress by `tableKey`, or `largeObjects`. */
 export type DumpWasmTables = ReadonlyMap<string, DumpWasmTable>
 
 export const tableKey = (schema: string, table: string) => `${schema}\0${table}`

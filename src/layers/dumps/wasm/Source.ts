@@ -4,7 +4,7 @@ import { type DumpWasmTables, largeObjects, tableKey } from "./Progress.ts"
 import { type Login } from "../../postgres/Login.ts"
 import { connectDirectly, type QueryFailed, type DirectConnection } from "../../postgres/DirectConnection.ts"
 
-/** What a dump needs to know about a database. */
+/** Facts about a database that a dump needs. */
 export interface DumpWasmSource {
   /** Encoding of the dump; undefined where the server can't convert to it. */
   readonly encoding: "UTF8" | undefined

@@ -12,7 +12,7 @@ import { makeOutage } from "./FlagdOutage.ts"
 
 /** Time limit for a change to reach flagd, in ms. */
 const syncMillis = 2_000
-/** The same during an outage: long enough to see that flagd has recovered. */
+/** The limit during an outage, which is long enough to detect that flagd has recovered. */
 const outageSyncMillis = 200
 /** Pauses between two polls for a change, in ms. They grow from the first to the maximum. */
 const [firstPause, maxPause] = [2, 50]
@@ -160,7 +160,7 @@ export const layerFlagEngineFlagd = Layer.effect(
         }),
         Effect.matchEffect({
           onSuccess: () => Effect.succeed(true),
-          // With the fallback this process evaluates from now on, and it has the change.
+          // This process evaluates from now on if there is a fallback, and it has the change.
           onFailure: (failure) => Effect.as(outage.begin(failure), fallback)
         })
       )

@@ -8,7 +8,7 @@ const together = 8
  * own, so that other clients are served in between.
  */
 export class Crowd {
-  /** By address: the calls since the event loop last turned. */
+  /** The calls of each address since the event loop last turned. */
   readonly #arrived = new Map<string, number>()
 
   async turn(address: string): Promise<void> {

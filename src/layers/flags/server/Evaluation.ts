@@ -118,7 +118,7 @@ const zeroed = <A>({ metadata, reason, value, variant }: Resolved<A>, zero: A) =
   metadata
 })
 
-/** Without a value, the zero value of the flag's type shows clients the type. */
+/** A result without a value has the zero value of the flag's type, which shows clients the type. */
 const anyFlagOf = (set: FlagSet, result: FlagResult): MessageInitShape<typeof AnyFlagSchema> => {
   const { metadata, reason } = result
   const definition = set.flags.get(result.key)?.definition

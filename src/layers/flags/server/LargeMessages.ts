@@ -10,7 +10,7 @@ const turnMillis = 25_000
 /** Time limit for the rest of a large message once its turn has come, in ms: 1 MB at 128 KiB a second. */
 const restMillis = 8_000
 
-/** Of values in JSON protobuf makes an object each, which takes a microsecond. */
+/** The number of values is limited because protobuf makes an object of each, which takes a microsecond. */
 export const tooManyValues = new InvalidRequest({ error: `The message has more than ${contextBounds.values} values` })
 
 /** Commas and opening brackets: one for each value, and those in texts. */

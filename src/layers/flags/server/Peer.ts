@@ -15,7 +15,7 @@ export const peerOf = (request: NodeRequest): Peer => ({
   connection: ("stream" in request ? request.stream.session : undefined) ?? request.socket
 })
 
-/** What streams need to know of a call. */
+/** The fields of a call that streams need. */
 export type CallContext = Pick<HandlerContext, "requestHeader" | "signal" | "values">
 
 export const peerIn = ({ values }: CallContext) => values.get(peerKey)

@@ -22,7 +22,7 @@ const graceMillis = 5_000
 /** Maximum connections of one port. */
 const maxConnections = 10_000
 const maxHeaderSize = 64 * 1024
-/** Maximum open calls of one connection, besides its streams. Clients send further ones when others end. */
+/** Maximum open calls of one connection, without its streams. Clients send further ones when others end. */
 const maxCalls = 28
 
 export interface FlagPortOptions extends ListenAddress {
@@ -105,7 +105,7 @@ const makeServer = (options: FlagPortOptions, handle: Handle) => {
     }
     expect(arrivalMillis)
     for (const event of ["end", "close"]) request.once(event, () => clearTimeout(late))
-    // Over HTTP/2 the response emits `finish` only when the stream is closed.
+    // The response emits `finish` over HTTP/2 only when the stream is closed.
     const sent = "stream" in response ? response.stream : response
     sent.once("finish", () => {
       if (request.complete) return

@@ -11,7 +11,7 @@ export interface FlagService {
   readonly current: (environment: FlagEnvironment) => FlagSet
   /** The default environment of requests. */
   readonly environment: FlagEnvironment
-  /** Whether sync sends the version of a flag set, by which this process sees what a flagd has loaded. */
+  /** Whether sync sends the version of a flag set, by which this process detects what a flagd has loaded. */
   readonly versioned: boolean
 }
 

@@ -32,7 +32,7 @@ export interface KratosCall {
 export interface Kratos {
   /** Calls the public address and returns a response of any status. 401 without a call when the credential is malformed. */
   readonly call: (call: KratosCall) => Effect.Effect<UpstreamAnswer, BadGateway | GatewayTimeout | Unauthorized>
-  /** The same for the admin address, without a credential. */
+  /** Calls the admin address, without a credential. */
   readonly admin: (call: Omit<KratosCall, "credential" | "csrf">) => Effect.Effect<UpstreamAnswer, IdPError>
   /** Ids of the flows that are being submitted. */
   readonly submitting: Set<string>

@@ -105,7 +105,7 @@ const ofFlow = (kratos: Kratos, call: About, refusal: Refusal): FlowError | unde
         ? new Forbidden({ error: "The flow belongs to another user", code: "FLOW_FORBIDDEN" })
         : undefined
     case 404:
-      // Without a flow in the query, the missing resource is the endpoint itself.
+      // The endpoint itself is missing if the query names no flow.
       if (!call.path.includes("?")) return undefined
       return reason.includes("disabled by system administrator") ? kratosMethodDisabled() : kratosFlowNotFound()
     case 422:
@@ -121,7 +121,7 @@ const ofFlow = (kratos: Kratos, call: About, refusal: Refusal): FlowError | unde
 export const sessionRefused = (kratos: Kratos, call: About, answer: UpstreamAnswer) =>
   refused(call, answer, (refusal) => ofSession(kratos, refusal))
 
-/** The same for a call with a flow; `meaning` takes precedence over the general errors. */
+/** Fails with the error of a call with a flow; `meaning` takes precedence over the general errors. */
 export const flowRefused = (
   kratos: Kratos,
   call: About,

@@ -58,7 +58,7 @@ export const makeWebAuthn = (kratos: Kratos) => {
         error: "A key's name must have 1 to 200 characters and no control characters"
       })
     const now = yield* beginSettings(kratos, credential)
-    // If a key is registered twice, one removal removes both, and signing in with it fails.
+    // A key that is registered twice can't sign in, and one removal removes both.
     if (keysOf(now.nodes).has(hexOf(id)))
       return yield* new Conflict({ error: "This security key is already registered", code: "WEBAUTHN_EXISTS" })
     const body = { method: "webauthn", webauthn_register: attestation, webauthn_register_displayname: name }

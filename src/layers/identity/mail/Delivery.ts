@@ -22,7 +22,7 @@ const Due = Schema.Struct({
   attempts: Schema.Int
 })
 
-/** What a server answered, in one line without the text of the mail. */
+/** The server's reply in one line, without the text of the mail. */
 const reasonOf = (cause: unknown) =>
   String(cause instanceof Error ? cause.message : cause)
     .replaceAll(/[\p{Cc}\s]+/gu, " ")
@@ -59,7 +59,7 @@ export const layerMailDelivery = Layer.effectDiscard(
     const send = ({ body, recipient, subject }: typeof Due.Type) =>
       Effect.tryPromise({
         try: async () => {
-          // As an object: a string would be parsed as a list of recipients.
+          // The recipient is an object, because a string would be parsed as a list.
           if (readAddress(recipient)?.value !== recipient) throw new Error("The recipient is not one address")
           transport ??= makeTransport(smtpUrl)
           await (

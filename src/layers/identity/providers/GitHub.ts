@@ -11,7 +11,10 @@ const Emails = Schema.decodeUnknownPromise(
   Schema.Array(Schema.Struct({ email: Schema.String, primary: Schema.Boolean, verified: Schema.Boolean }))
 )
 
-/** GitHub, or a GitHub Enterprise Server at another address: OAuth 2.0 without ID tokens; an API says who signed in. */
+/**
+ * GitHub, or a GitHub Enterprise Server at another address: OAuth 2.0 without ID tokens; an API returns the person who
+ * signed in.
+ */
 export const makeGitHub = ({
   clientId,
   clientSecret,
@@ -78,7 +81,7 @@ export const makeGitHub = ({
           return answer.json()
         }
         const user = await User(await get("/user"))
-        // The address in the profile is not verified; those of the account say whether they are.
+        // The address in the profile is not verified; the account's addresses have a flag for that.
         const emails = await Emails(await get("/user/emails"))
         const primary = emails.find((one) => one.primary)
         const person = {

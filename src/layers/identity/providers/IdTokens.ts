@@ -15,7 +15,7 @@ const algorithms = new Set("RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES51
 /** How far the clocks of the provider and of this service may differ, in s. */
 export const toleranceSeconds = 10
 
-/** What of a provider's description says how its ID tokens are verified. */
+/** The fields of a provider's description that determine how its ID tokens are verified. */
 interface Metadata {
   readonly issuer: string
   readonly jwks_uri?: string
@@ -101,7 +101,7 @@ export const makeIdTokens = (label: string, clientIds: ReadonlyArray<string>) =>
 
     const audiences = [claims.aud ?? []].flat()
     if (!audiences.some((one) => clientIds.includes(one))) return yield* badIdTokenAudience
-    // Of several audiences, the token was issued to one.
+    // A token with several audiences was issued to the one in `azp`.
     if (audiences.length > 1 && !clientIds.includes(String(claims["azp"]))) return yield* badIdTokenAudience
 
     const inToken = claims["nonce"]

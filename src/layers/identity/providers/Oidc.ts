@@ -25,7 +25,7 @@ export const authenticationOf = (client: typeof OpenIdClient, secret: Redacted.R
     client.ClientSecretBasic(Redacted.value(secret))
   ]
   const authenticate: OpenIdClient.ClientAuth = (server, ...rest) => {
-    // Without a list, the default of OpenID Connect Discovery holds.
+    // The default of OpenID Connect Discovery applies if there is no list.
     const supported = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"]
     return (supported.includes("client_secret_basic") ? basic : post)(server, ...rest)
   }

@@ -30,7 +30,7 @@ const reasonOf = (cause: unknown): string => {
   return own + below
 }
 
-/** Asks a provider; what goes wrong is logged, and 502 for the caller. */
+/** Sends a request to a provider. A failure is logged, and is 502 for the caller. */
 export const asking = <A>(label: string, ask: () => Promise<A>): Effect.Effect<A, BadGateway> =>
   Effect.tryPromise(ask).pipe(
     Effect.tapError(({ cause }) => Effect.logWarning(`Failed to sign a user in with ${label}: ${reasonOf(cause)}`)),

@@ -10,7 +10,7 @@ export interface ProviderSettings {
   readonly id: string
   readonly kind: "oidc" | "github"
   readonly label: string
-  /** Of OpenID Connect: the issuer. Of GitHub: its address. */
+  /** The issuer of OpenID Connect, or GitHub's address. */
   readonly issuer: URL
   readonly clientId: string
   /** Further ids, of apps that get ID tokens without a redirect: those for phones have their own at most providers. */
@@ -20,13 +20,13 @@ export interface ProviderSettings {
   readonly scopes: ReadonlyArray<string>
 }
 
-/** What need not be said of well-known providers. */
+/** Labels and issuers of well-known providers, which need no setting. */
 const known: Readonly<Record<string, { readonly label: string; readonly issuer: string }>> = {
   google: { label: "Google", issuer: "https://accounts.google.com" },
   microsoft: { label: "Microsoft", issuer: "https://login.microsoftonline.com/common/v2.0" },
   gitlab: { label: "GitLab", issuer: "https://gitlab.com" },
   github: { label: "GitHub", issuer: "https://github.com" },
-  // As apps made for Supabase call them.
+  // Supabase's names of these providers, which apps use.
   apple: { label: "Apple", issuer: "https://appleid.apple.com" },
   azure: { label: "Microsoft", issuer: "https://login.microsoftonline.com/common/v2.0" }
 }

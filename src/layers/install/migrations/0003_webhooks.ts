@@ -111,7 +111,7 @@ export const webhooks = statements(
    )`,
   `comment on column svc.webhooks.deleted_at is 'the row stays until what it leaves behind is cleared away'`,
   `create index webhooks_table on svc.webhooks (table_schema, table_name)`,
-  // Every delivery updates a row twice: vacuumed before dead versions outnumber live rows.
+  // Every delivery updates a row twice, so the table is vacuumed before dead versions outnumber live rows.
   `create table svc.webhook_messages (
      id bigint generated always as identity primary key,
      message_id uuid not null default gen_random_uuid(),

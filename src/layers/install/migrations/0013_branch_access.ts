@@ -1,6 +1,6 @@
 import { statements } from "./statements.ts"
 
-/** Whose requests a branch serves. Branches made before are closed too: an administrator opens those that are meant to be. */
+/** The callers that a branch serves. Branches made before are closed too, until an administrator opens them. */
 export const branchAccess = statements(
   `alter table svc.branches add access text not null default 'service_role'
      check (access in ('service_role', 'clients'))`,

@@ -29,7 +29,7 @@ export const oauth2 = statements(
   `create index on svc.oauth2_items (uid) where uid is not null`,
   `create index on svc.oauth2_items (account_id) where account_id is not null`,
   `create index on svc.oauth2_items (expires_at)`,
-  // What users have granted. `listed` is false for requests that were granted without asking the user.
+  // The users' grants. `listed` is false for requests that were granted without asking the user.
   `create table svc.oauth2_consents (
      grant_id text primary key,
      subject text not null,

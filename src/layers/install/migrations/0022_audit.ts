@@ -45,7 +45,7 @@ export const audit = statements(
      for each row execute function svc.protect_audit()`,
   `create trigger protect_table before truncate on svc.audit
      for each statement execute function svc.protect_audit()`,
-  // With session_replication_role = replica too, which otherwise turns triggers off.
+  // The triggers also fire with session_replication_role = replica, which otherwise turns triggers off.
   "alter table svc.audit enable always trigger protect_rows",
   "alter table svc.audit enable always trigger protect_table",
   `create function svc.prune_audit(days integer, most integer) returns bigint language plpgsql security definer

@@ -1,7 +1,7 @@
 import { statements } from "./statements.ts"
 
 /**
- * What the OAuth 2.0 server keeps of a person is deleted together with the identity, whichever statement deletes it:
+ * The OAuth 2.0 server's data of a person is deleted together with the identity, whichever statement deletes it:
  * `oauth2_subjects` has a row for each identity that has signed in to a client. Items are deleted first: a consent is
  * stored only while its grant exists and is locked (services/oauth2/server/Challenges.ts).
  */

@@ -1,7 +1,7 @@
 import { statements } from "./statements.ts"
 
 /**
- * What a backup's restore would lack, whether its restored content was compared with it, and labels of up to 100
+ * Adds what a backup's restore would lack, whether its restored content was compared with it, and labels of up to 100
  * characters. A branch that is `temporary` serves such a comparison alone.
  */
 export const backupChecks = statements(

@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import { sqlStateOf } from "../../../services/OwnTables.ts"
 import { statements } from "../migrations/statements.ts"
 
-/** What the step before made of a function, before this server had channels. */
+/** The text in the function that the step before made, when this server had no channels. */
 const dropping = "this server has no channels"
 
 /** Creates a function, unless the database has one of its own. */

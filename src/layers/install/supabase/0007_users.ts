@@ -7,7 +7,10 @@ import { statements } from "../migrations/statements.ts"
 /** Failures of the server, which are not the app's. */
 const reraise = `if sqlstate ~ '^(08|40|53|57)' then raise; end if;`
 
-/** What of an account the app decides: a failure of its triggers or foreign keys, with the text that its users know. */
+/**
+ * Runs a statement that the app's triggers or foreign keys may refuse, and reports that with the text that Supabase's
+ * users get.
+ */
 const guarded = (statement: string, message: string) => `begin
        ${statement}
      exception when others then
@@ -118,7 +121,10 @@ const writers = [
    as $$ update auth.users u set last_sign_in_at = now() where u.id = own $$`
 ]
 
-/** From the service's accounts to schema auth, at the end of the transaction: creating an account is several statements. */
+/**
+ * Copies the service's accounts to schema auth at the end of the transaction: creating an account is several
+ * statements.
+ */
 const outward = [
   `create function svc.supabase_mirror(person uuid) returns void language plpgsql security definer
    set search_path = pg_catalog, pg_temp as $$
@@ -170,7 +176,7 @@ const outward = [
    end $$`
 ]
 
-/** From schema auth, which seeds, dumps and functions of apps write, to the service's accounts. */
+/** Copies schema auth, which seeds, dumps and functions of apps write, to the service's accounts. */
 const inward = [
   // The form by which accounts are found, as domain/identity/Address.ts makes it.
   `create function svc.supabase_lookup(address text) returns text language plpgsql set search_path = pg_catalog, pg_temp as $$

@@ -1,8 +1,8 @@
 import { statements } from "../migrations/statements.ts"
 
 /**
- * What the sign-in API of Supabase's clients keeps beyond the accounts. Refresh tokens, mailed tokens and authorization codes
- * are stored as hashes; mailed codes as signatures, because they have few digits.
+ * The tables of Supabase's sign-in API, in addition to the accounts. Refresh tokens, mailed tokens and authorization
+ * codes are stored as hashes; mailed codes as signatures, because they have few digits.
  */
 export const sessions = statements(
   `create table svc.supabase_sessions (

@@ -16,8 +16,9 @@ import { users } from "./0007_users.ts"
 import { supabaseRoles } from "./Roles.ts"
 
 /**
- * What the SQL of a Supabase project refers to. Nothing that a database has already, such as one that was restored from
- * Supabase, is changed: each step creates only what is missing. The SQL of a released step must never change.
+ * The objects that the SQL of a Supabase project refers to. Objects that a database has already, for example because it
+ * was restored from Supabase, are not changed: each step creates only what is missing. The SQL of a released step must
+ * never change.
  */
 const steps = {
   "0001_extensions": extensions,

@@ -13,7 +13,7 @@ export const missingTable = (name: string, ...texts: ReadonlyArray<string>) =>
     if (state?.there === true) return
     yield* sql.withTransaction(Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true })).pipe(
       Effect.catchIf(
-        // What a statement names is missing or of another form (class 42).
+        // An object that a statement names is missing or of another form (class 42).
         (error) => sqlStateOf(error).startsWith("42"),
         (error) => Effect.logWarning(`Failed to create the table ${name}, SQLSTATE ${sqlStateOf(error)}`)
       )

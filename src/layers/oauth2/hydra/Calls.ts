@@ -20,7 +20,7 @@ interface HydraCall {
   readonly once?: boolean
   /** ms; default 5,000 for GET, 10,000 for the others. */
   readonly millis?: number
-  /** Whether failures are not logged, since they are to be expected. */
+  /** Whether failures are expected, and so not logged. */
   readonly quiet?: boolean
 }
 
@@ -30,7 +30,7 @@ export interface HydraRefusal {
   /** `error` of the body; "" when the response is not the server's, but a gateway's for example. */
   readonly error: string
   readonly description: string
-  /** Where a browser may start again; only with 410. */
+  /** The URL at which a browser may start again; only with 410. */
   readonly redirectTo: string | null
 }
 

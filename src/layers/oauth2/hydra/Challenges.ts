@@ -70,7 +70,7 @@ export const hydraChallengesOn = ({ call, send }: Hydra) => {
   const acceptLogin: Port["acceptLogin"] = (challenge, { acr, amr, rememberFor, sessionId, subject }) =>
     answer("login", challenge, "/accept", {
       subject,
-      // Without it the server can't sign the user out of the application either (RP-initiated logout).
+      // The server can sign the user out of the application (RP-initiated logout) only if this is set.
       remember: true,
       remember_for: rememberFor,
       acr,

@@ -27,7 +27,7 @@ const secretlessMethods = new Set(["none", "private_key_jwt"])
 /** Escapes `~` and `/` in a step of a path (RFC 6901). */
 const step = (name: string) => name.replaceAll("~", "~0").replaceAll("/", "~1")
 
-/** What of a client changes. */
+/** The fields of a client that change. */
 interface Wanted {
   readonly metadata: JsonObject
   readonly fields: JsonObject

@@ -6,7 +6,10 @@ import { OAuth2 } from "../../../services/ports/OAuth2.ts"
 
 const Due = Schema.Struct({ subject: Schema.String, due: Schema.String })
 
-/** The row without a subject says that grants are revoked here; without it, accounts that are taken back are not listed. */
+/**
+ * The row without a subject announces that grants are revoked here; without it, accounts that are taken back are not
+ * listed.
+ */
 const announce = `insert into svc.oauth2_revocations as r (subject, due_at) values ('', now() + interval '1 day')
   on conflict (subject) do update set due_at = excluded.due_at where r.due_at < now() + interval '23 hours'`
 
@@ -25,7 +28,7 @@ export const layerHydraRevocation = Layer.effectDiscard(
     const revoke = Effect.fnUntraced(function* ({ due, subject }: typeof Due.Type) {
       yield* revokeLogins(subject)
       yield* revokeConsents(subject, undefined)
-      // Not if the account was taken back again meanwhile.
+      // The row stays if the account was taken back again in the meantime.
       yield* onOwnTables(
         sql.unsafe("delete from svc.oauth2_revocations where subject = $1 and due_at = $2::text::timestamptz", [
           subject,

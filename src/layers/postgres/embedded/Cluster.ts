@@ -24,7 +24,10 @@ import { attempt, errorCode, StartError, startError } from "../../process/StartE
 
 const run = promisify(execFile)
 
-/** For files that PostgreSQL's user must reach when started by root, if that user cannot enter the data directory. */
+/**
+ * The directory for files that PostgreSQL's user must reach when started by root, if that user cannot enter the data
+ * directory.
+ */
 export const systemDirectory = "/var/lib/svc"
 
 /** Settings in a new cluster's postgresql.conf, which operators may edit. */

@@ -87,7 +87,9 @@ const removeSockets = (cluster: string) =>
     }
   })
 
-/** With several workers, more connections than configured if their pools could open more; else undefined. */
+/**
+ * The connections that the pools of several workers could open, if that is more than configured; otherwise undefined.
+ */
 const neededConnections = Effect.fnUntraced(
   function* (cluster: string, binaries: PostgresBinaries, user: PostgresUser) {
     const workers = yield* workerCount
@@ -217,7 +219,7 @@ const attach = Effect.fnUntraced(function* (dir: Dir) {
   return password === undefined ? undefined : login(cluster, server.port, password)
 })
 
-/** For command-line tools: the PostgreSQL that the service runs on the data directory; fails if it does not run. */
+/** The PostgreSQL that the service runs on the data directory, for command-line tools; fails if it does not run. */
 export const layerRunning: Layer.Layer<PostgresAddress, StartError, DataDir> = Layer.effect(
   PostgresAddress,
   Effect.gen(function* () {
@@ -232,7 +234,7 @@ export const layerRunning: Layer.Layer<PostgresAddress, StartError, DataDir> = L
 )
 
 /**
- * For command-line tools: the PostgreSQL that another process runs on the data directory, or if there is none, one that
+ * The PostgreSQL that another process runs on the data directory, for command-line tools; if there is none, one that
  * runs until the scope closes.
  */
 export const layerAttachOrStart: Layer.Layer<PostgresAddress, StartError, DataDir> = Layer.effect(

@@ -78,7 +78,7 @@ const backends = (cluster: string): Effect.Effect<ReadonlyArray<number>> =>
 const signal = (pid: number, name: "SIGINT" | "SIGQUIT" | "SIGKILL", binaries: PostgresBinaries) =>
   Effect.tryPromise({
     try: async () => {
-      // On Windows, Node can only kill; PostgreSQL has its own signals there.
+      // Node can only kill on Windows, where PostgreSQL has its own signals.
       if (process.platform === "win32") await run(binaries.pgCtl, ["kill", name.slice(3), String(pid)])
       else process.kill(pid, name)
     },

@@ -11,7 +11,7 @@ import { attempt, StartError, startError } from "../../process/StartError.ts"
 export interface PostgresServer {
   readonly binaries: PostgresBinaries
   readonly user: PostgresUser
-  /** Without symbolic links. */
+  /** The directory, without symbolic links. */
   readonly cluster: string
   /** Log file. */
   readonly log: string

@@ -80,7 +80,7 @@ const makeSystemUser = Effect.gen(function* () {
   return yield* new StartError({ message: cannot(errors.join("; ")) })
 })
 
-/** Whether that user may enter a directory, according to the system, which knows groups and access lists. */
+/** Whether that user may enter a directory, according to the system, which applies groups and access lists. */
 export const canEnter = (user: FileOwner, directory: string) =>
   Effect.promise(() =>
     run("/bin/sh", ["-c", 'cd -- "$1"', "sh", directory], asUser(user)).then(

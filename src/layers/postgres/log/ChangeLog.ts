@@ -85,7 +85,7 @@ export const layerChangeLog = Layer.effect(
     const allowed = yield* Latch.make(true)
     const closed = yield* Latch.make(true)
     const paused = yield* Latch.make(false)
-    /** Of the process that reads: the session of the log, and the one that passes changes on. */
+    /** The open sessions of the process that reads: the session of the log, and the one that passes changes on. */
     let open = 0
     if (source === "wal") {
       yield* (yield* CurrentMeters).sample(() => samplesOfConnections("main", "change_log", open, 2))

@@ -8,14 +8,14 @@ import { type ClientInternals, internals, lost } from "./Session.ts"
 const maxMessages = 5_000
 const maxWaiting = 1024 * 1024
 /**
- * When this many messages came at once, or some came `oftenTimes` in a row more often than every `oftenMillis`, more are
- * received only after an interval: many small transactions in one batch take a fraction of the processor time that they
- * take one by one, which their writers have instead.
+ * The thresholds of batching. If this many messages came at once, or some came `oftenTimes` in a row more often than
+ * every `oftenMillis`, more are received only after an interval: many small transactions in one batch take a fraction
+ * of the processor time that they take one by one, and the writers get the rest.
  */
 const manyMessages = 60
 const [oftenTimes, oftenMillis] = [5, 10]
 const intervalMillis = 25
-/** The interval if none of them was a change, but a sign that PostgreSQL has read transactions of other tables. */
+/** The interval if no message was a change, but all show that PostgreSQL has read transactions of other tables. */
 const idleMillis = 5
 /** The server's messages, and answers to it. */
 export class Feed {
@@ -24,13 +24,13 @@ export class Feed {
   /** Up to where changes were passed on, and up to where that is on PostgreSQL's disk. */
   private passed = 0n
   private confirmed = 0n
-  /** What was passed on when PostgreSQL had written its log up to `written`. */
+  /** The position passed on when PostgreSQL had written its log up to `at`. */
   private written = { passed: 0n, at: 0n }
   private settling = false
   private inTransaction = false
   private taken = true
   private resting = false
-  /** When messages came last, and how many times too often. */
+  /** The time of the last messages, and how many times they came too often. */
   private came = { at: 0, often: 0 }
   private woken = false
   private readonly client: ClientInternals["connection"]
@@ -46,7 +46,7 @@ export class Feed {
       else if (chunk[0] === 0x6b) this.asked(chunk.readBigUInt64BE(1), chunk[17] === 1)
       if (this.woken) return
       this.woken = true
-      // After all messages that have arrived with this one.
+      // This runs after all messages that have arrived with this one.
       setImmediate(() => {
         this.woken = false
         this.pace()
@@ -92,7 +92,7 @@ export class Feed {
     if (!this.resting && this.waiting <= maxWaiting) this.client.stream.resume()
   }
 
-  /** A sign of life. What was read without a change in it need not be kept. */
+  /** A keep-alive message. Log that was read without a change in it need not be kept. */
   private asked(end: bigint, answer: boolean) {
     const idle = this.taken && this.messages.length === 0 && !this.inTransaction
     if (idle && end > this.passed) {

@@ -55,7 +55,7 @@ export const lost = (cause: unknown, user?: string) => {
   return new ChangeLogLost({ message: message + remedy })
 }
 
-/** A session at the primary; `more`: what it is besides. */
+/** A session at the primary; `more`: further options of the client. */
 const connect = (given: Login, options: Readonly<Record<string, string>>, more: object = {}) =>
   Effect.acquireRelease(
     Effect.tryPromise({
@@ -90,7 +90,7 @@ export const connectToPass = (login: Login) => connect(login, passing)
 export const connectToLog = (login: Login) =>
   connect(login, settings, {
     replication: "database",
-    // While it is paused nothing is read, so that nothing wakes this process.
+    // A paused socket reads nothing, so that nothing wakes this process.
     stream: () => new Socket({ readableHighWaterMark: 1 } as SocketConstructorOpts)
   })
 

@@ -23,7 +23,7 @@ class TogetherQuery extends InFlightQuery<string> {
 
   constructor(statements: ReadonlyArray<string>, done: Done<string>) {
     const tags: Array<string> = []
-    // What follows the first statement is about the session only.
+    // The statements after the first concern the session only.
     super((result, failure) => (tags.length > 0 ? done(tags[0], undefined) : done(result, failure)))
     this.text = statements.join("; ")
     this.tags = tags
@@ -56,7 +56,7 @@ const begun = (connection: SqlConnection, statements: ReadonlyArray<string>) =>
   Effect.callback<void, Unavailable>((resume) => {
     const fail = () => {
       clearTimeout(timer)
-      // Without a rollback: when a client leaves within a transaction, the pooler closes the session.
+      // No rollback is sent: when a client leaves within a transaction, the pooler closes the session.
       connection.abandon()
       resume(Effect.fail(databaseUnreachable()))
     }

@@ -5,7 +5,7 @@ import { beginSql, newSeed, newSessionSql } from "./NewSession.ts"
 
 type Queries = Pick<PgConnection.PgConnection, "query" | "queryValues" | "stream">
 
-/** What `SqlClient` sends to begin a transaction. */
+/** The statement with which `SqlClient` begins a transaction. */
 const begins = "BEGIN"
 
 /**

@@ -27,7 +27,7 @@ export interface CleanPoolOptions {
   readonly onLate: () => void
 }
 
-/** On a pipeline, what takes longer (ms) is cancelled, and runs again on a connection of its own. */
+/** A statement on a pipeline that takes longer (ms) is cancelled, and runs again on a connection of its own. */
 const readSettings = { statement_timeout: "250" }
 /** A write must not make others wait for a lock that it waits for. */
 const writeSettings = { ...readSettings, lock_timeout: "20" }
@@ -58,7 +58,7 @@ export class CleanPool {
   constructor({ isOwed, onLate, open, proof = proofOfPrimary, size }: CleanPoolOptions) {
     this.proof = proof
     this.onLate = onLate
-    // In addition to `size`.
+    // The pipelines are in addition to `size`.
     const [reading, writing] = size >= 4 ? [3, 2] : [0, 0]
     this.reads = new Pipelines(reading, (onClose) => open(readSettings, onClose, readLimits), proof)
     this.writes = new Pipelines(writing, (onClose) => open(writeSettings, onClose, writeLimits), proof)

@@ -38,7 +38,7 @@ interface InFlight {
 export interface AnswerLimits {
   /** Larger rows, in bytes, are rejected: an answer is kept in memory as a whole. */
   readonly maxRowSize: number
-  /** Where large answers are counted. Undefined on connections that several requests share, which none may hold up. */
+  /** The counter of large answers. Undefined on connections that several requests share, which no answer may block. */
   readonly memory?: AnswerMemory | undefined
 }
 
@@ -175,7 +175,7 @@ export class RowConnection {
     this.inFlight.push({ results: [[]], parsing, commands, reused, bound: 0, failure: undefined, client, done })
   }
 
-  /** Forgets what was prepared in another epoch of the catalogue, for other definitions of what it names. */
+  /** Drops statements that were prepared in another epoch of the catalogue, for other definitions of the same names. */
   enter(epoch: number): void {
     this.prepared.enter(epoch)
   }
@@ -213,7 +213,7 @@ export class RowConnection {
     })
   }
 
-  /** Ends the session after what was sent. */
+  /** Ends the session after the messages that were sent. */
   close(): void {
     this.dead = true
     if (this.socket.isPaused()) this.socket.destroy()

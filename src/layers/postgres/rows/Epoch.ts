@@ -8,7 +8,10 @@ import { isLost, type Outcome } from "./Outcome.ts"
  */
 const proof: Command = { text: `select ${ddlEpochSql}::text`, params: [], prepare: true }
 
-/** The same, and what was committed before it in the session without waiting for the disk is durable when it succeeds. */
+/**
+ * Like `proof`, and also makes everything durable that was committed before it in the session without waiting for the
+ * disk.
+ */
 export const syncedProof: Command = {
   ...proof,
   text: `${proof.text}, pg_catalog.pg_logical_emit_message(true, 'svc', '')`
@@ -18,7 +21,7 @@ export const syncedProof: Command = {
 const isEpoch = ({ failure, results, status }: Outcome, epoch: number): boolean =>
   failure === undefined && status === "I" && Number(results[0]?.[0]?.[0]) === epoch
 
-/** How it is proven, behind a statement, that no newer catalogue was seen. */
+/** The proof, after a statement, that it used no newer catalogue. */
 export interface Proof {
   readonly command: Command
   /** Whether the outcome of `command` proves this epoch. */

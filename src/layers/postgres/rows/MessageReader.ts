@@ -18,7 +18,7 @@ export interface ServerError {
   readonly nested: boolean
 }
 
-/** What a reader does with each message. Other kinds need no action. */
+/** The actions for each message. Other kinds need none. */
 export interface MessageHandler {
   readonly parseComplete: () => void
   readonly bindComplete: () => void
@@ -48,7 +48,7 @@ export class MessageReader {
   private filled = 0
   /** Bytes of an oversized row that are still to be skipped. */
   private skipping = 0
-  /** What has arrived while a large row has to wait; undefined if none does. */
+  /** Chunks that have arrived while a large row has to wait; undefined if none does. */
   private waiting: Array<Buffer> | undefined
   /** The row that has begun to arrive was reported as large. */
   private reported = false
@@ -125,7 +125,7 @@ export class MessageReader {
     return buffer.subarray(0, needed)
   }
 
-  /** Keeps the bytes from `at` until the message is complete; `length` is known to be the least that it has. */
+  /** Keeps the bytes from `at` until the message is complete, which has at least `length` bytes. */
   private keep(bytes: Buffer, at: number, length: number) {
     this.filled = bytes.length - at
     // A large message is copied into place once, not once for each chunk.

@@ -65,7 +65,7 @@ export const isOutdated = (outcome: Outcome) => {
 }
 
 /**
- * Whether a statement failed for want of memory, or by a regular expression that is too complex (2201B, 53200, 54000,
+ * Whether a statement failed for lack of memory, or by a regular expression that is too complex (2201B, 53200, 54000,
  * XX000): the server process may keep what it has allocated, so that it should end.
  */
 export const isBloated = ({ failure }: Outcome) => /^(2201B|53200|540|XX000)/.test(failure?.error?.code ?? "")

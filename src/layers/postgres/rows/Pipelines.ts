@@ -35,7 +35,7 @@ interface Pipeline {
   epoch: number
   /** Requests without an outcome, with those that are not sent yet. */
   inFlight: number
-  /** When the oldest request that was sent began to run, in ms. */
+  /** The time at which the oldest request that was sent began to run, in ms. */
   headSince: number
   /** Requests that are not sent yet. */
   waiting: Array<Waiting>
@@ -140,7 +140,7 @@ export class Pipelines {
     this.paused = false
   })
 
-  /** Gives up a connection, which ends when what was sent has been answered; false when there is none. */
+  /** Gives up a connection, which ends when all sent requests have been answered; false when there is none. */
   readonly evict = (): boolean => {
     const pipeline = this.pipelines.find(
       ({ connection, waiting }) => connection?.dead === false && waiting.length === 0
@@ -201,7 +201,7 @@ export class Pipelines {
     connection.flush()
   }
 
-  /** What waits for a connection that cannot be used any more was not sent, and runs elsewhere. */
+  /** Returns requests that wait for an unusable connection as unsent, to run elsewhere. */
   private giveBack(pipeline: Pipeline) {
     const all = pipeline.waiting.splice(0)
     pipeline.inFlight -= all.length
@@ -260,16 +260,16 @@ export class Pipelines {
     if (this.paused) this.closeIdle()
   }
 
-  /** Stops using a connection: it ends when what was sent has been answered. */
+  /** Stops using a connection, which ends when all sent requests have been answered. */
   private retire(pipeline: Pipeline, connection = pipeline.connection) {
     if (pipeline.connection !== connection || pipeline.waiting.length > 0) return
     pipeline.connection = undefined
-    // What is in flight belongs to the retired connection alone.
+    // Requests in flight belong to the retired connection alone.
     this.pipelines = this.pipelines.map((other) => (other === pipeline ? newPipeline() : other))
     connection?.close()
   }
 
-  /** While paused: closes connections on which nothing is in flight. */
+  /** Closes connections without requests in flight while the pool is paused. */
   private closeIdle() {
     for (const pipeline of this.pipelines) {
       if (pipeline.inFlight > 0 || pipeline.connection === undefined) continue

@@ -13,7 +13,7 @@ import { makeStatementCounts, type StatementCounts } from "./StatementCounts.ts"
 import { UserCodePool } from "./UserCodePool.ts"
 
 export interface PoolOptions {
-  /** Of the clean path: that of the first schema, whose functions find by it what they name without a schema. */
+  /** The search path of the clean path: that of the first schema, whose functions resolve unqualified names by it. */
   readonly searchPath: string
   readonly poolSize: number
   /** Statement timeout in ms. */
@@ -21,7 +21,7 @@ export interface PoolOptions {
   /** The largest answer to anon and authenticated callers, in bytes; 128 MiB for service keys. */
   readonly maxPublicAnswer: number
   readonly memory: AnswerMemory
-  /** What bounds the connections of this path and of others together. */
+  /** The limit on the connections of this path and of others together. */
   readonly budget?: ConnectionBudget
   /** Servers for reads that need not run on the primary. */
   readonly standbys?: Standbys | undefined
@@ -40,7 +40,7 @@ const settingsOf = (actorRole: Actor["role"], role: string, timeout: number) => 
   jit: "off",
   // A body's literals are read as the service has read them.
   standard_conforming_strings: "on",
-  // Else the planner evaluates CHECK constraints, which may call user code, for reads too.
+  // The default would make the planner evaluate CHECK constraints, which may call user code, for reads too.
   constraint_exclusion: "partition",
   "request.jwt.claims": claimsSetting({ role: actorRole, claims: "", sub: "" }),
   "request.jwt.sub": "",

@@ -46,7 +46,9 @@ export class PreparedStatements {
     return prepared
   }
 
-  /** Closes what was prepared in another epoch of the catalogue, for other definitions of what it names. */
+  /**
+   * Closes statements that were prepared in another epoch of the catalogue, for other definitions of the same names.
+   */
   enter(epoch: number): void {
     if (this.epoch !== epoch) this.statements.clear()
     this.epoch = epoch

@@ -137,11 +137,12 @@ const ended = (
     else drop()
     return { outcome, fault: undefined }
   }
-  // Without a rollback: when a client leaves within a transaction, the pooler closes the session instead of sharing it.
+  // No rollback is sent: when a client leaves within a transaction, the pooler closes the session instead of sharing
+  // it.
   connection.abandon()
   drop()
   const fault = `${error.code} ${error.message}`
-  // What failed behind the commit is of the session only.
+  // A failure after the commit concerns the session only.
   return { outcome: failure.at > before + own ? { ...outcome, failure: undefined } : nothingRan, fault }
 }
 

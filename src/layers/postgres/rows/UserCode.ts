@@ -64,13 +64,13 @@ const unprepared = ({ text, params }: Command): Command => ({ text, params, prep
 
 const plain = (text: string): Command => ({ text, params: [], prepare: false })
 
-/** For the prepared statements of the session and for the plans that its functions keep. */
+/** Drops the plans of the session's prepared statements, and those that its functions keep. */
 const discardPlans = plain("discard plans")
 
 /** How a statement that may run user code is sent. */
 export interface UserCodeAttempt {
   readonly prepare: boolean
-  /** Nothing that is prepared is used. */
+  /** Prepared statements are not used. */
   readonly fresh: boolean
   /** The statement runs in this epoch only. What is prepared needs one: it may not fit the definitions of another. */
   readonly gate: number | undefined

@@ -21,7 +21,7 @@ export interface UserCodePoolOptions {
 export interface TransactionOptions {
   /** The commands begin a transaction, which is rolled back in any case. */
   readonly explicit: boolean
-  /** What was prepared in another epoch is not used. */
+  /** Statements that were prepared in another epoch are not used. */
   readonly epoch: number | undefined
   /** The statement runs no user code, by the catalogue; see `Statement`. */
   readonly clean: boolean

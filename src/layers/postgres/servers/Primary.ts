@@ -63,7 +63,7 @@ class Candidate {
 }
 
 /**
- * Finds the primary among the servers of a login, again and again until the scope closes. Of several that believe to be the
+ * Finds the primary among the servers of a login, again and again until the scope closes. If several report to be the
  * primary, the one on the newest timeline is: it was promoted last. Completes after the first round; does nothing for a
  * login with one server.
  */

@@ -16,7 +16,7 @@ const hasNoTls = (failure: Failure) => firstLine(failure).includes("does not sup
 /** PgBouncer's text for settings in the startup message, by which sessions of the service are safe from others' objects. */
 const isStartupRefusal = (failure: Failure) => /unsupported startup parameter/i.test(firstLine(failure))
 
-/** Whether the server may be starting: it is unreachable, or says so. */
+/** Whether the server may be starting: it is unreachable, or reports that. */
 const isDown = (failure: Failure) =>
   !isCertificate(failure) &&
   !hasNoTls(failure) &&
@@ -28,7 +28,7 @@ const poolerHint = (variable: string) =>
     ? "Set DATABASE_DIRECT_URL to PostgreSQL's own address (providers call it direct), for what needs sessions of its own, such as LISTEN; or DATABASE_URL, to do without the pooler"
     : "Set it to PostgreSQL's own address (providers call it direct)"
 
-/** The setting that says where PostgreSQL itself is. */
+/** The setting with the address of PostgreSQL itself. */
 const variableOf = ({ pooler }: Login) => (pooler === undefined ? "DATABASE_URL" : "DATABASE_DIRECT_URL")
 
 const explained = (login: Login, failure: Failure) => {
@@ -95,7 +95,7 @@ const checkServer = (login: Login): Effect.Effect<void, StartError> => {
   )
 }
 
-/** Built before anything that connects, which would fail in ways that say less. */
+/** It is built before everything that connects, which would fail with less helpful errors. */
 export const layerServerCheck = Layer.effectDiscard(
   Effect.gen(function* () {
     const login = yield* PostgresAddress

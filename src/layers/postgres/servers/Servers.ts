@@ -1,6 +1,6 @@
 import { type Socket } from "node:net"
 
-/** Where a server listens. */
+/** The address at which a server listens. */
 export interface HostAndPort {
   /** A name, an address, or the directory of a Unix socket. */
   readonly host: string
@@ -39,8 +39,8 @@ export class Servers {
   }
 
   /**
-   * Makes another server the primary. Connections to the one before are broken, so that it acknowledges nothing more: it
-   * may still run and believe that it is the primary.
+   * Makes another server the primary. Connections to the one before are broken, so that it acknowledges nothing more:
+   * it may still run as a primary.
    */
   move(to: HostAndPort): void {
     this.primary = to
@@ -48,7 +48,7 @@ export class Servers {
   }
 }
 
-/** Only the place of what may be a whole address. */
+/** The host and port alone, of a value that may have more fields. */
 const placeOf = ({ host, port }: HostAndPort): HostAndPort => ({ host, port })
 
 export const isSame = (one: HostAndPort, other: HostAndPort) => one.host === other.host && one.port === other.port

@@ -6,7 +6,9 @@ import { makeSqlSessions } from "./Sessions.ts"
 /** ms of a statement that has no limit of its own. */
 const timeout = 30_000
 
-/** What no statement of an assistant needs, and others would suffer from: writing, waiting for locks, memory, processes. */
+/**
+ * Limits on what assistants do not need and others would suffer from: writing, waiting for locks, memory, processes.
+ */
 const limits = {
   default_transaction_read_only: "on",
   lock_timeout: "2000",

@@ -153,7 +153,7 @@ export class SqlConnection {
       done(!this.dead && this.client.getTransactionStatus() === "I")
       return
     }
-    // If the server does not answer, breaking the connection ends the query below.
+    // Breaking the connection ends the query below if the server does not answer.
     const timer = setTimeout(() => this.abandon(), connectTimeout)
     const { resetting } = this
     this.resetting = undefined

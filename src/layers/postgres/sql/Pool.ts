@@ -8,7 +8,7 @@ import { SqlConnection, type SqlConnectionOptions } from "./Connection.ts"
 
 export interface SqlPoolOptions extends SqlConnectionOptions {
   readonly poolSize: number
-  /** What bounds the connections of this pool and of others together. */
+  /** The limit on the connections of this pool and of others together. */
   readonly budget?: ConnectionBudget
 }
 

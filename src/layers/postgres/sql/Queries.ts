@@ -43,7 +43,7 @@ export class RowsQuery extends InFlightQuery<RawResult> {
     this.rowLimit = rowLimit
     this.onDrained = onDrained
     this.returning = /\breturning\b/i.test(text)
-    // With RETURNING, a second Execute of this query may have to be sent first.
+    // RETURNING may require a second Execute of this query before the follower.
     this.follower = this.returning ? undefined : follower
   }
 

@@ -11,7 +11,7 @@ import { type Follower } from "./InFlightQuery.ts"
 import { linesOf, loaded } from "./Streaming.ts"
 import { submit } from "./Submit.ts"
 
-/** What can be done on a connection. */
+/** The operations of a session on a connection. */
 export const session = (connection: SqlConnection): TypedSession => ({
   query: (text, params, rowLimit, last = false) =>
     submit(connection, (done) => {

@@ -42,7 +42,7 @@ export const linesOf = (
           onFailure: (cause) => Queue.failCause(queue, cause)
         })
       )
-      // Before the statement is cancelled, whose end would otherwise never arrive.
+      // This runs before the statement is cancelled, whose end would otherwise never arrive.
       yield* Effect.addFinalizer(() =>
         Effect.sync(() => {
           taken = false

@@ -40,7 +40,7 @@ export class LinesQuery extends InFlightQuery<true> {
   }
 }
 
-/** Where `COPY … FROM STDIN` takes its bytes. */
+/** The target of the bytes for `COPY … FROM STDIN`. */
 export interface CopyTarget {
   readonly sendCopyFromChunk: (bytes: Uint8Array) => void
   readonly endCopyFrom: () => void

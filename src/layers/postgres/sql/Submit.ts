@@ -63,7 +63,7 @@ export const submit = <A>(
       if (ended) over()
       else {
         whenEnded = over
-        // If the statement still runs some time after the cancel request, the connection is closed.
+        // The connection is closed if the statement still runs some time after the cancel request.
         connection.cancel(() => {
           const timer = setTimeout(over, cancelTimeoutMillis)
           whenEnded = () => {

@@ -12,7 +12,7 @@ export interface Fenced {
   readonly lsn: number
 }
 
-/** What a question to the primary has found. */
+/** The primary's answer to a question. */
 export interface Beat {
   readonly state: Fenced
   /** A position of the log behind everything that was committed when the question was sent. */

@@ -8,7 +8,7 @@ import { type Outcome } from "../rows/Outcome.ts"
 import { type Failure, firstLine } from "../servers/Opening.ts"
 import { Servers } from "../servers/Servers.ts"
 
-/** ms that a standby may take to say how far it is. */
+/** Maximum time in ms for a standby to report its position. */
 const answerMillis = 1_000
 
 /** The epoch, and how far the standby has replayed the log; null once it is promoted. */
@@ -35,7 +35,7 @@ export class Standby {
    */
   replayed = 0
   unusable: Unusable | undefined = "does not answer"
-  /** What the server or the network said when a connection failed. */
+  /** The error of the server or the network when a connection failed. */
   reason = ""
   /** Reads that it has not answered. */
   inFlight = 0
@@ -75,7 +75,7 @@ export class Standby {
     holds: (outcome, epoch) => this.advance(outcome) === epoch && outcome.status === "I"
   }
 
-  /** Asks how far it is. Returns whether it answers as a standby; if not, the connections to it are broken. */
+  /** Reads its position. Returns whether it answers as a standby; if not, the connections to it are broken. */
   readonly refresh = (): Promise<boolean> => {
     this.asking ??= this.ask().finally(() => (this.asking = undefined))
     return this.asking
@@ -98,7 +98,7 @@ export class Standby {
       this.connection = undefined
       this.lost()
       this.servers.breakAll()
-      // Where no connection was opened, that is said already.
+      // `open` has already set the reason if there was no connection.
       if (connection !== undefined) this.unusable = "does not answer"
       return false
     }

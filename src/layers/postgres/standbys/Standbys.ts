@@ -11,7 +11,7 @@ import { Fence, type Fenced } from "./Fence.ts"
 import { Standby, type Unusable } from "./Standby.ts"
 import { Written } from "./Written.ts"
 
-/** How often the standbys are asked how far they are, in ms; reads tell it as well. */
+/** Interval at which the standbys are asked for their positions, in ms; reads report them as well. */
 const roundMillis = 500
 
 /** SQLSTATEs of a standby's own: replay cancelled the statement, the server ends, lacks something, or is broken. */
@@ -24,7 +24,7 @@ export interface StandbysOptions {
   readonly callers: Login
   /** Whether PostgreSQL reports changes of definitions; otherwise no read is clean. */
   readonly watched: boolean
-  /** Where the standbys are. */
+  /** The addresses of the standbys. */
   readonly places: ReadonlyArray<ServerAddress>
   /** Roles that callers act as. */
   readonly roles: ReadonlyArray<string>
@@ -135,7 +135,7 @@ export class Standbys {
     const known = new Map<Standby, Unusable | undefined>()
     const round = Effect.gen({ self: this }, function* () {
       const answers = yield* Effect.promise(() => Promise.all(this.all.map((standby) => standby.refresh())))
-      // What the standbys have replayed so far, the primary has written before it is asked now.
+      // The primary is asked afterwards, so it has written everything that the standbys have replayed by now.
       const replayed = this.all.map((standby) => standby.replayed)
       const beat = yield* this.fence.asked
       if (beat === undefined) return
@@ -166,7 +166,7 @@ export class Standbys {
   private sample(lsn: number) {
     const now = performance.now()
     this.samples.push({ at: now, lsn })
-    // Of those that are too old to matter, the last one still does.
+    // The newest of the samples that are too old still counts.
     while ((this.samples[1]?.at ?? now) < now - this.maxLag - roundMillis) this.samples.shift()
   }
 }

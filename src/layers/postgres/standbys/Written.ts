@@ -4,7 +4,7 @@ const maxClients = 10_000
 /** How far into the log a standby must be for each client to read what it wrote, by the writes of this process. */
 export class Written {
   private readonly positions = new Map<string, number>()
-  /** Of clients that were forgotten: the highest position. */
+  /** The highest position of clients that were dropped. */
   private floor = 0
 
   /** `Infinity`: the position is not known yet, see `resolve`. */

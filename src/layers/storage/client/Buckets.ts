@@ -61,7 +61,7 @@ export const makeBuckets = ({ send, call }: S3): Port => {
     )
 
   const createBucket = Effect.fn("ObjectStore.createBucket")(function* (bucket: string) {
-    // In us-east-1 S3 accepts a second creation.
+    // S3 accepts a second creation in us-east-1.
     const exists = yield* Effect.matchEffect(findBucket(bucket), {
       onSuccess: () => Effect.succeed(true),
       onFailure: (error) =>

@@ -28,7 +28,7 @@ export interface S3 {
   readonly address: ObjectStoreAddress["Service"]
   /** One call with its retries, limited to S3_TIMEOUT (`slow`: at least five minutes). */
   readonly send: <A>(sdkCall: SdkCall<A>, speed?: "slow") => Effect.Effect<A, S3Failure>
-  /** The same, with its failure as an error of the API. */
+  /** Like `send`, with its failure as an error of the API. */
   readonly call: <A>(subject: Subject, sdkCall: SdkCall<A>, speed?: "slow") => Effect.Effect<A, StoreError>
   /** A URL for one command at the public endpoint, made without a request. */
   readonly presign: (command: Signable, seconds: number) => Effect.Effect<Presigned>

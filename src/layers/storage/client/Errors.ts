@@ -41,7 +41,7 @@ export const storeFailureOf = (cause: unknown): S3Failure => {
   return new S3Failure({ code: error.Code ?? error.name, status, message: error.message })
 }
 
-/** What a call was about, for the texts of its errors. */
+/** The subject of a call, for the texts of its errors. */
 export interface Subject {
   readonly bucket?: string
   readonly key?: string

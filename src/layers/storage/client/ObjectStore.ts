@@ -9,7 +9,7 @@ import { makeStreams } from "./Streams.ts"
 import { makeUploads } from "./Uploads.ts"
 import { uriEncodePath } from "../../../domain/text/UriText.ts"
 
-/** With other limits than S3's, so that tests see copies in parts without gigabytes. */
+/** The store with other limits than S3's, so that tests can copy in parts without gigabytes. */
 export const layerObjectStoreWith = (limits: CopyLimits) =>
   Layer.effect(
     ObjectStore,

@@ -17,7 +17,7 @@ type Errors = BulkDeleted["errors"]
 
 export interface Removal {
   readonly remove: (bucket: string, key: string) => Effect.Effect<void, StoreError>
-  /** At most 1000; returns those that could not be removed. */
+  /** Removes at most 1000 objects; returns those that could not be removed. */
   readonly removeMany: (bucket: string, objects: ReadonlyArray<ObjectIdentifier>) => Effect.Effect<Errors, StoreError>
 }
 

@@ -14,7 +14,7 @@ const smallestPart = 8 * 1024 * 1024
 /** The longest pause between two chunks of a download, in ms. */
 const idleMillis = 60_000
 
-/** The same bytes in pieces of equal size, except the last. */
+/** Splits bytes into pieces of equal size, except the last. */
 const pieces = <E>(bytes: Stream.Stream<Uint8Array, E>, size: number) =>
   Stream.suspend(() => {
     let buffered: Array<Uint8Array> = []

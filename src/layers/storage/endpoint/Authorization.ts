@@ -23,7 +23,7 @@ export const authorize = (requester: Requester, info: BucketInfo, action: string
 export const isAllowed = (requester: Requester, info: BucketInfo, action: string | undefined, key: string) =>
   isAllowedFor(requester, info, action)(key)
 
-/** The same for many keys. */
+/** Like `isAllowed`, for many keys. */
 export const isAllowedFor = (
   { caller, request }: Requester,
   info: BucketInfo,

@@ -35,7 +35,7 @@ const ownHeaders = (origin: string, names: ReadonlyArray<string>): Headers => ({
   ...(names.length === 0 ? {} : { "access-control-allow-headers": names.join(", ") })
 })
 
-/** With what uploads in parts read. */
+/** Exposes the ETag, which uploads in parts read. */
 const exposingEtag = (headers: Headers): Headers => {
   const exposed = headers["access-control-expose-headers"]
   return { ...headers, "access-control-expose-headers": exposed === undefined ? "ETag" : `ETag, ${exposed}` }

@@ -25,11 +25,11 @@ export interface Exchange {
 export interface S3Settings {
   readonly owner: StoreOwner
   readonly region: string
-  /** Whether the operator says that the disk of the objects is encrypted. */
+  /** Whether the operator declares that the disk of the objects is encrypted. */
   readonly encrypted: boolean
   /** Whether a page's origin is the service's own, for clients that reach the endpoint at `host`. */
   readonly isOwnPage: (origin: string, host: string) => boolean
-  /** A bucket that only requests with this header may use, or know of. */
+  /** A bucket that only requests with this header may use or find. */
   readonly hidden?: { readonly bucket: string; readonly header: { readonly name: string; readonly value: string } }
 }
 
@@ -48,7 +48,7 @@ export interface Reply {
 export interface S3Operation {
   /** The action in bucket policies; undefined if only the owner is allowed. `anyone`: the operation authorizes itself. */
   readonly action: string | undefined
-  /** The `x-amz-` headers that the operation honours besides those of every request; default none. */
+  /** The `x-amz-` headers that the operation supports in addition to those of every request; default none. */
   readonly headers?: ReadonlyArray<string>
   /** Whether it reads or writes the bytes of objects. */
   readonly onBytes?: true
@@ -88,7 +88,7 @@ export const encodingOf = ({ param }: S3Request) => {
   const type = param("encoding-type")
   if (type === undefined || type === "") return { type: undefined, encode: (name: string) => name }
   if (type !== "url") throw s3Error("InvalidArgument", "Invalid Encoding Method specified in Request")
-  // As in S3, slashes are kept and a space becomes a plus.
+  // Slashes are kept and a space becomes a plus, as in S3.
   return {
     type,
     encode: (name: string) =>

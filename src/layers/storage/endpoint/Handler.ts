@@ -14,7 +14,7 @@ import { tryS3, newRequestId, parseRequest, type S3Request } from "./Request.ts"
 import { authenticate } from "./signature/SigV4.ts"
 import { type BucketInfo, type LocalStore } from "./store/Model.ts"
 
-/** As S3, which encrypts all objects by default. */
+/** Reports encryption as S3 does, which encrypts all objects by default. */
 const withEncryption = (reply: Reply): Reply => ({
   ...reply,
   headers: { ...reply.headers, "x-amz-server-side-encryption": "AES256" }
@@ -103,7 +103,7 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
       yield* send(message, response, reply)
     },
     Effect.scoped,
-    // A defect while the response is being sent: the client sees a closed connection.
+    // A defect while the response is being sent closes the connection.
     (effect, _message, response) =>
       Effect.catchDefect(effect, (defect) =>
         Effect.andThen(

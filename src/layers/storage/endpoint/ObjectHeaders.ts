@@ -20,7 +20,7 @@ const storageClasses = new Set(
 export const metaOf = ({ header, headerNames }: S3Request): PlainMeta =>
   metaFrom(new Map(headerNames.map((name) => [name, header(name) ?? ""])))
 
-/** The same from header fields: names in lower case, values in Latin-1. Throws S3Errors. */
+/** The metadata from header fields: names in lower case, values in Latin-1. Throws S3Errors. */
 export const metaFrom = (fields: ReadonlyMap<string, string>): PlainMeta => {
   const acl = fields.get("x-amz-acl") ?? "private"
   if (!["private", "bucket-owner-full-control"].includes(acl)) {
@@ -97,7 +97,7 @@ export const checksumHeaders = (checksum: ObjectMeta["checksum"]): Readonly<Reco
     ? {}
     : { [checksumHeader(checksum.algorithm)]: checksum.value, "x-amz-checksum-type": checksum.type }
 
-/** As in S3, ASCII values are sent unchanged, others as RFC 2047 encoded words. */
+/** ASCII values are sent unchanged, others as RFC 2047 encoded words, as in S3. */
 const userValue = (value: string) => (/^[\x20-\x7e\t]*$/.test(value) ? value : encodeWords(value))
 
 /** Throws KeyTooLongError. */

@@ -33,10 +33,10 @@ export interface S3Payload {
   readonly size: number
   /** Can be read once. Throws an S3Error at its end if the bytes don't match the headers and signatures. */
   readonly bytes: AsyncIterable<Uint8Array>
-  /** After `bytes` has ended: the checksum that was sent, or computed because of `defaultAlgorithm`. */
+  /** Available after `bytes` has ended: the checksum that was sent, or computed because of `defaultAlgorithm`. */
   readonly checksum: () => Checksum | undefined
   readonly by: "owner" | "anonymous"
-  /** Of the sender. */
+  /** The sender's address. */
   readonly address: string
   /** Content-MD5 in hex. Not verified here: the caller computes the MD5 of `bytes` anyway. */
   readonly md5: string | undefined
@@ -45,7 +45,7 @@ export interface S3Payload {
 export interface PayloadOptions {
   /** The checksum to compute if none is sent. */
   readonly algorithm?: Algorithm | undefined
-  /** What the headers x-amz-checksum-… describe; default `body`. A trailer always describes the body. */
+  /** The subject of the headers x-amz-checksum-…; default `body`. A trailer always describes the body. */
   readonly checksumOf?: "body" | "object"
 }
 

@@ -82,6 +82,6 @@ const linger = (message: IncomingMessage, end: () => void) => {
     if (read > lingerBytes) stop()
   }
   const timer = setTimeout(stop, lingerMillis)
-  // In flowing mode, a socket would be read up to 32 times before the next one and before other requests.
+  // A socket in flowing mode would be read up to 32 times before the next one and before other requests.
   message.on("readable", count).once("close", stop).once("end", stop)
 }

@@ -9,7 +9,7 @@ export interface S3Request {
   readonly id: string
   readonly message: IncomingMessage
   readonly method: string
-  /** As sent, without the query. */
+  /** The path as sent, without the query. */
   readonly path: string
   /** Empty if the path is `/`. */
   readonly bucket: string
@@ -19,9 +19,12 @@ export interface S3Request {
   readonly query: ReadonlyArray<readonly [name: string, value: string]>
   /** The first parameter of this name. */
   readonly param: (name: string) => string | undefined
-  /** The lower-case names that `header` knows. */
+  /** The lower-case names that `header` accepts. */
   readonly headerNames: ReadonlyArray<string>
-  /** By lower-case name; `x-amz-…` parameters that signers move into the query of presigned URLs count as headers. */
+  /**
+   * Returns a header by its lower-case name; `x-amz-…` parameters that signers move into the query of presigned URLs
+   * count as headers.
+   */
   readonly header: (name: string) => string | undefined
 }
 
@@ -112,7 +115,7 @@ export const tryS3 = <A>(run: () => A): Effect.Effect<A, S3Error> =>
     }
   })
 
-/** The same for a promise. */
+/** Runs a promise that may reject with an S3Error; any other rejection is a defect. */
 export const tryS3Promise = <A>(run: () => Promise<A>): Effect.Effect<A, S3Error> =>
   Effect.callback((resume) => {
     run().then(

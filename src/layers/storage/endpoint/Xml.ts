@@ -39,7 +39,7 @@ const names: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">"
 const escapeXml = (text: string) =>
   text.replaceAll(special, (found) => names[found] ?? `&#x${found.charCodeAt(0).toString(16)};`)
 
-/** A parsed element: its text, or its child elements by name. Attributes, and text beside elements, are left out. */
+/** A parsed element: its text, or its child elements by name. Attributes, and text next to elements, are omitted. */
 export type XmlNode = string | { readonly [name: string]: ReadonlyArray<XmlNode> }
 
 const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" }
@@ -77,7 +77,7 @@ export const parseXml = (text: string, root: string): XmlNode => {
   const top = () => open.at(-1) ?? document
   const close = (element: OpenElement) => {
     const parent = top()
-    // Without a prototype, whose properties an element could have the name of.
+    // The object has no prototype, because an element could have the name of one of its properties.
     parent.children ??= Object.create(null) as Record<string, Array<XmlNode>>
     const name = element.name.slice(element.name.indexOf(":") + 1)
     ;(parent.children[name] ??= []).push(element.children ?? element.text)

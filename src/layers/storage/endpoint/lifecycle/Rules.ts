@@ -7,7 +7,7 @@ import { children, childText, parseXml, xmlText, xmlDocument, type XmlNode } fro
 const maximumRules = 1000
 const dayMillis = 24 * 3_600_000
 
-/** When something that was made at a time is due: so many days later, or at a moment in ms. */
+/** The time at which something is due: so many days after it was made, or at a moment in ms. */
 type Due = { readonly days: number } | { readonly at: number }
 
 /** A rule of a bucket's lifecycle. All parts of the filter must match. */
@@ -15,16 +15,16 @@ export interface LifecycleRule {
   readonly enabled: boolean
   readonly prefix: string
   readonly tags: ReadonlyArray<Tag>
-  /** In bytes, both exclusive. */
+  /** Bytes, both exclusive. */
   readonly above: number
   readonly below: number
-  /** Of objects. */
+  /** The expiry of objects. */
   readonly expiration: Due | undefined
-  /** Of open uploads. */
+  /** The expiry of open uploads. */
   readonly abortion: Due | undefined
 }
 
-/** What rules ask of an object. */
+/** The attributes of an object that rules use. */
 interface Aged {
   readonly key: string
   readonly size: number
@@ -32,7 +32,7 @@ interface Aged {
   readonly lastModified: Date
 }
 
-/** As in S3, days end at midnight UTC. */
+/** Days end at midnight UTC, as in S3. */
 const isDue = (due: Due, since: Date, now: number) =>
   now >= ("at" in due ? due.at : Math.ceil((since.getTime() + due.days * dayMillis) / dayMillis) * dayMillis)
 
@@ -137,7 +137,7 @@ const parseRule = (node: XmlNode): LifecycleRule => {
 
 const conditions = ["Prefix", "Tag", "ObjectSizeGreaterThan", "ObjectSizeLessThan"]
 
-/** `Filter`, or `Prefix` beside it in older documents. */
+/** `Filter`, or `Prefix` in its place in older documents. */
 const parseFilter = (node: XmlNode) => {
   const filter = only(node, "Filter", [...conditions, "And"])
   const legacy = childText(node, "Prefix")

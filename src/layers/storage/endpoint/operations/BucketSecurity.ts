@@ -7,7 +7,7 @@ import { bodyHeaders, checkEncryption } from "../RequestHeaders.ts"
 import { type PublicAccessBlock } from "../store/Model.ts"
 import { children, childText, parseXml, type XmlNode } from "../Xml.ts"
 
-// Who may read objects, beside policies: block of public access, object ownership, encryption.
+// Settings that control reads, in addition to policies: block of public access, object ownership, encryption.
 
 export const getPublicAccessBlock: S3Operation = {
   action: "s3:GetBucketPublicAccessBlock",

@@ -49,14 +49,14 @@ const parsePart = (node: XmlNode): CompletedPart => {
   return { part: Number(number), etag: bareEtag(etag), checksum: checksum?.trim() }
 }
 
-/** What the headers say about the object that the parts will make. */
+/** The requirements of the headers on the object that the parts will make. */
 interface Expectation {
   /** The value without the suffix `-<parts>`, which clients may omit. */
   readonly checksum: Pick<Checksum, "algorithm" | "value"> | undefined
   /** Whether the value had the suffix. */
   readonly suffix: string | undefined
   readonly type: string | undefined
-  /** In bytes. */
+  /** Bytes. */
   readonly size: number | undefined
 }
 
@@ -163,7 +163,7 @@ const checkValue = ({ checksum, suffix }: Expectation, found: Checksum) => {
   }
 }
 
-/** The same checks on the object of an upload that was completed before. */
+/** Checks the object of an upload that was completed before. */
 const checkRepeated = (expected: Expectation, info: ObjectInfo) => {
   checkSize(expected, info.size)
   if (info.checksum === undefined) {

@@ -39,7 +39,7 @@ export const taggedMeta = ({ bucketInfo, caller, request }: Exchange) => {
   return meta
 }
 
-/** Callers without permission to list don't learn that a key is missing. */
+/** Callers without permission to list get no hint that a key is missing. */
 const hideMissing = ({ bucketInfo, caller, request }: Exchange) =>
   Effect.mapError((error: S3Error) => {
     if (error.code !== "NoSuchKey" || bucketInfo === undefined) return error
@@ -204,7 +204,7 @@ export const deleteObject: S3Operation = {
   })
 }
 
-/** As in S3, the parts are listed only if they have checksums. */
+/** The parts are listed only if they have checksums, as in S3. */
 const partsXml = (
   { checksum, parts }: ObjectInfo,
   { after, limit }: { readonly after: number; readonly limit: number }

@@ -1,9 +1,9 @@
 import { s3Error } from "../Error.ts"
 import { tryS3Promise } from "../Request.ts"
 
-/** In bytes, of everything but the file, before it and after it. */
+/** Maximum bytes of everything but the file, before it and after it. */
 const maximumFields = 20 * 1024
-/** In bytes, of the headers of one part. */
+/** Maximum bytes of the headers of one part. */
 const maximumHeaders = 4 * 1024
 const maximumParts = 100
 
@@ -50,7 +50,7 @@ const open = async (contentType: string, body: AsyncIterable<Buffer>): Promise<P
 }
 
 interface Part {
-  /** In lower case; undefined for a part that is no field of a form. */
+  /** The name in lower case; undefined for a part that is no field of a form. */
   readonly name: string | undefined
   readonly filename: string
 }
@@ -124,7 +124,7 @@ class FormReader {
     }
   }
 
-  /** The same as a stream of any length. */
+  /** The bytes before `end` as a stream of any length. */
   async *through(end: Buffer): AsyncGenerator<Buffer> {
     for (;;) {
       const found = this.rest.indexOf(end)

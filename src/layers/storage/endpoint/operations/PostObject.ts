@@ -126,7 +126,7 @@ const headersFrom = (fields: Fields) => {
   for (const [name, value] of fields) headers.set(name, asLatin1(value))
   const [acl, tagging] = [headers.get("acl"), fields.get("tagging")]
   if (acl !== undefined) headers.set("x-amz-acl", acl)
-  // In forms, tags are a document.
+  // Forms contain tags as a document.
   if (tagging !== undefined) headers.set("x-amz-tagging", tagHeader(parseTagging(tagging, "object")))
   return headers
 }

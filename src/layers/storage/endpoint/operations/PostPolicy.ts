@@ -2,7 +2,7 @@ import { s3Error } from "../Error.ts"
 
 /** A form's policy: its expiration, the conditions on fields, and the size limits. */
 export interface PostPolicy {
-  /** In ms since the epoch. */
+  /** Ms since the epoch. */
   readonly expiration: number
   readonly conditions: ReadonlyArray<PostCondition>
   readonly minimum: number
@@ -11,7 +11,7 @@ export interface PostPolicy {
 
 interface PostCondition {
   readonly kind: "eq" | "starts-with"
-  /** In lower case. */
+  /** The name in lower case. */
   readonly field: string
   readonly value: string
 }

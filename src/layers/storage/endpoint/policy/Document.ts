@@ -18,7 +18,7 @@ export interface PolicyStatement {
   readonly effect: "Allow" | "Deny"
   /** `*` is everyone, `owner` the owner. */
   readonly principals: Matcher
-  /** In lower case. */
+  /** Actions in lower case. */
   readonly actions: Matcher
   readonly resources: Matcher
   /** All must hold. */

@@ -23,7 +23,7 @@ export interface StoreOwner {
 /** A request that the owner signed. */
 export type Signed = SignedV4 | SignedV2
 
-/** With AWS Signature Version 2. */
+/** A request signed with AWS Signature Version 2. */
 interface SignedV2 {
   readonly by: "query" | "form"
   readonly version: "AWS"

@@ -31,12 +31,12 @@ export interface Canonical {
   readonly path: string
   /** Decoded, without X-Amz-Signature. */
   readonly query: ReadonlyArray<readonly [name: string, value: string]>
-  /** In the order of `SignedHeaders`; names in lower case, values in Latin-1 as Node returns them. */
+  /** Headers in the order of `SignedHeaders`; names in lower case, values in Latin-1 as Node returns them. */
   readonly headers: ReadonlyArray<readonly [name: string, values: ReadonlyArray<string>]>
   readonly payloadHash: string
 }
 
-/** In Latin-1: one character per byte of the request. */
+/** The canonical request in Latin-1: one character per byte of the request. */
 export const canonicalRequest = ({ headers, method, path, payloadHash, query }: Canonical) => {
   const pairs = query.map(([name, value]) => [uriEncode(name), uriEncode(value)] as const)
   pairs.sort(([a, x], [b, y]) => (a < b ? -1 : a > b ? 1 : x < y ? -1 : x > y ? 1 : 0))

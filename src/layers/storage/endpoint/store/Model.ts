@@ -37,15 +37,15 @@ export type Tag = readonly [key: string, value: string]
 export interface ObjectInfo extends ObjectMeta {
   readonly key: string
   readonly size: number
-  /** Without quotes. */
+  /** The ETag without quotes. */
   readonly etag: string
   readonly lastModified: Date
-  /** In order; a single one for an object without parts. Empty in listings. */
+  /** The parts in order; a single one for an object without parts. Empty in listings. */
   readonly parts: ReadonlyArray<ObjectPart>
 }
 
 interface ObjectPart {
-  /** In bytes. */
+  /** Bytes. */
   readonly size: number
   /** Base64, of the algorithm of the object's checksum; undefined if the object has none. */
   readonly checksum: string | undefined
@@ -62,7 +62,7 @@ export interface Blob {
 export interface BucketInfo {
   readonly name: string
   readonly createdAt: Date
-  /** As stored by `setDocument`. */
+  /** The documents as stored by `setDocument`. */
   readonly policy: string | undefined
   readonly cors: string | undefined
   readonly publicAccess: PublicAccessBlock | undefined
@@ -90,9 +90,9 @@ export interface WriteCondition {
   /** An ETag (quotes are ignored) or `*`. */
   readonly ifMatch?: string | undefined
   readonly ifNoneMatch?: string | undefined
-  /** In whole seconds since the epoch. */
+  /** Whole seconds since the epoch. */
   readonly ifModifiedAt?: number | undefined
-  /** In bytes. */
+  /** Bytes. */
   readonly ifSize?: number | undefined
 }
 
@@ -147,7 +147,7 @@ export interface CompletedPart {
 }
 
 export interface WriteOptions {
-  /** In bytes; a longer body fails with EntityTooLarge. */
+  /** Maximum bytes; a longer body fails with EntityTooLarge. */
   readonly limit?: number | undefined
   /** Receives every chunk; an exception fails the write, like one of the body. */
   readonly sink?: ((chunk: Uint8Array) => void) | undefined

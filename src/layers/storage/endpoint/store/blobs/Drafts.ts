@@ -44,7 +44,7 @@ export class BlobDrafts {
       return Effect.uninterruptible(
         Effect.onExit(change({ ...blob, bytes: draft.bytes }), (exit) =>
           Effect.sync(() => {
-            // After a defect it is unknown whether the index has the blob: the next start's sweep decides.
+            // A defect leaves open whether the index has the blob: the next start's sweep decides.
             if (Exit.isSuccess(exit) || !exit.cause.reasons.every((reason) => reason._tag === "Fail")) this.keep(draft)
           })
         )
@@ -121,7 +121,7 @@ class Draft {
       for (let chunk = await body.next(); chunk !== undefined; chunk = await body.next()) {
         chunks.push(chunk)
         pending += chunk.length
-        // With another chunk it might exceed one buffer, which would take two messages to the hashing thread.
+        // One more chunk might exceed the buffer, which would take two messages to the hashing thread.
         if (pending <= bufferSize - chunkSize) continue
         // The next chunks are received while these are written.
         await writing

@@ -57,7 +57,7 @@ class Hashes {
     const worker = new Worker(new URL("./HashWorker.ts", import.meta.url))
     let failure = new Error("The hashing thread has ended")
     worker.on("message", (digest: unknown) => {
-      // Under `node --watch` the runtime sends messages of its own on the same channel.
+      // The runtime sends messages of its own on the same channel under `node --watch`.
       if (typeof digest === "string") this.pending.shift()?.resolve(digest)
     })
     worker.on("error", (cause) => (failure = new Error("The hashing thread failed", { cause })))

@@ -78,7 +78,7 @@ const serve = (database: DatabaseSync) => {
   const runInGroup = (command: WorkerCommand): WorkerOutcome => {
     savepoint.run()
     const outcome = run(command)
-    // On a full or failing disk SQLite may have rolled back the whole transaction.
+    // SQLite may have rolled back the whole transaction if the disk is full or failing.
     if (!database.isTransaction) return outcome
     if (!("value" in outcome)) undo.run()
     release.run()

@@ -12,8 +12,8 @@ const tag = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y
 const hidden = "'…'"
 
 /**
- * The text without what is in strings and comments. Where the end of a string depends on a setting, or is missing, the rest
- * is left out.
+ * The text without strings and comments. Where the end of a string depends on a setting, or is missing, the rest is
+ * omitted.
  */
 const withoutTexts = (text: string): string => {
   const parts: Array<string> = []
@@ -78,8 +78,8 @@ const cut = (text: string, most: number) =>
   text.length <= most ? text : `${text.slice(0, most).toWellFormed()}… (${text.length} characters)`
 
 /**
- * Statements as the audit keeps them. `whole`: they were run, or may have been; of those that were refused the beginning is
- * enough, because what is misspelt may be a value that stands where a name should.
+ * Statements as the audit keeps them. `whole`: they were run, or may have been. Only the beginning of refused ones is
+ * kept, because a misspelt word may be a value in the place of a name.
  */
 export const shownStatements = (statements: ReadonlyArray<string>, whole: boolean): ReadonlyArray<string> => {
   let left = all

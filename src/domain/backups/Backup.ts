@@ -79,7 +79,7 @@ const isTimestamp = (text: string) => {
   return Number(match[3]) <= days
 }
 
-/** Progress in percent; 100 only for what is complete. */
+/** Progress in percent; 100 only when it is complete. */
 export const percentOf = (fraction: number) => Math.max(0, Math.min(99, Math.floor(fraction * 100)))
 
 /** A request for point-in-time recovery. */

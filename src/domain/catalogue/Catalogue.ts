@@ -81,7 +81,7 @@ const StoredFunction = Schema.Struct({
   /** Type of its only argument if that has no name: it receives the request's body unchanged. */
   body: Schema.NullOr(Schema.Literals(["json", "jsonb", "text", "bytea", "xml"])),
   clean: Schema.Boolean,
-  /** It writes rows, or takes values of sequences. Only known of functions whose body is text. */
+  /** Whether it writes rows, or takes values of sequences. Determined only for functions whose body is text. */
   writes: Schema.Boolean
 })
 

@@ -29,7 +29,7 @@ select coalesce(pg_catalog.string_agg(stamp, ',' order by stamp), '') from (
  * Reads the catalogue of the schemas in `$1` (a text array) as one JSON text. `$2`: what functions with textual bodies name,
  * as a JSON array of `bodyRow`.
  *
- * The `clean_…` columns tell which statements on a relation run no user code, so that they leave nothing in the session
+ * The `clean_…` columns mark statements on a relation that run no user code, so that they leave nothing in the session
  * for the next caller and no reset is needed after them. CleanSql.ts derives them from the stored expressions: policies,
  * defaults, generated columns, constraints, index expressions, views and functions with SQL-standard bodies, and from `$2`. Anything
  * that is not known to be clean is not clean, which is only slower. What depends on the search path is clean in the first

@@ -76,7 +76,10 @@ export const cleanFunctions: ReadonlyArray<string> = [
     var_samp variance`)
 ]
 
-/** Those of them that answer another caller, or at another time, differently. The others depend on formats of text at most. */
+/**
+ * The functions among them that answer another caller, or at another time, differently. The others depend on formats of
+ * text at most.
+ */
 export const varyingFunctions: ReadonlyArray<string> = words(`
   age array_sample array_shuffle clock_timestamp current_database current_setting current_user gen_random_uuid
   get_current_ts_config nextval now pg_current_xact_id pg_has_role random random_normal session_user statement_timestamp

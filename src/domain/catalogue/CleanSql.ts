@@ -6,8 +6,8 @@ import { quoteLiteral } from "../sql/Names.ts"
 
 /**
  * WITH parts of the catalogue query that prove which statements run no user code. They read the stored expression trees
- * (pg_node_tree), and know nodes, fields, functions and settings by lists of what is allowed: whatever is not on a list
- * is not clean. "Built in" is what initdb made and has not been replaced since.
+ * (pg_node_tree), and check nodes, fields, functions and settings against allow lists: anything that is not on a list
+ * is not clean. "Built in" means that initdb made it and it has not been replaced since.
  */
 
 const words = (text: string) => text.trim().split(/\s+/)

@@ -69,7 +69,7 @@ export const fingerprintSql = `with temporary as materialized (
   ) all_catalogues`
 
 /**
- * Records a change in `svc_ddl.changes` if the fingerprint is not the stored one, and notifies. It can't tell whether the
+ * Records a change in `svc_ddl.changes` if the fingerprint is not the stored one, and notifies. It can't determine whether the
  * event triggers have recorded the same change, so most changes are recorded twice. `millis` is the time that the server took.
  */
 export const recordUnreportedSql = `with now as materialized (${fingerprintSql}),

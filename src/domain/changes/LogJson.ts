@@ -10,7 +10,7 @@ export interface LogType {
   readonly delimiter: string
 }
 
-/** Types by their oid, as far as they are known. */
+/** Types that have been read, by their oid. */
 export type LogTypes = ReadonlyMap<number, LogType>
 
 const booleans = new Set([16])
@@ -18,7 +18,7 @@ const numbers = new Set([20, 21, 23, 700, 701, 1700])
 const times = new Set([1114, 1184])
 const json = new Set([114, 3802])
 
-/** Built-in types of which nothing needs to be known: they are printed as they are, or as above. */
+/** Built-in types that need no look-up: they are printed as they are, or as above. */
 const scalars = new Set([...booleans, ...numbers, ...times, ...json, 17, 25, 1042, 1043, 1082, 1083, 1266, 2950])
 
 /** Whether the catalogue must be asked about a type before its values can be written as JSON. */

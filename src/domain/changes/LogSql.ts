@@ -63,7 +63,7 @@ export interface ChangeTable {
   /** Recorded as published, and published. */
   readonly noted: boolean
   readonly published: boolean
-  /** Its changes are wanted from the log, and it has them. */
+  /** Whether its changes should come from the log, and the log has them. */
   readonly should: boolean
   /** The table's replica identity before; null if it is not noted. */
   readonly former: string | null
@@ -123,7 +123,7 @@ const piece = 1_950
  * that the changes are then read again; the messages get the ids that they had, which receivers may have seen already.
  *
  * An event is sent in pieces `change,piece,last|text`, which differ, because PostgreSQL sends equal notifications of one
- * transaction once. Several events in one notification would save less than a tenth of the time, most of which the texts
+ * transaction once. Several events in one notification would save less than 10 % of the time, most of which the texts
  * take. While PostgreSQL's queue is half full, because a listener does not read, events are replaced by gaps.
  */
 export const passOnSql = `
@@ -168,8 +168,8 @@ export const writtenSql =
   "select pg_current_wal_insert_lsn()::text as written, pg_current_wal_flush_lsn()::text as flushed"
 
 /**
- * Records that changes are missing, before the slot is made again. $1: the reason. What is known of the log before goes,
- * because positions of the new slot have nothing to do with it.
+ * Records that changes are missing, before the slot is made again. $1: the reason. The position of the log before is
+ * removed, because positions of the new slot have nothing to do with it.
  */
 export const recordGapSql = `with last as (delete from svc.change_log where slot = ${slotSql} returning lsn, updated_at)
   insert into svc.change_gaps (slot, reason, after_lsn, after_at, until_lsn, tables)

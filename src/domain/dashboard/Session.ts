@@ -8,7 +8,7 @@ export const lifetimeSeconds = 7 * 24 * 3600
 /** How long a sign-in link is valid. */
 export const linkSql = "interval '10 minutes'"
 
-/** Who is signed in, as the histories record it. */
+/** The person who is signed in, as the histories record it. */
 export const DashboardUser = Schema.Struct({
   author: Schema.Union([
     Schema.Struct({ type: Schema.Literal("key"), id: Schema.Int, label: Schema.String }),

@@ -2,7 +2,7 @@ import { isPlainText } from "../text/StorableText.ts"
 
 /** Lengths in characters as users count them. */
 const minLength = 8
-/** Longer ones only make hashing and parsing slow. */
+/** Longer passwords only make hashing and parsing slow. */
 const maxLength = 256
 
 /** The passwords of at least 8 characters that attackers try first. */

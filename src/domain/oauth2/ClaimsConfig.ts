@@ -14,7 +14,7 @@ export interface ClaimsConfig {
 /** The claims of one user's tokens. */
 export interface ResolvedClaims {
   readonly idTokenClaims: JsonObject
-  /** Those of `idTokenClaims` that describe the identity now, rather than at the time of the consent. */
+  /** The names of `idTokenClaims` that describe the identity now, rather than at the time of the consent. */
   readonly lookedUp: ReadonlyArray<string>
   readonly accessTokenClaims: JsonObject
 }

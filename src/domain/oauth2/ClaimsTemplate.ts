@@ -34,7 +34,7 @@ const pathOf = (text: string): ReadonlyArray<string> | undefined => {
   return (steps[0] === "traits" || steps[0] === "metadata_public") && steps.length > 1 ? steps : undefined
 }
 
-/** The texts and paths of a template, or a description of what is wrong with it. */
+/** The texts and paths of a template, or a description of its fault. */
 const partsOf = (template: string): { readonly parts: ReadonlyArray<Part> } | { readonly problem: string } => {
   const parts: Array<Part> = []
   let end = 0

@@ -74,8 +74,9 @@ export class RealtimeLog {
   }
 
   /**
-   * An id that is in the log, or is the moment from which it is complete, has nothing missing after it. Any other was
-   * assigned by a replica that counted otherwise, or has received more: what is missing before it is not known.
+   * Returns the events after an id. They are complete if the id is in the log, or is the moment from which the log is
+   * complete. Any other id was assigned by a replica that counted otherwise or has received more, so events may be
+   * missing.
    */
   since(id: number): Replay {
     const events = this.events.filter((event) => event.id > id)

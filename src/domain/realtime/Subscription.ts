@@ -20,7 +20,7 @@ export type RealtimeSubscription = typeof RealtimeSubscription.Type
 const secured = "The table has row-level security"
 const trusted = "service_role keys and administrators"
 
-/** Who receives what of a table with row-level security: with its policies, or without what they need. */
+/** Warnings about tables with row-level security, by what they have or lack. */
 export const rowSecurityWarnings = {
   policies: `${secured}: clients with a JWT receive only the rows that its policies let them read, ${trusted} all, others none (docs/realtime.md)`,
   noKey: `${secured} and no primary key: only ${trusted} receive its events. Add a primary key (docs/realtime.md)`,

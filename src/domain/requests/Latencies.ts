@@ -7,7 +7,7 @@ const coarse = Array.from({ length: 15 }, (_, nth) => 15 + 5 * nth)
 
 /** Counts of durations in ms, from which percentiles are read with an error of at most 15%. */
 export class Latencies {
-  /** Those of `upToBounds`, in seconds. */
+  /** The bounds of `upToBounds`, in seconds. */
   static readonly bounds: ReadonlyArray<number> = coarse.map((at) =>
     Number(((least / 1000) * growth ** at).toPrecision(4))
   )

@@ -48,7 +48,7 @@ export const RequestQuery = Schema.Struct({
   request_id: Schema.optionalKey(Schema.String),
   /** The id of an API key. */
   key: Schema.optionalKey(integer(1, 2_147_483_647)),
-  /** Those that took at least so many ms. */
+  /** Minimum duration in ms. */
   slower_than: Schema.optionalKey(integer(0, 86_400_000)),
   limit: Schema.optionalKey(integer(1, 1000))
 })

@@ -1,7 +1,7 @@
 import { type LoggedRequest, type RequestQuery } from "./Request.ts"
 import { type Kept } from "./Ring.ts"
 
-/** Whether a request is what is looked for. */
+/** Whether a request matches a query. */
 export const selects =
   ({ dashboard, key, method, path, request_id, route, slower_than = 0, status }: RequestQuery) =>
   (request: Kept): boolean =>

@@ -32,7 +32,7 @@ export const backupCopyLock = "72981154"
 export const backupVerifyLock = "7298113062"
 /** Held in a branch's database, not in the main one, by the replica that fills the branch. */
 export const branchFillLock = "7298113055"
-/** Held while the first administrator is made, who is the only one to be made by a link. */
+/** Held while the first administrator is made, because a link makes only one. */
 export const firstAdministratorLock = "7298113057"
 /** Held by the replica that aborts old multipart uploads. */
 export const uploadsLock = "7298113056"

@@ -151,7 +151,7 @@ export const Webhook = Schema.Struct({
       created_at: Schema.String
     })
   ),
-  /** Why deliveries to this URL will be refused; absent if nothing is known against it. */
+  /** The reason why deliveries to this URL will be refused; absent if there is none. */
   warning: Schema.optionalKey(Schema.String),
   created_at: Schema.String,
   updated_at: Schema.String

@@ -3,7 +3,7 @@ import { type AuditActor } from "../../domain/audit/Entry.ts"
 import { type LiveKey } from "../../services/access/Keys.ts"
 import { type Session } from "../../services/identity/Sessions.ts"
 
-/** What admitted a request: an API key, or the identity of an administrator's or user's session. */
+/** The credential that admitted a request: an API key, or an administrator's or user's session. */
 export type Admitted =
   | { readonly _tag: "Key"; readonly key: LiveKey }
   | { readonly _tag: "Session"; readonly session: Session }

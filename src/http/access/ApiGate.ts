@@ -26,7 +26,10 @@ import { hasSessionCookie, relayCookies } from "./cookies/SessionCookies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** What admitted a request: an API key (sent, or of the dashboard's session), or a session of the identity provider. */
+/**
+ * The credential that admitted a request: an API key (sent, or of the dashboard's session), or a session of the
+ * identity provider.
+ */
 export type KeyOrSession =
   | { readonly _tag: "Key"; readonly key: LiveKey }
   | { readonly _tag: "Session"; readonly session: Session }

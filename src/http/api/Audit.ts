@@ -3,7 +3,7 @@ import { AuditList, AuditQuery } from "../../domain/audit/Entry.ts"
 import { Unavailable } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 
-/** Who changed what by the management API. */
+/** The changes made by the management API, with their authors. */
 export class AuditApi extends HttpApiGroup.make("audit")
   .add(
     HttpApiEndpoint.get("list", "/api/audit", {

@@ -42,7 +42,7 @@ const reasonOf = ({ code, error }: ClientError) => {
   return code.startsWith("JWT_") ? "JwtSignatureError: Failed to validate JWT signature" : `${code}: ${error}`
 }
 
-/** When a verified JWT expires, in ms since 1970; undefined for API keys and JWTs without an expiry. */
+/** The expiry of a verified JWT, in ms since 1970; undefined for API keys and JWTs without one. */
 const expiryOf = (token: string | undefined): number | undefined => {
   if (token === undefined || looksLikeKey(token)) return undefined
   const [, payload = ""] = token.split(".", 3)

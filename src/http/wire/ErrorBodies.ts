@@ -19,7 +19,7 @@ export const ErrorBody = Schema.Struct({
   session_token: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "Error" })
 
-/** Characters of a text in an error body; what is longer repeats the request. */
+/** Characters of a text in an error body; longer texts repeat the request. */
 const maxText = 8 * 1024
 
 const bounded = (value: unknown): unknown => {

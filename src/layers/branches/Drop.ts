@@ -15,7 +15,7 @@ const inUse = (details: string) =>
 
 const isInUse = ({ code }: QueryFailed) => code === "55006"
 
-/** Ends what prevents DROP DATABASE beside sessions: logical decoding, subscriptions, prepared transactions. */
+/** Ends what prevents DROP DATABASE in addition to sessions: logical decoding, subscriptions, prepared transactions. */
 const releaseDatabase = Effect.fnUntraced(function* (main: DirectConnection, address: Login, database: string) {
   yield* main.query("select pg_terminate_backend(active_pid) from pg_replication_slots where database = $1", [database])
   const inside = yield* connectDirectly({ ...address, database })

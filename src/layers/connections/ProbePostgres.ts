@@ -26,7 +26,7 @@ const failureOf = (reply: Extract<SignInReply, { readonly _tag: "Failed" }>, pas
   return new ProbeFailure({
     message: password !== "" && text.includes(password) ? `The server refused the connection (${code})` : text,
     code: code ?? null,
-    // A server that is starting says nothing about the others; any other error is final.
+    // The server's own error is final unless it is starting, because another server may answer.
     final: code !== "57P03"
   })
 }

@@ -16,7 +16,7 @@ import { makeOidc } from "./providers/Oidc.ts"
 import { type ProviderSettings, providerSettings } from "./providers/Settings.ts"
 import { layerIdentityUpkeep } from "../../services/identity/accounts/Upkeep.ts"
 
-/** Who keeps the accounts: the server of IDP_PUBLIC_URL, else this service, unless SVC_IDENTITY is off. */
+/** The keeper of accounts: the server of IDP_PUBLIC_URL, else this service, unless SVC_IDENTITY is off. */
 export class IdPChoice extends Context.Service<
   IdPChoice,
   {

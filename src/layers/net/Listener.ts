@@ -27,7 +27,7 @@ const stallMillis = duration("SVC_RESPONSE_STALL_TIMEOUT", 30_000)
 /** The address as an error names it. */
 export const apiAt = (host: string, port: number) => ({ name: "The API", host, port, setting: "PORT" })
 
-/** Every response of `/v1` has these headers, and whether these requests are for it is not known. */
+/** Every response of `/v1` has these headers. Invalid requests may be for `/v1`. */
 const unlimited = { "X-RateLimit-Limit": "-1", "X-RateLimit-Remaining": "-1" }
 
 /** Validates the settings of the listener before anything starts. */

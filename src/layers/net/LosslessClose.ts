@@ -31,7 +31,7 @@ const inProgress = (socket: Socket) => (socket as SocketInternals)._httpMessage 
  *
  * - The kernel completes connections before the process accepts them, and closing the port resets those in between. So
  *   the port closes when there are none.
- * - A kept connection closes with the response to its request in progress, if that says `Connection: close`, and
+ * - A kept connection closes with the response to its request in progress, if that has `Connection: close`, and
  *   otherwise when nothing has arrived on it for a second.
  *
  * Not if `prompt`: the port and the connections without a request close at once.

@@ -15,7 +15,7 @@ export interface ServerAddress extends HostAndPort {
   readonly standby?: true
 }
 
-/** Who logs in. Another address never changes it. */
+/** The role that logs in, which is the same at every address. */
 interface Credentials {
   readonly user: string
   readonly password: Redacted.Redacted

@@ -194,7 +194,7 @@ export const makeOwnTables = Effect.fnUntraced(function* (login: Login, options:
     }),
     resume: Effect.asVoid(gate.open)
   }
-  /** `open` of sql-pg's own pool; how many are busy is known here only. */
+  /** `open` comes from sql-pg's own pool; the busy ones are counted here only. */
   const use = (): PoolUse => ({ ...places.use, open: sockets.size })
   return { client, pausable, use }
 })

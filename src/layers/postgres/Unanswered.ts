@@ -52,7 +52,7 @@ const watchResponses = (socket: Socket): (() => boolean) => {
 /**
  * Breaks a connection whose server has stopped responding, so that what waits for it fails: timeouts of statements are
  * PostgreSQL's own, and do not run while it is suspended or its packets are lost. A statement may take as long as it likes
- * on a server that is alive; behind a pooler, no longer than the login's patience. With several servers, it is broken when another one becomes the primary, too.
+ * on a server that responds; behind a pooler, no longer than the login's patience. With several servers, it is broken when another one becomes the primary, too.
  *
  * `isWaiting`: whether a response is outstanding.
  */

@@ -79,5 +79,5 @@ const layerTelemetry = Layer.unwrap(
   })
 )
 
-/** Logs, and what is exported; the exporter of logs is added to the loggers that exist. */
+/** Logs and telemetry; the exporter of logs is added to the loggers that exist. */
 export const layerObservability = layerTelemetry.pipe(Layer.provideMerge(layerLogs))

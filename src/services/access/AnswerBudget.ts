@@ -49,7 +49,7 @@ export class AnswerMemory {
     return { now, forget: () => this.waiting.remove(client, waiter) }
   }
 
-  /** Counts what is in memory already. */
+  /** Counts bytes that are in memory already. */
   add(client: string, bytes: number): void {
     this.used += bytes
     this.shares.add(client, bytes)

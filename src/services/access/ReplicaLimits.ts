@@ -96,7 +96,7 @@ export const makeReplicaLimits = Effect.gen(function* () {
     return counted
   }
 
-  /** Reports what was admitted, and asks for further calls. */
+  /** Reports admitted calls, and asks for further ones. */
   const ask = Effect.fnUntraced(function* (key: number, known: Known, wanted: 0 | 1, limit: number, now: number) {
     const { made } = known
     known.made = 0

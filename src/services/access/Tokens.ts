@@ -222,8 +222,8 @@ const importSecrets = Effect.fnUntraced(function* (current: JwtSecret["Service"]
 })
 
 /**
- * SVC_JWKS_URL, or the OAuth 2.0 server's key set, or undefined. `ofOAuth2`: the keys also sign ID tokens, which apps get
- * to learn who signed in, and which must not give them access to the user's data.
+ * SVC_JWKS_URL, or the OAuth 2.0 server's key set, or undefined. `ofOAuth2`: the keys also sign ID tokens, which
+ * identify users to apps and must not give them access to the user's data.
  */
 const keysAddress = Effect.gen(function* () {
   const chosen = yield* url("SVC_JWKS_URL")

@@ -20,8 +20,8 @@ export class Audit extends Context.Service<
   {
     readonly list: (query: AuditQuery) => Effect.Effect<AuditList, Unavailable>
     /**
-     * Adds an entry for what is not recorded in a transaction. Never fails: what can't be written is in the log as an error,
-     * because what it reports has happened.
+     * Adds an entry that is not recorded in a transaction. Never fails: an entry that can't be written is logged as an
+     * error, because the change has happened.
      */
     readonly write: (row: AuditRow) => Effect.Effect<void>
   }

@@ -209,7 +209,7 @@ export class Branches extends Context.Service<
             }
             last = branch.id
             yield* Deferred.succeed(begun, branch)
-            // The response, and what is recorded of its request, need the main database, which a copy closes.
+            // The response and the records of its request need the main database, which a copy closes.
             yield* Effect.sleep(answerTime)
           })
         yield* create(given, begins).pipe(

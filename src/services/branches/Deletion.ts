@@ -37,7 +37,7 @@ export const makeBranchDeletion = (records: BranchRecords) =>
       })
 
     /**
-     * Drops what is left of a branch whose creation failed, and keeps the reason; `Branches.sweep` retries what fails.
+     * Drops the remains of a branch whose creation failed, and keeps the reason; `Branches.sweep` retries failures.
      * False when the branch had been deleted already.
      */
     const undo = (database: string, cause: Cause.Cause<unknown>) =>

@@ -117,7 +117,7 @@ export const makeBranchRecords = Effect.gen(function* () {
     /** Another reason for a failed creation. */
     failed: (id: BranchId, reason: string) =>
       Effect.asVoid(query("update svc.branch_failures set reason = $2 where branch_id = $1", [id, reason])),
-    /** Also finds a branch that is being filled. */
+    /** The record of a branch, which may be in the process of being filled. */
     entry: (id: BranchId) =>
       one(
         id,

@@ -14,7 +14,10 @@ import { ExposedSchemas } from "./ExposedSchemas.ts"
 
 type Reading = Effect.Effect<Catalogue, DatabaseError | Unavailable>
 
-/** DDL is reported more than once: to who runs it, by PostgreSQL, and when the fingerprint is compared (layerUpkeep). */
+/**
+ * DDL is reported more than once: by the caller that runs it, by PostgreSQL, and when the fingerprint is compared
+ * (layerUpkeep).
+ */
 interface LastRead {
   readonly catalogue: Catalogue
   /** Undefined if something has changed, whether or not it was recorded. */
@@ -92,7 +95,7 @@ export class Catalogues extends Context.Service<
     /** Reports that something was created, altered or dropped. */
     readonly changed: (database: Database) => Effect.Effect<void>
     /**
-     * The epoch of the current catalogue, by which it is known that a statement runs no user code. Undefined for a former
+     * The epoch of the current catalogue, which proves that a statement runs no user code. Undefined for a former
      * catalogue, and where DDL is not reported as it happens.
      */
     readonly epoch: (database: Database, catalogue: Catalogue) => number | undefined

@@ -58,8 +58,8 @@ const endLog = (sql: SqlClient.SqlClient) =>
 
 /**
  * Reads the write-ahead log, in one process at a time, and passes each change on: to the webhooks' outbox, and to the
- * realtime feed of every process. What was passed on and the position in the log are stored by the same statement, so
- * that after a crash of this process or of PostgreSQL no change is missing, and none is there twice.
+ * realtime feed of every process. The same statement stores the changes and the position in the log, so that after a
+ * crash of this process or of PostgreSQL no change is missing, and none is there twice.
  */
 export const layerChangeReader = Layer.effectDiscard(
   Effect.gen(function* () {

@@ -30,8 +30,8 @@ export class ChangeTables extends Context.Service<
   ChangeTables,
   {
     /**
-     * In a transaction (`WatchedTables.change`), after its subscription or webhook was stored: publishes the table if its
-     * changes should come from the log. Whether they do.
+     * Publishes a table if its changes should come from the log, and returns whether they do. Runs in a transaction
+     * (`WatchedTables.change`), after the subscription or webhook was stored.
      */
     readonly settle: (oid: number) => Effect.Effect<boolean, SqlError.SqlError>
   }

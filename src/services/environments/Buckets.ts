@@ -61,7 +61,7 @@ export const makeEnvironmentBuckets = Effect.gen(function* () {
     )
     const token = draft?.token ?? ""
     yield* Effect.catch(store.createBucket(bucket), (error) =>
-      // After any other failure the bucket may exist all the same, or appear later.
+      // The bucket may exist after any other failure, or appear later.
       Effect.andThen(
         isRefusal(error) ? onOwnTables(forget(bucket, token)) : Effect.void,
         Effect.fail(error.code === "BUCKET_EXISTS" ? exists(bucket) : error)

@@ -136,8 +136,8 @@ export class Sessions extends Context.Service<
         )
 
       /**
-       * Uses the credentials in order. One whose session has ended, or needs a step-up, is followed by the next: after a
-       * step-up only by one of the same user, as far as that is known.
+       * Uses the credentials in order. One whose session has ended, or needs a step-up, is followed by the next: after
+       * a step-up only by one of the same user, if the user can be determined.
        */
       const firstAccepted = <A, E>(
         { credentials, returnTo }: Browser,

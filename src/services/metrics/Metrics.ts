@@ -17,7 +17,7 @@ const maxEnded = 32
 export class Metrics extends Context.Service<
   Metrics,
   {
-    /** `more`: what is measured once for all of them. */
+    /** `more`: samples that are measured once for all processes. */
     readonly text: (format: MetricFormat, more: ReadonlyArray<Sample>) => Effect.Effect<string>
   }
 >()("svc/services/Metrics") {

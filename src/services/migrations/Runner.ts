@@ -7,7 +7,7 @@ import { Db, serviceActor, type SqlSession } from "../ports/Db.ts"
 import { type FailedAt, migrationFailure, offsetInPiece, offsetInScript } from "./Failure.ts"
 import { MigrationSettings } from "./Settings.ts"
 
-/** A file to run, and what is recorded about it. */
+/** A file to run, and its record in the history. */
 export interface MigrationTask {
   readonly file: MigrationFile
   readonly script: MigrationScript

@@ -18,20 +18,20 @@ const Texts = Schema.fromJsonString(Schema.Record(Schema.String, Schema.String))
 
 const isUnreadable = (error: IdPError | NotFound) => error instanceof Unavailable && error.code === "NOT_CONFIGURED"
 
-/** The claims that tokens get beside the server's own: standard ones and templates, resolved when a user consents. */
+/** The claims of tokens in addition to the server's own: standard ones and templates, resolved when a user consents. */
 export class OAuth2Claims extends Context.Service<
   OAuth2Claims,
   {
     readonly config: Effect.Effect<ClaimsConfig, Unavailable>
     /** Replaces the whole configuration. `details` has a line for each invalid template or scope. */
     readonly setConfig: (config: GivenClaims) => Effect.Effect<ClaimsConfig, InvalidRequest | Unavailable>
-    /** Those that a configuration, by default the current one, gives an identity for these scopes. */
+    /** The claims that a configuration, by default the current one, gives an identity for these scopes. */
     readonly preview: (request: {
       readonly subject: string
       readonly scope: ReadonlyArray<string>
       readonly config?: GivenClaims
     }) => Effect.Effect<ResolvedClaims, InvalidRequest | NotFound | IdPError>
-    /** Those of the granted scopes; undefined when the identity no longer exists or is inactive. */
+    /** The claims of the granted scopes; undefined when the identity no longer exists or is inactive. */
     readonly of: (subject: string, scope: ReadonlyArray<string>) => Effect.Effect<ResolvedClaims | undefined, IdPError>
     /** The ID token's claims now, from those that were stored when the user consented. */
     readonly current: (

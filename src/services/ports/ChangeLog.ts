@@ -13,7 +13,7 @@ export interface ChangeStream {
   readonly take: Effect.Effect<ReadonlyArray<LogMessage>, ChangeLogLost>
   /** Passes changes on and records that, by one statement (domain/changes/LogSql.ts). */
   readonly pass: (params: ReadonlyArray<unknown>) => Effect.Effect<void, ChangeLogLost>
-  /** PostgreSQL may remove the log before this position, once what was passed on is on its disk. */
+  /** Allows PostgreSQL to remove the log before this position, once the changes passed on are on its disk. */
   readonly confirm: (position: bigint) => Effect.Effect<void>
 }
 

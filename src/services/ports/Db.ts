@@ -10,7 +10,10 @@ export interface Actor {
   readonly claims: string
   /** The JWT's subject; "" without a JWT. */
   readonly sub: string
-  /** Who takes turns with others of the same role: a user, or an API key at an address. Undefined for the service itself. */
+  /**
+   * The user, or the API key at an address, that takes turns with others of the same role. Undefined for the service
+   * itself.
+   */
   readonly client?: string
 }
 
@@ -25,8 +28,8 @@ export interface Statement {
   readonly text: string
   readonly params: ReadonlyArray<string | Uint8Array | null>
   /**
-   * The epoch of the catalogue that the statement was planned with, if that is known to be current. It may be kept prepared
-   * within an epoch only.
+   * The epoch of the catalogue that the statement was planned with, if that is certainly current. It may be kept
+   * prepared within an epoch only.
    */
   readonly epoch?: number | undefined
   /**

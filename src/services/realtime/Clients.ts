@@ -6,7 +6,7 @@ import { readerKey } from "./Visible.ts"
 /** A connected client. */
 export interface RealtimeClient {
   readonly actor: Actor
-  /** Who it is, of whose connections there may be a limited number. */
+  /** The key by which the number of a client's connections is limited. */
   readonly client: string
   /** The last event the client has received; undefined: it starts with new events and gets no gaps. */
   readonly since: number | undefined

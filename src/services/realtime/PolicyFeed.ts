@@ -26,8 +26,8 @@ const keyOf = (row: Row | null, { columns }: KeyedTable) =>
   row && Object.fromEntries(columns.flatMap(({ name }) => (Object.hasOwn(row, name) ? [[name, row[name]]] : [])))
 
 /**
- * Policies are asked about the new row only: of the old one, clients receive the key. Serialized rather than passed on, so
- * that it has what was compared: the text of a json column may have a key twice.
+ * Policies are evaluated for the new row only; of the old one, clients receive the key. The text is serialized again,
+ * so that it has the values that were compared: a json column may have a key twice.
  */
 const withoutOldRow = (change: Change, table: KeyedTable) =>
   JSON.stringify({ ...change, old_row: keyOf(change.old_row, table) })
@@ -150,7 +150,7 @@ export const makePolicyFeed = Effect.fnUntraced(function* (clients: RealtimeClie
         dropped = [dropped?.[0] ?? event.id, event.id]
       }
     },
-    /** Those of the events, oldest first, that a client may receive, as JSON texts; and whether all of them are known. */
+    /** The events, oldest first, that a client may receive, as JSON texts; and whether the list is complete. */
     select: Effect.fnUntraced(function* (some: ReadonlyArray<EventText>, actor: Actor) {
       const key = readerKey(actor)
       const found: Array<readonly [id: number, text: string]> = []

@@ -146,7 +146,7 @@ export class Realtime extends Context.Service<
         Effect.forkScoped
       )
 
-      /** Those of the events that a client may receive, as JSON texts; and whether all of them are known. */
+      /** The events that a client may receive, as JSON texts; and whether the list is complete. */
       const select = Effect.fnUntraced(function* (client: RealtimeClient, events: ReadonlyArray<EventText>) {
         if (clients.isJudged(client)) return yield* policyFeed.select(events, client.actor)
         const { role } = client.actor

@@ -51,7 +51,7 @@ interface ReaderQuery {
   readonly keys: string
 }
 
-/** Who reads: those with the same role and claims see the same rows. */
+/** The reader's key: readers with the same role and claims may read the same rows. */
 export const readerKey = (actor: Actor) => `${actor.role} ${claimsSetting(actor)}`
 
 const literal = (value: unknown) => quoteLiteral(typeof value === "string" ? value : JSON.stringify(value))

@@ -16,7 +16,7 @@ import { samplesOfRequests } from "../../domain/metrics/Requests.ts"
 import { CurrentMeters } from "../metrics/Meters.ts"
 import { Peers } from "../ports/workers/Peers.ts"
 
-/** The latest requests that are kept, and beside them the latest notable ones, which a busy service would soon lose. */
+/** Numbers of requests that are kept: the latest, and the latest notable ones, which a busy service would soon lose. */
 const latestSize = 1000
 const notableSize = 500
 /** ms from which a request is notable; errors always are. */
@@ -85,7 +85,7 @@ export class RequestLog extends Context.Service<
         if (keyId > 0 && !dashboard) keys.add(at + millis, keyId, status)
       }
 
-      /** Those of this process. */
+      /** The requests of this process. */
       const here = (query: RequestQuery): ReadonlyArray<LoggedRequest> => {
         const wanted = selects(query)
         const found = new Map<string, LoggedRequest>()

@@ -41,7 +41,7 @@ export class Functions extends Context.Service<Functions, { readonly call: (call
       const turns = yield* Turns
       const { limits, maxRows } = yield* RowSettings
       const calls = new RowCalls({ maxRows, ...limits })
-      /** The functions whose last answer was small. What others build in PostgreSQL's memory is not known. */
+      /** The functions whose last answer was small. Others may build answers of any size in PostgreSQL's memory. */
       const small = new LRUCache<string, true>({ max: 2_000 })
 
       const isCut = (count: number, offset: number, total: unknown) =>

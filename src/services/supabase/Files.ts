@@ -46,7 +46,7 @@ export class Files extends Context.Service<
   {
     /** 404 NoSuchKey, also if policies hide it. */
     readonly find: (actor: Actor, file: FileName) => Answer<FileRecord>
-    /** Those names of a bucket that the actor may read. */
+    /** The names of a bucket's objects that the actor may read, among `names`. */
     readonly visible: (actor: Actor, bucket: string, names: ReadonlyArray<string>) => Answer<ReadonlySet<string>>
     /** Whether the actor may write an object there, as far as policies decide. */
     readonly mayWrite: (actor: Actor, file: FileName, upsert: boolean) => Answer<void>
@@ -67,7 +67,7 @@ export class Files extends Context.Service<
     readonly listV2: (actor: Actor, bucket: string, listing: ListingV2) => Answer<string>
     readonly copy: (actor: Actor, from: FileName, to: FileName, upsert: boolean) => Answer<StoredFile>
     readonly move: (actor: Actor, from: FileName, to: FileName) => Answer<StoredFile>
-    /** Those that the actor may delete; returns their records. */
+    /** Removes the objects that the actor may delete; returns their records. */
     readonly remove: (actor: Actor, bucket: string, names: ReadonlyArray<string>) => Answer<ReadonlyArray<FileRecord>>
     /** All objects of a bucket that the actor may delete. */
     readonly empty: (actor: Actor, bucket: string) => Answer<void>

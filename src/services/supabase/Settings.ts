@@ -3,7 +3,7 @@ import { baseUrl, duration, flag, list, SettingError } from "../../domain/Settin
 import { redirectPattern } from "../../domain/supabase/Redirects.ts"
 import { ownUrl } from "../OwnUrl.ts"
 
-/** SVC_SUPABASE, for what is built without the other settings. */
+/** SVC_SUPABASE, for layers that are built without the other settings. */
 export const supabaseEnabled = flag("SVC_SUPABASE", false)
 
 /** SVC_SUPABASE and what depends on it, read before anything is started (docs/configuration.md). */

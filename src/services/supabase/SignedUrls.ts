@@ -17,7 +17,7 @@ export interface SignedRight {
   /** `<bucket>/<name>`. */
   readonly url: string
   readonly scope: "download" | "upload"
-  /** Who becomes the owner of an upload; "" for none. */
+  /** The owner of an upload; "" for none. */
   readonly sub: string
   readonly upsert: boolean
 }

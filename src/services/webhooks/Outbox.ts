@@ -19,8 +19,8 @@ import { WebhookSettings } from "./Settings.ts"
 export const leaseSeconds = 20
 
 /**
- * A payload about a row in the form of Supabase's database webhooks, by the text of its JSON, whose numbers stay exact. It is
- * stored before it is sent, so that the log has what was sent.
+ * A payload about a row in the form of Supabase's database webhooks, by the text of its JSON, whose numbers stay exact.
+ * It is stored before it is sent, so that the log has the text that was sent.
  */
 const supabasePayload = (payload: string) => {
   const field = (name: string) => `(${payload}::json -> '${name}')::text`

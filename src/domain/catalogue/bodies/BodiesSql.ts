@@ -16,8 +16,9 @@ const head = `coalesce(pg_catalog.concat('create function f(', (
     ), ') returns ' || pg_catalog.pg_get_function_result(p.oid), ' language plpgsql as'), '')`
 
 /**
- * The functions in SQL and PL/pgSQL whose bodies are text, as one JSON text; see `Body`. Only of a server whose grammar the
- * parser knows (PostgreSQL 15 to 18) and of a database in UTF8, because names are folded to lower case by its encoding.
+ * The functions in SQL and PL/pgSQL whose bodies are text, as one JSON text; see `Body`. Empty unless the parser
+ * supports the server's grammar (PostgreSQL 15 to 18) and the database is in UTF8, because names are folded to lower
+ * case by its encoding.
  */
 export const bodiesSql = `
 select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(

@@ -33,7 +33,9 @@ export const namesInBody = (parser: BodyParser, { head, language, source }: Body
 
 const none: ReadonlyArray<string> = []
 
-/** A body's row in the parameter of the catalogue query. What is bare is found by the search path of the caller. */
+/**
+ * A body's row in the parameter of the catalogue query. Unqualified names are found by the search path of the caller.
+ */
 export const bodyRow = (
   { oid, pathed, xmin }: Body,
   { bare, changed, columns, functions, inserted, operators, relations, types, unread }: Names

@@ -16,7 +16,7 @@ export interface Names {
   readonly changed: Set<string>
   /** Words of the body outside of what has been read, which may name anything. */
   readonly unread: Set<string>
-  /** Those that have no schema, so that the search path decides what they mean. */
+  /** The names that have no schema, so that the search path decides what they mean. */
   readonly bare: {
     readonly functions: Set<string>
     readonly operators: Set<string>

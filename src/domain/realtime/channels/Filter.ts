@@ -74,7 +74,7 @@ const conditionOf = (text: string): ChannelCondition | string => {
   return { ...base, values: list.map((one) => unquoted(one.trim())) }
 }
 
-/** The conditions of a filter, all of which must hold; or what is wrong with it. */
+/** The conditions of a filter, all of which must hold; or a description of its fault. */
 export const parseFilter = (text: string): ReadonlyArray<ChannelCondition> | string => {
   const parts = split(text)
   if (parts === undefined) return "a quote or parenthesis is not closed"

@@ -90,7 +90,7 @@ const decodeBytes = (bytes: Uint8Array): Incoming | undefined => {
   return { joinRef: joinRef || null, ref: ref || null, topic, event: "broadcast", payload, broadcast: { event, body } }
 }
 
-/** Undefined for what is no message of the version; an error for JSON over the bounds. */
+/** Undefined for a text that is no message of the version; an error for JSON over the bounds. */
 export const decodeFrame = (version: Version, frame: string | Uint8Array): Incoming | InvalidRequest | undefined => {
   try {
     if (typeof frame === "string") return decodeText(version, frame)

@@ -13,7 +13,10 @@ import { type RowPlan } from "../plan/Plan.ts"
  */
 const lineSql = (row: string) => `pg_catalog.replace(pg_catalog.btrim((${row}.*)::text, '()'), '\\\\', '\\')`
 
-/** A bare NULL is NULL for who reads it by the rules of `POST`. Every other part between quotes is outside of them. */
+/**
+ * Puts quotes around a text NULL, which the rules of `POST` would read as NULL. Every other part between quotes is
+ * outside of them.
+ */
 const quotedNulls = (lines: string) =>
   `(select pg_catalog.string_agg(case when _svc_part.n % 2::int8 = 1::int8 then pg_catalog.regexp_replace(_svc_part.t, '(^|[,\\n])NULL(?=[,\\n]|$)', '\\1"NULL"', 'g') else _svc_part.t end, '"' order by _svc_part.n) from pg_catalog.unnest(pg_catalog.string_to_array(${lines}, '"')) with ordinality as _svc_part(t, n))`
 
@@ -29,7 +32,7 @@ export const csvNames = ({ items, relation }: RowPlan): ReadonlyArray<string> | 
 /** The line of the column names. */
 export const csvHead = (rows: RowPlan) => csvLine(csvNames(rows) ?? [])
 
-/** The names in the first row, if they are not known before. */
+/** The names in the first row, if they are not determined before. */
 const headSql = (row: string) =>
   `coalesce((select pg_catalog.string_agg(case when k ~ '[",\\n\\r\\\\]' or k = 'NULL' then '"' || pg_catalog.replace(k, '"', '""') || '"' else k end, ',') from pg_catalog.json_object_keys(pg_catalog.json_agg(${row}.*) -> 0) k), '')`
 

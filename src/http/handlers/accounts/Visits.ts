@@ -31,7 +31,7 @@ export const faultOf = ({ words }: Visit, error: ClientError): Fault => {
 export const isAboutForm = (error: ClientError): boolean =>
   [400, 401, 409, 410, 429].includes(error.status) || error.code === "SIGN_IN_BUSY"
 
-/** Shows a form again with what is wrong with it. */
+/** Shows a form again with its error. */
 export const orAgain =
   <R2>(visit: Visit, again: (fault: Fault) => Effect.Effect<VisitResponse, ClientError, R2>) =>
   <E extends ClientError, R>(

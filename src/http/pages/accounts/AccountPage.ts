@@ -39,7 +39,7 @@ const named = (visit: Visit, action: string, items: ReadonlyArray<{ id: string; 
     )}
   </ul>`
 
-/** A person's account: each change is a form of its own; nothing needs JavaScript but keys, which have their own page. */
+/** A person's account. Each change is a form of its own; only keys need JavaScript, and have their own page. */
 export const accountPage = (visit: Visit, view: AccountView, message?: Fault): Response => {
   const { factors, identity, links, passkeys, providers, sessions } = view
   const [address] = identity.addresses

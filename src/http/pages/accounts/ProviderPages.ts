@@ -18,7 +18,7 @@ export const providerButtons = (visit: Visit, providers: ReadonlyArray<Provider>
           </div>`
       )
 
-/** The section of the account page: what is linked, and what can be. */
+/** The section of the account page with linked accounts, and services that can be linked. */
 export const linkedAccounts = (
   visit: Visit,
   providers: ReadonlyArray<Provider>,

@@ -25,7 +25,7 @@ const formCookie = "svc_form"
 /** A browser at one of the pages of accounts. */
 export interface Visit {
   readonly browser: BrowserRequest
-  /** Who operates the service, shown on each page, and the language. */
+  /** The operator's name on each page, and the language. */
   readonly look: Look
   readonly words: Words
   /** The fields of the form, or of the query. */

@@ -43,7 +43,7 @@ export interface Call {
   readonly session: Effect.Effect<CurrentSession, ClientError>
 }
 
-/** Who may make a call: every browser, every client with a key, or service_role keys alone. */
+/** The callers that a call admits: every browser, every client with a key, or service_role keys alone. */
 type Admits = "everybody" | "key" | "admin"
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
 /** A write by service_role keys, with its name in the audit. */
@@ -138,7 +138,7 @@ const notAdminOf = (request: HttpServerRequest.HttpServerRequest) =>
 
 const broken = new InvalidRequest({ error: "Could not read request body", code: "bad_json" })
 
-/** The JSON body; fields that are not known are ignored. */
+/** The JSON body; unknown fields are ignored. */
 export const bodyOf = <S extends Schema.Decoder<unknown>>(schema: S) => {
   const decode = Schema.decodeUnknownEffect(schema)
   return Effect.fnUntraced(function* ({ request }: Call): Effect.fn.Return<S["Type"], ClientError> {

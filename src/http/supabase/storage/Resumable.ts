@@ -67,7 +67,7 @@ export const ResumableRoutes = HttpRouter.use(
     const access = yield* makeAccess
     const turns = makeTurns({ ofClient: 4, ofAll: 32 })
 
-    /** Who uploads: the caller, or the holder of a signed URL, whose rights were checked when it was signed. */
+    /** The uploader: the caller, or the holder of a signed URL, whose rights were checked when it was signed. */
     const byWhom = Effect.fnUntraced(function* (request: Request, url: string | undefined) {
       const signature = headersOf(request)["x-signature"]
       if (signature === undefined || url === undefined) {

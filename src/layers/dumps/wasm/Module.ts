@@ -79,6 +79,6 @@ export const loadPgDump = async (options: PgDumpOptions, directory = installed()
   const { default: make } = (await import(`data:text/javascript;base64,${script}`)) as {
     readonly default: (options: PgDumpOptions & Record<string, unknown>) => Promise<PgDumpModule>
   }
-  // The default would look beside the script, which is a data URL; the program is given anyway.
+  // The default would search next to the script, which is a data URL; the program is given anyway.
   return make({ ...options, wasmBinary, locateFile: (name: string) => name })
 }

@@ -82,7 +82,7 @@ export const connectHandler = (routes: (router: ConnectRouter) => void, { enter,
       )
       return
     }
-    // A failure here means that the client has disconnected or does not speak the protocol.
+    // A failure here means that the client has disconnected or violates the protocol.
     const message = new CallMessage(request, response, expect, enter)
     crowd
       .turn(peerAddress(request))

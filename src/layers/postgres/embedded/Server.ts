@@ -91,7 +91,7 @@ const spawned = (server: PostgresServer, log: number) =>
 /**
  * Has Linux schedule the server, and the backends it forks from then on, as SCHED_BATCH (sched(7)): their share of the
  * processor is the same, but a request that arrives in a backend does not interrupt the service while it writes the next.
- * A tenth more reads on two cores. The server works without it, so a machine without `chrt` is no error.
+ * This gives 10 % more reads on two cores. The server works without it, so a machine without `chrt` is no error.
  */
 const scheduleAsBatch = (pid: number) =>
   process.platform === "linux"

@@ -21,7 +21,7 @@ export const newSeed = () => String(2 * Math.random() - 1)
 /**
  * Resets the session, and then chooses the settings of this transaction. The subquery is evaluated first: PostgreSQL
  * neither flattens one with OFFSET, nor removes a volatile function from it. The application's name stays, by which the
- * sessions that a pooler keeps are known. `seed`: of random(), as SQL.
+ * sessions that a pooler keeps are recognised. `seed`: of random(), as SQL.
  */
 export const newSessionSql = (settings: Readonly<Record<string, string>>, seed = "$1"): string => {
   const all = { client_encoding: "UTF8", ...settings }

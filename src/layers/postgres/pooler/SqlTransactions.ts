@@ -51,7 +51,10 @@ class TogetherQuery extends InFlightQuery<string> {
 
 const ending = (how: "commit" | "rollback") => [how, ...resetSql, oldSessionSql(newSeed())]
 
-/** Runs a beginning, of which every statement must succeed; to its end, by which it is known what the session is in. */
+/**
+ * Runs the beginning of a transaction, of which every statement must succeed. Waits for its end, which determines the
+ * session's state.
+ */
 const begun = (connection: SqlConnection, statements: ReadonlyArray<string>) =>
   Effect.callback<void, Unavailable>((resume) => {
     const fail = () => {

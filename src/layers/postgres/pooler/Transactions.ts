@@ -39,7 +39,7 @@ export const transactions = (settings: Readonly<Record<string, string>>) => {
     return {
       query: (text, params) => inTransaction(connection.query(text, params, false)),
       queryValues: (text, params) => inTransaction(connection.queryValues(text, params, false)),
-      // A stream may outlive what is known of its session.
+      // A stream could outlive its session.
       stream: () => Stream.die("Streams need a connection of their own: use reserve")
     }
   }

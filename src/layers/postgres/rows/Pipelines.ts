@@ -14,7 +14,7 @@ import {
 } from "./Epoch.ts"
 
 export interface CleanRequest extends CleanCommands {
-  /** The statement, which identifies what is known about its duration. */
+  /** The statement, which identifies its recorded duration. */
   readonly text: string
   /** The epoch of the catalogue that the statement was planned with. */
   readonly epoch: number

@@ -62,7 +62,7 @@ export const makeRowPath = (
 ): Pausable & {
   readonly run: Database["run"]
   readonly close: Effect.Effect<void>
-  /** No connection is open or waited for; only known with a budget. */
+  /** Whether no connection is open or waited for; determined only with a budget. */
   readonly isUnused: () => boolean
   readonly samples: (database: "main" | "branch") => ReadonlyArray<Sample>
 } => {
@@ -181,7 +181,7 @@ export const makeRowPath = (
     samples: (database) =>
       Object.entries(pools).flatMap(([role, { clean, onStandbys, userCode }]) => {
         const here = [...clean.uses, ["user_code", userCode.use] as const]
-        // Those of all standbys together.
+        // The uses of all standbys together.
         const there = Array.from(onStandbys.values(), ({ uses }) => uses).flat()
         return here
           .flatMap(([lane, use]) => samplesOfPool(database, role, lane, use))

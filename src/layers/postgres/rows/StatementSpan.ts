@@ -16,7 +16,7 @@ const outcomeOf = (exit: Exit.Exit<unknown, unknown>) => {
 }
 
 /**
- * Runs a statement in a span of its own. PostgreSQL sees the span as a comment behind the statement (sqlcommenter), in
+ * Runs a statement in a span of its own. PostgreSQL receives the span as a comment after the statement (sqlcommenter), in
  * pg_stat_activity, its log and auto_explain. The text is a new one for each request, so it is not kept prepared: only
  * statements of traces that are exported pay for that, and few of them in a second.
  */

@@ -72,7 +72,10 @@ export interface UserCodeAttempt {
   readonly prepare: boolean
   /** Prepared statements are not used. */
   readonly fresh: boolean
-  /** The statement runs in this epoch only. What is prepared needs one: it may not fit the definitions of another. */
+  /**
+   * The epoch in which the statement must run. Prepared statements need one: they may not fit the definitions of
+   * another.
+   */
   readonly gate: number | undefined
   /** Statements that drop prepared statements, such as the one behind them. */
   readonly dropping: LRUCache<string, true>

@@ -57,7 +57,7 @@ export class SqlPool {
 
   readonly use = () => this.pool.use
 
-  /** No connection is open or waited for; only known with a budget. */
+  /** Whether no connection is open or waited for; determined only with a budget. */
   readonly isUnused = () => this.share?.isUnused === true
 
   get close() {

@@ -98,7 +98,7 @@ export class Fence {
     this.busy = true
     const { connection } = this
     if (connection === undefined || connection.dead) return this.connect()
-    // Those who ask from now on need the next question.
+    // Callers that ask from now on need the next question.
     const asking = this.waiting
     this.waiting = []
     const from = performance.now()

@@ -7,7 +7,7 @@ export class Written {
   /** The highest position of clients that were dropped. */
   private floor = 0
 
-  /** `Infinity`: the position is not known yet, see `resolve`. */
+  /** `Infinity`: the position is not determined yet, see `resolve`. */
   record(client: string, position: number): void {
     this.positions.delete(client)
     this.positions.set(client, position)
@@ -21,7 +21,7 @@ export class Written {
     return this.positions.get(client) ?? this.floor
   }
 
-  /** Gives a position behind all writes so far to those whose own is not known. */
+  /** Gives a position after all writes so far to clients without one. */
   resolve(position: number): void {
     if (this.floor === Number.POSITIVE_INFINITY) this.floor = position
     for (const [client, known] of this.positions) {

@@ -53,7 +53,7 @@ export const makeBuckets = ({ send, call }: S3): Port => {
     return buckets.sort((a, b) => (a.name < b.name ? -1 : 1))
   })
 
-  /** A response to HEAD has no body that names what is missing; here it can only be the bucket. */
+  /** A response to HEAD has no body that names the missing object; here it can only be the bucket. */
   const findBucket = (bucket: string): Effect.Effect<void, StoreError> =>
     send((s3, options) => s3.send(new HeadBucketCommand({ Bucket: bucket }), options)).pipe(
       Effect.catch((failure) => failWith(failure.status === 404 ? noSuchBucket : failure, { bucket })),

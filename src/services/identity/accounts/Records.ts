@@ -91,7 +91,10 @@ export const makeRecords = (store: Store) => {
       const { traits } = yield* store.identity(id)
       yield* setTraits(id, { ...traits, email: address.value })
     }),
-    /** Ends all that may act for the account, but what is spared. In a transaction that locks the account. */
+    /**
+     * Sets the password, and ends everything else that may act for the account, except `spared`. Runs in a transaction
+     * that locks the account.
+     */
     setPassword: Effect.fnUntraced(function* (id: string, hash: string, spared: Spared = {}) {
       yield* store.count(
         `update svc.identities set password_hash = $2, password_changed_at = now(), updated_at = now()

@@ -118,8 +118,9 @@ const tables = Object.keys(holders)
 const TableRow = Schema.Struct({ name: Schema.String })
 
 /**
- * Ends all that may still act for an account: the person who began it may not be the owner. In a transaction that has locked the
- * account (`store.exclusively`), so that what is confirmed at the same time is confirmed before, or not at all.
+ * Ends everything that may still act for an account: the person who began it may not be the owner. Runs in a
+ * transaction that has locked the account (`store.exclusively`), so that a confirmation at the same time happens
+ * before, or not at all.
  */
 export const takeBack = Effect.fnUntraced(function* (
   store: Store,
@@ -149,8 +150,9 @@ export const takeBack = Effect.fnUntraced(function* (
 })
 
 /**
- * Gives an account to the person who has proven an address that was never proven before, or to whom an operator gives it:
- * another may have registered it, so everything that they could sign in with is removed too. In such a transaction.
+ * Gives an account to the person who has proven an address for the first time, or to whom an operator gives it: another
+ * may have registered it, so everything that they could sign in with is removed too. Runs in a transaction that has
+ * locked the account.
  */
 export const claimAddress = Effect.fnUntraced(function* (
   store: Store,

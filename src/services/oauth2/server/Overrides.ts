@@ -12,7 +12,7 @@ export const overrideClasses = ({ Claims, Client, OIDCContext }: Provider) => {
       )
     }
   })
-  // Clients have scopes of their own beside those of OpenID Connect (checked in Policy.ts).
+  // Clients have scopes of their own in addition to those of OpenID Connect (checked in Policy.ts).
   Object.defineProperty(OIDCContext.prototype, "requestParamOIDCScopes", {
     get(this: OIDCContext) {
       return this.requestParamScopes

@@ -7,7 +7,7 @@ import { type OAuth2Store } from "./Store.ts"
 const { Check, Prompt, base } = interactionPolicy
 
 /**
- * When the library asks: always, until the bridge has answered. The bridge knows whether the user must be asked, and
+ * The library always asks, until the bridge has answered. The bridge decides whether the user must be asked, and
  * answers at once if not. What becomes of each check of the library's base policy, which this one replaces:
  *
  * | check | here |

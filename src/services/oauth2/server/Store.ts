@@ -28,7 +28,7 @@ export interface OAuth2Store {
   readonly continueWith: (answer: InteractionAnswer) => void
 }
 
-/** An answer to a challenge. Only the request that it belongs to sees it: it is not stored where others would find it. */
+/** An answer to a challenge. It is passed to its own request only, and not stored where others would find it. */
 export interface InteractionAnswer {
   readonly uid: string
   readonly result: InteractionResults

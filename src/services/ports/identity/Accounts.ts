@@ -47,7 +47,7 @@ export interface SignedIn {
 /** The content of a mailed message: a code to type, or the token of its link. */
 export type MailProof = { readonly code: string } | { readonly token: string }
 
-/** Who confirms: the sessions of the browser, and the password that was chosen at the registration. */
+/** The proofs of a confirmation: the sessions of the browser, and the password that was chosen at the registration. */
 export interface ConfirmedBy {
   readonly credentials: ReadonlyArray<Credential>
   readonly password?: string
@@ -200,7 +200,7 @@ export interface NewAccount {
   readonly state?: Identity["state"]
 }
 
-/** Changes of an account; what is left out stays. */
+/** Changes of an account; omitted fields stay. */
 export interface AccountChange {
   readonly state?: Identity["state"]
   readonly traits?: JsonObject

@@ -63,14 +63,14 @@ export interface GivenIdToken {
 export interface ProviderProtocol extends Provider {
   /** Returns the browser's next URL. `again`: the person must authenticate even if they are signed in there. */
   readonly start: (attempt: ProviderAttempt & { readonly again: boolean }) => Effect.Effect<string, BadGateway>
-  /** Who has signed in. `query`: the one with which the browser came back. */
+  /** Returns the person who has signed in. `query`: the one with which the browser came back. */
   readonly finish: (
     attempt: ProviderAttempt,
     query: URLSearchParams
   ) => Effect.Effect<ProvidedSignIn, BadGateway | Forbidden>
   /**
-   * Who an ID token is about that was issued to an app of this service, and for how many seconds it is valid. Undefined for
-   * a provider without ID tokens.
+   * Returns the person in an ID token that was issued to an app of this service, and for how many seconds it is valid.
+   * Undefined for a provider without ID tokens.
    */
   readonly read?: (
     given: GivenIdToken

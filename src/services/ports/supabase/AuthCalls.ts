@@ -183,7 +183,7 @@ export interface AuthCalls {
    * A ticket to link an account to a session's. The browser begins the attempt, but its request to this has no cookies.
    */
   readonly linkTicket: (session: CurrentSession, attempt: Attempt) => Call<string>
-  /** `redirectTo` is known as soon as the attempt is. */
+  /** `redirectTo` is available as soon as the attempt is. */
   readonly callback: (given: {
     readonly query: URLSearchParams
     readonly browser: string

@@ -15,8 +15,8 @@ import { makeStored } from "./Stored.ts"
 const expiryInterval = "1 second"
 
 /**
- * Channels of Supabase's clients: broadcasts between clients, who is present, and changes of tables to those who may read
- * the rows. Undefined without SVC_SUPABASE.
+ * Channels of Supabase's clients: broadcasts between clients, presence, and changes of tables to those who may read the
+ * rows. Undefined without SVC_SUPABASE.
  */
 export class Channels extends Context.Service<
   Channels,

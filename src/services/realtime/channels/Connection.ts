@@ -14,7 +14,7 @@ import { type Relay } from "./Relay.ts"
 import { type StoredReplay } from "./Stored.ts"
 import { type ChannelSocket, type Member, type Rooms, sendTo, sendSystem } from "./Rooms.ts"
 
-/** Who a token makes the client. */
+/** The rights that a token gives the client. */
 export interface Authorized {
   readonly actor: Actor
   /** The token's expiry, in ms since 1970. */

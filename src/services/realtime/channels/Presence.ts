@@ -11,7 +11,7 @@ export interface Present {
   readonly before?: string | undefined
 }
 
-/** Those who have come to and gone from a channel. */
+/** Members that have joined and left a channel. */
 export interface PresenceChange extends RoomName {
   readonly joins: ReadonlyArray<Present>
   readonly leaves: ReadonlyArray<Present>
@@ -33,8 +33,8 @@ interface Room extends RoomName {
 }
 
 /**
- * Who is present in every channel, in all processes of the service. Each process announces its own; those of a process
- * that has ended are dropped as a whole.
+ * The members present in every channel, in all processes of the service. Each process announces its own; those of a
+ * process that has ended are dropped as a whole.
  */
 export class Presence {
   private readonly rooms = new Map<string, Room>()

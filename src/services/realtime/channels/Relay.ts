@@ -13,7 +13,7 @@ const channel = "svc_channels"
 /** Interval at which a process reports that it runs, and the time after which others drop it, in ms. */
 const beatMillis = 15_000
 const deadMillis = 40_000
-/** Bytes of a notification; what is larger goes through a table. */
+/** Maximum bytes of a notification; a larger message goes through a table. */
 const notificationLimit = 7_900
 /** Messages that may wait for the database; beyond them, other processes miss some. */
 const maxWaiting = 10_000
@@ -28,7 +28,7 @@ const Present = Schema.Struct({
 })
 const Change = Schema.Struct({ ...Name, joins: Schema.Array(Present), leaves: Schema.Array(Present) })
 const Message = Schema.Union([
-  /** `hi`: answer with all of your own; `beat`: alive; `bye`: ended. */
+  /** `hi`: answer with all of your own; `beat`: the process runs; `bye`: it has ended. */
   Schema.Struct({ kind: Schema.Literals(["hi", "beat", "bye"]) }),
   Schema.Struct({ kind: Schema.Literal("broadcast"), ...Name, event: Schema.String, text: Schema.String }),
   Schema.Struct({ kind: Schema.Literal("bytes"), ...Name, event: Schema.String, base64: Schema.String }),
@@ -50,7 +50,7 @@ interface Receiver {
   readonly row: (id: string) => Effect.Effect<void>
   readonly presence: (process: string, change: PresenceChange) => void
   readonly all: (process: string, all: ReadonlyArray<PresenceChange>) => void
-  /** All that are present in this process. */
+  /** All members that are present in this process. */
   readonly announced: () => ReadonlyArray<PresenceChange>
 }
 
@@ -122,7 +122,7 @@ export const makeRelay = Effect.fnUntraced(function* () {
       if (kind === "bye") return Effect.sync(() => forget(from))
       const isNew = !others.has(from)
       others.set(from, monotonicMillis(clock))
-      // Who is new has not been sent what this process has announced so far.
+      // A new process has not received the members announced so far.
       if (isNew || kind === "hi") always({ kind: "all", all: receiver.announced() })
       if (isNew && kind !== "hi" && kind !== "all") always({ kind: "hi" })
       if (kind === "broadcast") receiver.broadcast(message, { event: message.event, body: message.text })

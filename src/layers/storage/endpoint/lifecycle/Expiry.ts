@@ -7,7 +7,10 @@ import { isAbandoned, isExpired, parseLifecycle, prefixesOf, type LifecycleRule 
 /** Objects that one transaction of the index deletes. */
 const batch = 200
 
-/** Deletes what is due by the lifecycle rules of all buckets. An object that is replaced meanwhile stays. */
+/**
+ * Deletes objects and uploads that are due by the lifecycle rules of all buckets. An object that is replaced meanwhile
+ * stays.
+ */
 export const expireDue = Effect.fnUntraced(function* (store: LocalStore) {
   for (const { bucket, text } of yield* store.lifecycles) {
     yield* Effect.gen(function* () {

@@ -21,7 +21,7 @@ export interface StoreIndex {
     given: Parameters<Reads[K]>,
     onResult?: (value: ReturnType<Reads[K]>) => void
   ) => Effect.Effect<ReturnType<Reads[K]>, S3Error>
-  /** Completes when the change is on disk. Not interruptible, so that its outcome is always known. */
+  /** Completes when the change is on disk. Uninterruptible, so that its outcome is always determined. */
   readonly write: <K extends keyof Writes>(
     name: K,
     given: Parameters<Writes[K]>

@@ -10,7 +10,7 @@ const Row = Schema.Struct({ count: Schema.Int, seconds: Schema.Int })
 const freeGuesses = 5
 /** Wrong passwords of one name in an hour, from all places without an earlier sign-in by it (ASVS: at most 100). */
 const guessesOfStrangers = 100
-/** How long the address of a client that has signed in is known, in days. */
+/** Days for which the address of a client that has signed in is kept. */
 const knownDays = 30
 
 const exceeded = (seconds: number) =>

@@ -54,7 +54,7 @@ export const makePasskeyCalls = (
   const shown = ({ last_used_at, ...passkey }: typeof PasskeyRow.Type) =>
     last_used_at === null ? passkey : { ...passkey, last_used_at }
 
-  /** Who has not shown the second factors that there are must neither add a way to sign in nor remove one. */
+  /** A session without a required second factor must neither add a way to sign in nor remove one. */
   const mayManage = Effect.fnUntraced(function* (session: CurrentSession) {
     yield* users.whole(session, insufficientAal)
     // A passkey is worth a password.

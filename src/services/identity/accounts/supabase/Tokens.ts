@@ -299,7 +299,7 @@ export const makeTokens = (
       return code
     }),
 
-    /** `prove`: does what the code's mail proves, once it is known that the client that requested the mail has its code. */
+    /** `prove`: applies the code's mail, once the client that requested the mail has proven to have its code. */
     exchange: Effect.fnUntraced(function* <E>(
       code: string,
       verifier: string,

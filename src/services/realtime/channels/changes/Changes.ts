@@ -123,7 +123,7 @@ export const makeChanges = Effect.fnUntraced(function* (interrupt: () => void) {
     const conditionRows = changes.map(({ old_row, row }) => row ?? old_row ?? {})
     const published = yield* conditioned(conditionRows, shape)
 
-    // First with what is known, which collects the comparisons that PostgreSQL must make.
+    // The first pass collects the comparisons that PostgreSQL must make.
     const asked = new Map<string, readonly [FilterComparison, string]>()
     let known: ReadonlySet<string> | undefined
     const compare = (comparison: FilterComparison, value: string) => {

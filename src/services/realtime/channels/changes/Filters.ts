@@ -109,7 +109,7 @@ const testOf = (
       if (isNull(value)) return distinct ? true : undefined
       const text = textOf(value)
       if (symbol.startsWith("~") && text.length > maxText) return false
-      // All, so that each is known once it is asked for.
+      // All comparisons are made, so that each is collected.
       return comparisons.map((one) => compare(one, text)).some(Boolean)
     }
   }
@@ -139,7 +139,7 @@ export const comparisonKey = ({ operator, type, value }: FilterComparison, text:
 export const makeFilters = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Reads a filter for a table; fails with what is wrong with it. */
+  /** Reads a filter for a table; fails with a description of its fault. */
   const compile = Effect.fnUntraced(function* (
     text: string,
     shape: Shape,

@@ -13,7 +13,7 @@ const maxRow = 1024 * 1024
 export const makeRows = Effect.gen(function* () {
   const own = yield* SqlClient.SqlClient
 
-  /** Reads those rows again that did not fit into their notifications. What is gone by now remains incomplete. */
+  /** Reads rows that did not fit into their notifications. Rows that no longer exist remain incomplete. */
   const complete = Effect.fnUntraced(function* (changes: ReadonlyArray<RecordedChange>, shape: Shape) {
     const cut = new Map(
       changes.flatMap((change, n) =>

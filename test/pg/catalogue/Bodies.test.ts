@@ -183,6 +183,10 @@ const cases: ReadonlyArray<Case> = [
   ["sql", "() returns bool set search_path = own", "select int4range(1, 2) -|- int4range(2, 3)", false],
   ["sql", "() returns int", "select 1::public.checked", false],
   ["sql", "() returns int set search_path = public", "select checked(1)", false],
+  // A name behind a dot may be a cast as well.
+  ["sql", "(a int) returns int set search_path = public", "select (a).checked", false],
+  ["sql", "() returns int set search_path = public", "select (m.id).checked from public.members m", false],
+  ["plpgsql", "(a int) returns int set search_path = public", "begin return (a).checked; end", false],
   ["sql", "() returns int", "select (row(1, 2)::public.pair).b", false],
   ["sql", "() returns int", "select id from public.hidden", false],
   ["sql", "() returns bool", "select v from public.spying", false],

@@ -98,8 +98,8 @@ export const wrongBodies = `
   union select b.kind, b.oid from bodies b cross join lateral pg_catalog.unnest(b.types) named(name)
     join pg_type t on t.typname = named.name
     where t.oid not in (select oid from plain_types) and t.oid <> 'record'::regtype
-  -- A call may be a cast, but not to a row.
-  union select b.kind, b.oid from bodies b cross join lateral pg_catalog.unnest(b.calls) named(name)
+  -- A call may be a cast, but not to a row, and so may a name behind a dot.
+  union select b.kind, b.oid from bodies b cross join lateral pg_catalog.unnest(b.calls || b.attributes) named(name)
     join pg_type t on t.typname = named.name
     where t.oid not in (select oid from plain_types) and t.typrelid = 0
   union select b.kind, b.oid from bodies b cross join lateral pg_catalog.unnest(b.unread) named(name)

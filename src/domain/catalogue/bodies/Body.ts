@@ -54,6 +54,6 @@ export const bodyRow = (
   bare_functions: pathed ? none : [...bare.functions, ...columns],
   bare_operators: pathed ? none : [...bare.operators],
   bare_relations: pathed ? none : [...bare.relations],
-  // A call may be a cast.
-  bare_types: pathed ? none : [...bare.types, ...bare.functions]
+  // A call or a name behind a dot may be a cast.
+  bare_types: pathed ? none : [...bare.types, ...bare.functions, ...columns]
 })

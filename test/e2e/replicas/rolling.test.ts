@@ -80,7 +80,8 @@ beforeAll(async () => {
   await begin(older)
   keys = JSON.parse(await readFile(join(first.dataDir, "keys.json"), "utf8")) as typeof keys
   balancer = started.use(makeBalancer({ replicas: [older, newer] }))
-})
+  // The older version may need packages of its own.
+}, 240_000)
 
 afterAll(async () => {
   endFeeds()

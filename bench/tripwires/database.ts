@@ -68,7 +68,7 @@ export const makeDatabase = (outside: Client, target: Target): Database => {
       ${reporting("enable always")} comment on schema public is '${marker}'; commit; select pg_advisory_unlock_all()`)
     const refused = await outside.query<{ id: number; why: string }>("select id, why from public.refused")
     before = await calls()
-    const [now] = (await outside.query<{ epoch: string }>(`select ${ddlEpochSql}::text as epoch`)).rows
+    const [now] = (await outside.query<{ epoch: string }>(`select ${ddlEpochSql} as epoch`)).rows
     await target.caughtUp(Number(now?.epoch), marker)
     return new Map(refused.rows.map(({ id, why }) => [id, why]))
   }

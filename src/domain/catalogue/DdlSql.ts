@@ -86,7 +86,7 @@ begin
   end loop;
 end $do$`
 
-/** The count as a scalar subquery: the epoch of the catalogue. */
+/** The count as a scalar subquery: the epoch of the catalogue. Without a cast to text, which a superuser may have redefined. */
 export const ddlEpochSql = "(select coalesce(pg_catalog.sum(n), 0) from svc_ddl.changes)"
 
 /**

@@ -208,7 +208,7 @@ export class Catalogues extends Context.Service<
       const readEpoch = (database: Database) =>
         database
           .run(serviceActor, {
-            text: `select ${ddlEpochSql}::text`,
+            text: `select ${ddlEpochSql}`,
             params: [],
             access: "read",
             searchPath: "pg_catalog"

@@ -32,7 +32,7 @@ const makeAll = (parts: ReadonlyArray<readonly [name: string, text: string]>) =>
       create table refused (name text); ${each.join("\n")}
       grant all on all tables in schema public to anon; grant all on all functions in schema public to anon;`)
     // Until the service knows of this change, it plans with an earlier catalogue, and runs again what that got wrong.
-    const [{ epoch } = {}] = yield* sql(`select ${ddlEpochSql}::text as epoch`)
+    const [{ epoch } = {}] = yield* sql(`select ${ddlEpochSql} as epoch`)
     while ((catalogues.epoch(main, yield* catalogue) ?? 0) < Number(epoch)) yield* Effect.sleep("1 millis")
     const refused = yield* sql("select name from refused")
     return new Set(refused.map(({ name }) => String(name)))

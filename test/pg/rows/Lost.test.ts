@@ -46,7 +46,7 @@ layer(layerDatabase({ name: "lost" }), live)("a write whose connection is lost",
         const { login, sql } = yield* Outside
         const table = clean ? "written_clean" : "written"
         yield* sql(`create table ${table} (id bigint generated always as identity)`)
-        const [{ epoch } = {}] = yield* sql(`select ${ddlEpochSql}::text as epoch`)
+        const [{ epoch } = {}] = yield* sql(`select ${ddlEpochSql} as epoch`)
         const server = yield* cutting(login)
         const through = atPlace(login, { host: "127.0.0.1", port: (server.address() as AddressInfo).port })
         const path = makeRowPath({

@@ -8,7 +8,7 @@ import { layerDatabase, live, Outside } from "../../support/database.ts"
 
 const path = Effect.gen(function* () {
   const { login, sql } = yield* Outside
-  const [{ epoch } = {}] = yield* sql(`select ${ddlEpochSql}::text as epoch`)
+  const [{ epoch } = {}] = yield* sql(`select ${ddlEpochSql} as epoch`)
   const { close, run } = yield* Effect.acquireRelease(
     Effect.sync(() =>
       makeRowPath({

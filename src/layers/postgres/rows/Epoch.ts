@@ -6,7 +6,7 @@ import { isLost, type Outcome } from "./Outcome.ts"
  * Reads the catalogue's epoch, which every transaction with DDL raises. A command sees everything committed before it
  * began, so an unchanged epoch behind a statement proves that the statement saw no newer catalogue.
  */
-const proof: Command = { text: `select ${ddlEpochSql}::text`, params: [], prepare: true }
+const proof: Command = { text: `select ${ddlEpochSql}`, params: [], prepare: true }
 
 /**
  * Like `proof`, and also makes everything durable that was committed before it in the session without waiting for the

@@ -29,7 +29,7 @@ const retryMillis = 500
  * the attributes of callers' roles that policies depend on), and the position of the log.
  */
 const beatOf = (roles: ReadonlyArray<string>): Command => ({
-  text: `select ${ddlEpochSql}::text,
+  text: `select ${ddlEpochSql},
     (select count(*)::text || ' ' || coalesce(sum(hashtextextended(m::text, 0)), 0)::text from pg_catalog.pg_auth_members m)
       || (select string_agg(concat(' ', r.rolname, r.rolsuper, r.rolbypassrls, r.rolinherit), '' order by r.rolname)
           from pg_catalog.pg_roles r where r.rolname = any ($1::text[])),

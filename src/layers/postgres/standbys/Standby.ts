@@ -13,7 +13,7 @@ const answerMillis = 1_000
 
 /** The epoch, and how far the standby has replayed the log; null once it is promoted. */
 const progress: Command = {
-  text: `select ${ddlEpochSql}::text,
+  text: `select ${ddlEpochSql},
     case when pg_catalog.pg_is_in_recovery() then pg_catalog.pg_last_wal_replay_lsn()::text end`,
   params: [],
   prepare: true

@@ -20,6 +20,7 @@ export const overHttp = ({ anon, jwtSecret, service_role, url }: Address): Targe
     authenticated: { apikey: anon, authorization: `Bearer ${token}` },
     service_role: { apikey: service_role }
   }
+  let last = ""
   const ask = async ({ accept, body, method, path, prefer, role, schema }: Asked) => {
     const answer = await client.send({
       method,
@@ -33,6 +34,7 @@ export const overHttp = ({ anon, jwtSecret, service_role, url }: Address): Targe
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) })
     })
+    last = `${answer?.status} ${answer?.text}`
     return { done: (answer?.status ?? 500) < 300, clean: undefined }
   }
   return {
@@ -40,7 +42,7 @@ export const overHttp = ({ anon, jwtSecret, service_role, url }: Address): Targe
     caughtUp: async (_, marker) => {
       const until = Date.now() + 20_000
       while (!(await ask({ role: "anon", method: "GET", path: marker, schema: "public" })).done) {
-        if (Date.now() > until) throw new Error("The service has not read the new definitions within 20 s")
+        if (Date.now() > until) throw new Error(`The service has not read the new definitions within 20 s: ${last}`)
         await sleep(5)
       }
     },

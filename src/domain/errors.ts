@@ -32,6 +32,11 @@ const problem =
     class Base extends Schema.Error<Base>(`svc/${tag}`)({ ...shared, ...fields }, { httpApiStatus: status }) {
       readonly _tag = tag
       readonly status = status
+
+      /** For logs of what only a fault of ours can have led to. */
+      override get message() {
+        return `${this["code"]}: ${this["error"]}`
+      }
     }
     // `Schema.Error` does not take a type parameter for the class that extends it.
     return Base as object as Schema.Class<Self, Schema.Struct<typeof shared & Fields>, Problem<Tag, Status>>
@@ -135,6 +140,10 @@ export class DatabaseError extends Schema.Error<DatabaseError>("svc/DatabaseErro
   status_text: Schema.optionalKey(Schema.String)
 }) {
   readonly _tag = "DatabaseError"
+
+  override get message() {
+    return `${this.code}: ${this.error}`
+  }
 }
 
 /** Every error class that a request can fail with. */

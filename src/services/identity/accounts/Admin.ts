@@ -1,22 +1,17 @@
-import { Effect, Option, Stream } from "effect"
+import { Context, Effect, Layer, Option, Stream } from "effect"
 import { InvalidRequest } from "../../../domain/errors.ts"
 import { SignInFactor } from "../../../domain/identity/Identity.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
-import { isImportableHash, passwordFault } from "../../../domain/identity/Password.ts"
-import {
-  type AccountAdmin,
-  type AccountChange,
-  type FactorKind,
-  type FirstAdministrator,
-  type NewAccount
-} from "../../ports/identity/Accounts.ts"
-import { hashIn, importedHash, type Passwords } from "./Passwords.ts"
-import { addressOf, type Records } from "./Records.ts"
-import { type EmbeddedRecovery } from "./Recovery.ts"
+import { type AccountChange, type FactorKind, type NewAccount } from "../../ports/identity/Accounts.ts"
+import { hashIn } from "./Passwords.ts"
+import { PasswordSignIn } from "./PasswordSignIn.ts"
+import { addressOf, AccountRecords } from "./Records.ts"
+import { AccountRecovery } from "./Recovery.ts"
 import { identityChanged, invalidPageToken, invalidPassword, noIdentity, unconfirmedAddress } from "./Refusals.ts"
-import { type EmbeddedSessions } from "./Sessions.ts"
-import { iso, isUuid, pageOf, type Store } from "./Store.ts"
+import { AccountSessions } from "./Sessions.ts"
+import { iso, isUuid, pageOf, AccountStore } from "./Store.ts"
 import { claimAddress } from "./TakeBack.ts"
+import { FirstAdministration } from "./FirstAdministrator.ts"
 
 const removals: Readonly<Record<FactorKind, string>> = {
   totp: "update svc.identities set totp_secret = null, updated_at = now() where id = $1::text::uuid returning 1",
@@ -55,122 +50,130 @@ const isAdministrator = (metadata: JsonObject) => metadata["svc_role"] === "admi
 const exportPage = 200
 
 /** The operators' functions on accounts. */
-export const makeAdmin = (
-  store: Store,
-  records: Records,
-  sessions: EmbeddedSessions,
-  passwords: Passwords,
-  recovery: EmbeddedRecovery,
-  first: FirstAdministrator
-): AccountAdmin => {
-  const hashOf = Effect.fnUntraced(function* ({ email, password, passwordHash }: NewAccount) {
-    if (passwordHash !== undefined) {
-      return isImportableHash(passwordHash) ? importedHash(passwordHash) : yield* invalidHash
-    }
-    if (password === undefined) return null
-    const fault = passwordFault(password, email)
-    return fault === undefined ? yield* passwords.hash(password) : yield* invalidPassword(fault)
-  })
-  const factorRows = store.rows(SignInFactor)
-  const existing = (id: string) => (isUuid(id) ? store.identity(id) : Effect.fail(noIdentity))
+export class AccountAdministration extends Context.Service<AccountAdministration>()(
+  "svc/identity/AccountAdministration",
+  {
+    make: Effect.gen(function* () {
+      const store = yield* AccountStore
+      const records = yield* AccountRecords
+      const sessions = yield* AccountSessions
+      const byPassword = yield* PasswordSignIn
+      const recovery = yield* AccountRecovery
+      const first = yield* FirstAdministration
+      const hashOf = ({ email, password, passwordHash }: NewAccount) =>
+        passwordHash !== undefined
+          ? byPassword.importedHash(passwordHash, invalidHash)
+          : password === undefined
+            ? Effect.succeed(null)
+            : byPassword.hashOf(password, email, invalidPassword)
+      const factorRows = store.rows(SignInFactor)
+      const existing = (id: string) => (isUuid(id) ? store.identity(id) : Effect.fail(noIdentity))
 
-  return {
-    first,
-    create: Effect.fn("AccountAdmin.create")(function* (account) {
-      const address = yield* addressOf(account.email)
-      const passwordHash = yield* hashOf(account)
-      const { id: given, metadataPublic = {}, state = "active", traits, verified = false } = account
-      if (given !== undefined && !isUuid(given)) return yield* invalidId
-      const record = { address, traits, metadataPublic, passwordHash, verified, state }
-      const id = yield* store.atomically(records.create(given === undefined ? record : { ...record, id: given }))
-      return yield* store.identity(id)
-    }),
+      return {
+        first,
+        create: Effect.fn("AccountAdmin.create")(function* (account: NewAccount) {
+          const address = yield* addressOf(account.email)
+          const passwordHash = yield* hashOf(account)
+          const { id: given, metadataPublic = {}, state = "active", traits, verified = false } = account
+          if (given !== undefined && !isUuid(given)) return yield* invalidId
+          const record = { address, traits, metadataPublic, passwordHash, verified, state }
+          const id = yield* store.atomically(records.create(given === undefined ? record : { ...record, id: given }))
+          return yield* store.identity(id)
+        }),
 
-    search: Effect.fn("AccountAdmin.search")(function* (part, pageSize, pageToken) {
-      if (pageToken !== undefined && !isUuid(pageToken)) return yield* invalidPageToken
-      const rows = yield* store.search(part.toLowerCase(), pageSize + 1, pageToken)
-      return pageOf(rows, pageSize)
-    }),
-    change: Effect.fn("AccountAdmin.change")(function* (
-      id,
-      { metadataPublic, readAt, state, traits, verified }: AccountChange
-    ) {
-      const before = yield* existing(id)
-      const { email } = traits ?? {}
-      const address =
-        email === undefined || email === before.traits["email"] ? undefined : yield* addressOf(String(email))
-      yield* store.exclusively(
-        before.id,
-        Effect.fnUntraced(function* ({ updated_at }) {
-          if (readAt !== undefined && readAt !== updated_at) return yield* identityChanged
-          if (metadataPublic !== undefined && isAdministrator(metadataPublic)) {
-            const { addresses, metadata_public } = yield* store.identity(id)
-            const confirmed = addresses.some(({ verified }) => verified)
-            if (!isAdministrator(metadata_public) && !confirmed) return yield* unconfirmedAddress
-          }
-          if (traits !== undefined)
-            yield* records.setTraits(id, { ...traits, email: email ?? before.traits["email"] ?? null })
-          if (address !== undefined) yield* records.replaceAddress(id, address, verified ?? false)
-          else if (verified !== undefined) yield* records.setVerified(id, verified)
-          if (metadataPublic !== undefined) yield* records.setMetadata(id, metadataPublic)
-          if (state !== undefined) yield* records.setState(id, state)
-        })
-      )
-      return yield* store.identity(id)
-    }),
-
-    remove: Effect.fn("AccountAdmin.remove")(function* (id) {
-      const { id: found } = yield* existing(id)
-      yield* records.remove(found)
-    }),
-    sessions: Effect.fn("AccountAdmin.sessions")(function* (id) {
-      const { id: found } = yield* existing(id)
-      return yield* sessions.listOf(found, null)
-    }),
-    endSessions: Effect.fn("AccountAdmin.endSessions")(function* (id) {
-      const { id: found } = yield* existing(id)
-      return yield* sessions.endAll(found, undefined)
-    }),
-    factors: Effect.fn("AccountAdmin.factors")(function* (id) {
-      const { id: found } = yield* existing(id)
-      return yield* factorRows(factorsSql, [found])
-    }),
-    exported: Stream.paginate(undefined as string | undefined, (after) =>
-      Effect.map(store.exportPage(exportPage, after), (rows) => [
-        rows.map(({ addresses, id, metadata_public, password_hash, schema_id, state, traits }) => ({
+        search: Effect.fn("AccountAdmin.search")(function* (
+          part: string,
+          pageSize: number,
+          pageToken: string | undefined
+        ) {
+          if (pageToken !== undefined && !isUuid(pageToken)) return yield* invalidPageToken
+          const rows = yield* store.search(part.toLowerCase(), pageSize + 1, pageToken)
+          return pageOf(rows, pageSize)
+        }),
+        change: Effect.fn("AccountAdmin.change")(function* (
           id,
-          state,
-          schema_id,
-          traits,
-          metadata_public,
-          addresses,
-          passwordHash: password_hash === null ? null : hashIn(password_hash)
-        })),
-        rows.length < exportPage ? Option.none() : Option.some(rows.at(-1)?.id)
-      ])
-    ),
-    makeAdministrator: Effect.fn("AccountAdmin.makeAdministrator")(function* (id) {
-      yield* store.exclusively(
-        id,
-        Effect.fnUntraced(function* () {
-          const { addresses, metadata_public } = yield* store.identity(id)
-          // Another person may have registered the address, and must not become an administrator.
-          if (!addresses.some(({ verified }) => verified)) {
-            yield* claimAddress(store, id, undefined)
-            yield* records.setVerified(id, true)
-          }
-          yield* records.setMetadata(id, { ...metadata_public, svc_role: "admin" })
-          yield* records.setState(id, "active")
+          { metadataPublic, readAt, state, traits, verified }: AccountChange
+        ) {
+          const before = yield* existing(id)
+          const { email } = traits ?? {}
+          const address =
+            email === undefined || email === before.traits["email"] ? undefined : yield* addressOf(String(email))
+          yield* store.exclusively(
+            before.id,
+            Effect.fnUntraced(function* ({ updated_at }) {
+              if (readAt !== undefined && readAt !== updated_at) return yield* identityChanged
+              if (metadataPublic !== undefined && isAdministrator(metadataPublic)) {
+                const { addresses, metadata_public } = yield* store.identity(id)
+                const confirmed = addresses.some(({ verified }) => verified)
+                if (!isAdministrator(metadata_public) && !confirmed) return yield* unconfirmedAddress
+              }
+              if (traits !== undefined)
+                yield* records.setTraits(id, { ...traits, email: email ?? before.traits["email"] ?? null })
+              if (address !== undefined) yield* records.replaceAddress(id, address, verified ?? false)
+              else if (verified !== undefined) yield* records.setVerified(id, verified)
+              if (metadataPublic !== undefined) yield* records.setMetadata(id, metadataPublic)
+              if (state !== undefined) yield* records.setState(id, state)
+            })
+          )
+          return yield* store.identity(id)
+        }),
+
+        remove: Effect.fn("AccountAdmin.remove")(function* (id: string) {
+          const { id: found } = yield* existing(id)
+          yield* records.remove(found)
+        }),
+        sessions: Effect.fn("AccountAdmin.sessions")(function* (id: string) {
+          const { id: found } = yield* existing(id)
+          return yield* sessions.listOf(found, null)
+        }),
+        endSessions: Effect.fn("AccountAdmin.endSessions")(function* (id: string) {
+          const { id: found } = yield* existing(id)
+          return yield* sessions.endAll(found, undefined)
+        }),
+        factors: Effect.fn("AccountAdmin.factors")(function* (id: string) {
+          const { id: found } = yield* existing(id)
+          return yield* factorRows(factorsSql, [found])
+        }),
+        exported: Stream.paginate(undefined as string | undefined, (after) =>
+          Effect.map(store.exportPage(exportPage, after), (rows) => [
+            rows.map(({ addresses, id, metadata_public, password_hash, schema_id, state, traits }) => ({
+              id,
+              state,
+              schema_id,
+              traits,
+              metadata_public,
+              addresses,
+              passwordHash: password_hash === null ? null : hashIn(password_hash)
+            })),
+            rows.length < exportPage ? Option.none() : Option.some(rows.at(-1)?.id)
+          ])
+        ),
+        makeAdministrator: Effect.fn("AccountAdmin.makeAdministrator")(function* (id: string) {
+          yield* store.exclusively(
+            id,
+            Effect.fnUntraced(function* () {
+              const { addresses, metadata_public } = yield* store.identity(id)
+              // Another person may have registered the address, and must not become an administrator.
+              if (!addresses.some(({ verified }) => verified)) {
+                yield* claimAddress(store, id, undefined)
+                yield* records.setVerified(id, true)
+              }
+              yield* records.setMetadata(id, { ...metadata_public, svc_role: "admin" })
+              yield* records.setState(id, "active")
+            })
+          )
+        }),
+        removeFactor: Effect.fn("AccountAdmin.removeFactor")(function* (id: string, kind: FactorKind) {
+          const { id: found } = yield* existing(id)
+          yield* store.count(removals[kind], [found])
+        }),
+        recoveryLink: Effect.fn("AccountAdmin.recoveryLink")(function* (id: string) {
+          const { id: found } = yield* existing(id)
+          return yield* recovery.link(found)
         })
-      )
-    }),
-    removeFactor: Effect.fn("AccountAdmin.removeFactor")(function* (id, kind) {
-      const { id: found } = yield* existing(id)
-      yield* store.count(removals[kind], [found])
-    }),
-    recoveryLink: Effect.fn("AccountAdmin.recoveryLink")(function* (id) {
-      const { id: found } = yield* existing(id)
-      return yield* recovery.link(found)
+      }
     })
   }
+) {
+  static readonly layer = Layer.effect(AccountAdministration, AccountAdministration.make)
 }

@@ -1,16 +1,17 @@
-import { Effect, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { timingSafeEqual } from "node:crypto"
 import { JsonObjectSchema } from "../../../domain/text/JsonObjectSchema.ts"
 import { type MailProof } from "../../ports/identity/Accounts.ts"
 import { flowExpired, flowForbidden, flowNotFound, wrongCode } from "./Refusals.ts"
-import { hashOf, iso, isUuid, type Store } from "./Store.ts"
+import { hashOf, iso, isUuid, AccountStore } from "./Store.ts"
+import { AccountSettings } from "../AccountSettings.ts"
 
 /**
  * settings: a factor that is being added. passkey, factor: a challenge to sign in, or to complete a session. provider: a sign-in
  * at another service. supabase_…: those of Supabase's clients, which the service's own pages don't accept. administrator: the
  * link that makes the first one. The others wait for a mailed code or link.
  */
-export type FlowKind =
+type FlowKind =
   | "settings"
   | "passkey"
   | "factor"
@@ -52,7 +53,8 @@ export interface Way {
   readonly mailed: boolean
 }
 
-const same = (one: string, other: string) => {
+/** Compares signatures or hashes in constant time. */
+export const isSameSecret = (one: string, other: string) => {
   const [a, b] = [Buffer.from(one), Buffer.from(other)]
   return a.length === b.length && timingSafeEqual(a, b)
 }
@@ -61,112 +63,120 @@ const same = (one: string, other: string) => {
 export const waysOf = ({ data }: Flow): ReadonlyArray<Way> => (data["ways"] as ReadonlyArray<Way> | undefined) ?? []
 
 /** Procedures of several steps. Their state is in PostgreSQL, so each step may reach another replica. */
-export const makeFlows = (flowSeconds: number, store: Store) => {
-  const begun = store.rows(BegunRow)
-  const flowRows = store.rows(FlowRow)
-  const columns = "kind, identity_id::text, data, expires_at <= now() as over, used_at is not null as used"
+export class Flows extends Context.Service<Flows>()("svc/identity/Flows", {
+  make: Effect.gen(function* () {
+    const { flowSeconds } = yield* AccountSettings
+    const store = yield* AccountStore
+    const begun = store.rows(BegunRow)
+    const flowRows = store.rows(FlowRow)
+    const columns = "kind, identity_id::text, data, expires_at <= now() as over, used_at is not null as used"
 
-  const find = Effect.fnUntraced(function* (id: string, kind: FlowKind, identityId: string | null, lock = false) {
-    const found = isUuid(id)
-      ? yield* flowRows(
-          `select ${columns} from svc.identity_flows where id = $1::text::uuid${lock ? " for update" : ""}`,
-          [id]
-        )
-      : []
-    const [row] = found
-    if (row === undefined || row.kind !== kind) return yield* flowNotFound
-    if (row.identity_id !== identityId) return yield* flowForbidden
-    return row.over ? yield* flowExpired : row
-  })
-  const use = (id: string) =>
-    store.count(
-      "update svc.identity_flows set used_at = now() where id = $1::text::uuid and used_at is null returning 1",
-      [id]
-    )
-
-  return {
-    begin: Effect.fnUntraced(function* (kind: FlowKind, identityId: string | null, data: object) {
-      const [row] = yield* begun(
-        `insert into svc.identity_flows (kind, identity_id, data, expires_at)
-         values ($1, $2::text::uuid, $3::text::jsonb, now() + make_interval(secs => $4::float8))
-         returning id::text, ${iso("expires_at")} as expires_at`,
-        [kind, identityId, JSON.stringify(data), flowSeconds]
-      )
-      if (row === undefined) return yield* Effect.die("The flow was not stored")
-      if (identityId !== null) {
-        yield* store.count(
-          `delete from svc.identity_flows where id in (select id from svc.identity_flows
-             where identity_id = $1::text::uuid order by expires_at desc offset ${maxFlows}) returning 1`,
-          [identityId]
-        )
-      }
-      return row
-    }),
-    /** 404, 403 if it is another identity's, 410 once it has expired. `lock`: in a transaction. */
-    find,
-    /** Zero if it has been used meanwhile. */
-    use,
-    /** Uses up a flow whose data contains this; 410 if no such flow is left. */
-    take: Effect.fnUntraced(function* (id: string, kind: FlowKind, data: object) {
-      const rows = isUuid(id)
+    const find = Effect.fnUntraced(function* (id: string, kind: FlowKind, identityId: string | null, lock = false) {
+      const found = isUuid(id)
         ? yield* flowRows(
-            `update svc.identity_flows set used_at = now() where id = $1::text::uuid and kind = $2
-               and data @> $3::text::jsonb and used_at is null and expires_at > now() returning ${columns}`,
-            [id, kind, JSON.stringify(data)]
+            `select ${columns} from svc.identity_flows where id = $1::text::uuid${lock ? " for update" : ""}`,
+            [id]
           )
         : []
-      return rows[0] ?? (yield* flowExpired)
-    }),
-    /** Whether a flow that was proven has not ended since (TakeBack.ts). In a transaction that locks the account. */
-    stands: (id: string) =>
-      Effect.map(
-        store.count("select 1 from svc.identity_flows where id = $1::text::uuid and data <> '{}'", [id]),
-        (count) => count > 0
-      ),
-    setData: (id: string, data: object) =>
-      store.count(
-        "update svc.identity_flows set data = $2::text::jsonb where id = $1::text::uuid and used_at is null returning 1",
-        [id, JSON.stringify(data)]
-      ),
+      const [row] = found
+      if (row === undefined || row.kind !== kind) return yield* flowNotFound
+      if (row.identity_id !== identityId) return yield* flowForbidden
+      return row.over ? yield* flowExpired : row
+    })
+    const use = <E = typeof flowExpired>(id: string, over: E = flowExpired as E) =>
+      Effect.flatMap(
+        store.count(
+          "update svc.identity_flows set used_at = now() where id = $1::text::uuid and used_at is null returning 1",
+          [id]
+        ),
+        (uses) => (uses === 0 ? Effect.fail(over) : Effect.void)
+      )
 
-    /**
-     * Ends a flow by what its message contained: returns the message's way. The newest code is valid, and the tokens of the
-     * last messages. A code is counted before it is compared, in a statement of its own, so that parallel guesses count too.
-     */
-    prove: Effect.fnUntraced(function* <E, E2 = never>(
-      id: string,
-      kinds: ReadonlyArray<FlowKind>,
-      proof: MailProof,
-      codeOf: (code: string) => Effect.Effect<string, E>,
-      /** A further check before the flow is used up. */
-      check: (flow: Flow) => Effect.Effect<void, E2> = () => Effect.void
-    ) {
-      if (!isUuid(id)) return yield* flowNotFound
-      const limit = "code" in proof ? maxTries : maxTries + 1
-      const [row] = yield* flowRows(
-        `update svc.identity_flows set tries = tries + $3::int4
+    return {
+      begin: Effect.fnUntraced(function* (kind: FlowKind, identityId: string | null, data: object) {
+        const [row] = yield* begun(
+          `insert into svc.identity_flows (kind, identity_id, data, expires_at)
+         values ($1, $2::text::uuid, $3::text::jsonb, now() + make_interval(secs => $4::float8))
+         returning id::text, ${iso("expires_at")} as expires_at`,
+          [kind, identityId, JSON.stringify(data), flowSeconds]
+        )
+        if (row === undefined) return yield* Effect.die("The flow was not stored")
+        if (identityId !== null) {
+          yield* store.count(
+            `delete from svc.identity_flows where id in (select id from svc.identity_flows
+             where identity_id = $1::text::uuid order by expires_at desc offset ${maxFlows}) returning 1`,
+            [identityId]
+          )
+        }
+        return row
+      }),
+      /** 404, 403 if it is another identity's, 410 once it has expired. `lock`: in a transaction. */
+      find,
+      /** Fails with `over` if it has been used meanwhile. */
+      use,
+      /** Uses up a flow whose data contains this; 410 if no such flow is left. */
+      take: Effect.fnUntraced(function* (id: string, kind: FlowKind, data: object) {
+        const rows = isUuid(id)
+          ? yield* flowRows(
+              `update svc.identity_flows set used_at = now() where id = $1::text::uuid and kind = $2
+               and data @> $3::text::jsonb and used_at is null and expires_at > now() returning ${columns}`,
+              [id, kind, JSON.stringify(data)]
+            )
+          : []
+        return rows[0] ?? (yield* flowExpired)
+      }),
+      /** Whether a flow that was proven has not ended since (TakeBack.ts). In a transaction that locks the account. */
+      stands: (id: string) =>
+        Effect.map(
+          store.count("select 1 from svc.identity_flows where id = $1::text::uuid and data <> '{}'", [id]),
+          (count) => count > 0
+        ),
+      setData: (id: string, data: object) =>
+        store.count(
+          "update svc.identity_flows set data = $2::text::jsonb where id = $1::text::uuid and used_at is null returning 1",
+          [id, JSON.stringify(data)]
+        ),
+
+      /**
+       * Ends a flow by what its message contained: returns the message's way. The newest code is valid, and the tokens of the
+       * last messages. A code is counted before it is compared, in a statement of its own, so that parallel guesses count too.
+       */
+      prove: Effect.fnUntraced(function* <E, E2 = never>(
+        id: string,
+        kinds: ReadonlyArray<FlowKind>,
+        proof: MailProof,
+        codeOf: (code: string) => Effect.Effect<string, E>,
+        /** A further check before the flow is used up. */
+        check: (flow: Flow) => Effect.Effect<void, E2> = () => Effect.void
+      ) {
+        if (!isUuid(id)) return yield* flowNotFound
+        const limit = "code" in proof ? maxTries : maxTries + 1
+        const [row] = yield* flowRows(
+          `update svc.identity_flows set tries = tries + $3::int4
          where id = $1::text::uuid and kind = any ($2::text[]) and used_at is null and expires_at > now() and tries < $4::int4
          returning ${columns}`,
-        [id, [...kinds], "code" in proof ? 1 : 0, limit]
-      )
-      if (row === undefined) {
-        const [there] = yield* flowRows(
-          `select ${columns} from svc.identity_flows where id = $1::text::uuid and kind = any ($2::text[])`,
-          [id, [...kinds]]
+          [id, [...kinds], "code" in proof ? 1 : 0, limit]
         )
-        return yield* there === undefined ? flowNotFound : flowExpired
-      }
-      const ways = waysOf(row)
-      const given = "code" in proof ? yield* codeOf(proof.code) : hashOf(proof.token)
-      const way =
-        "code" in proof
-          ? ways.slice(-1).find(({ code }) => same(code, given))
-          : ways.find(({ token }) => same(token, given))
-      if (way === undefined) return yield* "code" in proof ? wrongCode : flowExpired
-      yield* check(row)
-      if ((yield* use(id)) === 0) return yield* flowExpired
-      return { flow: row, way }
-    })
-  }
+        if (row === undefined) {
+          const [there] = yield* flowRows(
+            `select ${columns} from svc.identity_flows where id = $1::text::uuid and kind = any ($2::text[])`,
+            [id, [...kinds]]
+          )
+          return yield* there === undefined ? flowNotFound : flowExpired
+        }
+        const ways = waysOf(row)
+        const given = "code" in proof ? yield* codeOf(proof.code) : hashOf(proof.token)
+        const way =
+          "code" in proof
+            ? ways.slice(-1).find(({ code }) => isSameSecret(code, given))
+            : ways.find(({ token }) => isSameSecret(token, given))
+        if (way === undefined) return yield* "code" in proof ? wrongCode : flowExpired
+        yield* check(row)
+        yield* use(id)
+        return { flow: row, way }
+      })
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(Flows, Flows.make)
 }
-export type Flows = ReturnType<typeof makeFlows>

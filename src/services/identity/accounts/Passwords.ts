@@ -1,4 +1,4 @@
-import { Effect, Semaphore } from "effect"
+import { Context, Effect, Layer, Semaphore } from "effect"
 import { randomBytes } from "node:crypto"
 import { Unavailable } from "../../../domain/errors.ts"
 import { comparedPassword } from "../../../domain/identity/Password.ts"
@@ -35,40 +35,43 @@ const makeQueue = () => {
 }
 
 /** Hashes passwords. The libraries are loaded when the first password is. */
-export const makePasswords = Effect.gen(function* () {
-  const hashing = yield* Semaphore.make(slots)
-  const hashes = makeQueue()
-  const inTurn = <A>(hash: () => Promise<A>) => hashes(hashing.withPermit(Effect.promise(hash)))
-  const hash = (password: string) =>
-    inTurn(async () => (await import("@node-rs/argon2")).hash(comparedPassword(password), cost))
-  /** The hash for unknown names, so that a comparison takes as long as for known ones. */
-  const ofNoAccount = yield* Effect.cached(hash(randomBytes(16).toString("hex")))
+export class Passwords extends Context.Service<Passwords>()("svc/identity/Passwords", {
+  make: Effect.gen(function* () {
+    const hashing = yield* Semaphore.make(slots)
+    const hashes = makeQueue()
+    const inTurn = <A>(hash: () => Promise<A>) => hashes(hashing.withPermit(Effect.promise(hash)))
+    const hash = (password: string) =>
+      inTurn(async () => (await import("@node-rs/argon2")).hash(comparedPassword(password), cost))
+    /** The hash for unknown names, so that a comparison takes as long as for known ones. */
+    const ofNoAccount = yield* Effect.cached(hash(randomBytes(16).toString("hex")))
 
-  const verify = async (stored: string, password: string) => {
-    if (!isImported(stored)) return (await import("@node-rs/argon2")).verify(stored, comparedPassword(password))
-    const hash = hashIn(stored)
-    const isRight = async (given: string) =>
-      hash.startsWith("$argon2")
-        ? (await import("@node-rs/argon2")).verify(hash, given)
-        : (await import("@node-rs/bcrypt")).verify(given, hash)
-    const compared = comparedPassword(password)
-    // An export of this service has hashes of the compared form.
-    return (await isRight(password)) || (compared !== password && (await isRight(compared)))
-  }
+    const verify = async (stored: string, password: string) => {
+      if (!isImported(stored)) return (await import("@node-rs/argon2")).verify(stored, comparedPassword(password))
+      const hash = hashIn(stored)
+      const isRight = async (given: string) =>
+        hash.startsWith("$argon2")
+          ? (await import("@node-rs/argon2")).verify(hash, given)
+          : (await import("@node-rs/bcrypt")).verify(given, hash)
+      const compared = comparedPassword(password)
+      // An export of this service has hashes of the compared form.
+      return (await isRight(password)) || (compared !== password && (await isRight(compared)))
+    }
 
-  return {
-    hash,
-    /**
-     * The queue for sign-ins, which need a hash: refuses them before their limits are counted in the database, so that
-     * a flood costs only its parsing.
-     */
-    admitted: makeQueue(),
-    /** `stored` null: there is no account or it has no password; false, as late as for a wrong password. */
-    matches: Effect.fnUntraced(function* (stored: string | null, password: string) {
-      const unknown = yield* ofNoAccount
-      const matching = yield* inTurn(() => verify(stored ?? unknown, password).catch(() => false))
-      return stored !== null && matching
-    })
-  }
-})
-export type Passwords = Effect.Success<typeof makePasswords>
+    return {
+      hash,
+      /**
+       * The queue for sign-ins, which need a hash: refuses them before their limits are counted in the database, so that
+       * a flood costs only its parsing.
+       */
+      admitted: makeQueue(),
+      /** `stored` null: there is no account or it has no password; false, as late as for a wrong password. */
+      matches: Effect.fnUntraced(function* (stored: string | null, password: string) {
+        const unknown = yield* ofNoAccount
+        const matching = yield* inTurn(() => verify(stored ?? unknown, password).catch(() => false))
+        return stored !== null && matching
+      })
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(Passwords, Passwords.make)
+}

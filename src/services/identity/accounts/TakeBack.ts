@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { revocations } from "../../../domain/oauth2/Revocation.ts"
-import { type Store } from "./Store.ts"
+import { type AccountStore } from "./Store.ts"
 
 /**
  * How an owner takes an account back: with a new password, by recovery, or by proving an address that was never proven
@@ -123,7 +123,7 @@ const TableRow = Schema.Struct({ name: Schema.String })
  * before, or not at all.
  */
 export const takeBack = Effect.fnUntraced(function* (
-  store: Store,
+  store: AccountStore["Service"],
   identityId: string,
   event: TakingBack,
   { mail, session }: Spared = {}
@@ -155,7 +155,7 @@ export const takeBack = Effect.fnUntraced(function* (
  * locked the account.
  */
 export const claimAddress = Effect.fnUntraced(function* (
-  store: Store,
+  store: AccountStore["Service"],
   identityId: string,
   proven: string | undefined,
   spared: Spared = {}

@@ -1,4 +1,4 @@
-import { type Effect } from "effect"
+import { Context, type Effect } from "effect"
 import { type BadGateway, type Forbidden, type InvalidRequest } from "../../../domain/errors.ts"
 
 /** Another service at which people can sign in. */
@@ -76,3 +76,8 @@ export interface ProviderProtocol extends Provider {
     given: GivenIdToken
   ) => Effect.Effect<{ readonly person: ProvidedPerson; readonly seconds: number }, BadGateway | InvalidRequest>
 }
+
+/** The providers at which people can sign in. */
+export class SignInProviders extends Context.Service<SignInProviders, ReadonlyArray<ProviderProtocol>>()(
+  "svc/services/SignInProviders"
+) {}

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { isReachable, readAddress } from "../../../../domain/identity/Address.ts"
 import { passwordFault } from "../../../../domain/identity/Password.ts"
 import {
@@ -11,18 +11,18 @@ import {
   weakPassword
 } from "../../../../domain/supabase/AuthErrors.ts"
 import { type JsonObject } from "../../../../domain/text/JsonObject.ts"
-import { type AccountSettings } from "../../AccountSettings.ts"
-import { type Meters } from "../../../metrics/Meters.ts"
+import { AccountSettings } from "../../AccountSettings.ts"
 import { paced } from "../../Pace.ts"
 import { type AuthCalls, type MailKind, type MailRequest, type User } from "../../../ports/supabase/AuthCalls.ts"
-import { type Limits } from "../limits/Limits.ts"
-import { type Messages } from "../Messages.ts"
-import { isImported, type Passwords } from "../Passwords.ts"
-import { type Records } from "../Records.ts"
-import { type Store } from "../Store.ts"
-import { pkceChallengeOf, type OneTimes } from "./OneTime.ts"
-import { type SupabaseTokens } from "./Tokens.ts"
-import { type Owner, type Users } from "./Users.ts"
+import { Limits } from "../limits/Limits.ts"
+import { AccountMessages } from "../Messages.ts"
+import { Passwords } from "../Passwords.ts"
+import { PasswordSignIn } from "../PasswordSignIn.ts"
+import { AccountRecords } from "../Records.ts"
+import { AccountStore } from "../Store.ts"
+import { pkceChallengeOf, OneTimes } from "./OneTime.ts"
+import { SupabaseTokens } from "./Tokens.ts"
+import { Users } from "./Users.ts"
 
 export const reachableEmail = (email: string) => {
   const address = readAddress(email)
@@ -50,202 +50,186 @@ const lookAlike = (email: string, data: JsonObject): User => {
 }
 
 /** Signing up and in, and asking for the mails that do. */
-export const makeEntering = (
-  { registration, verifyFirst }: AccountSettings["Service"],
-  store: Store,
-  records: Records,
-  passwords: Passwords,
-  limits: Limits,
-  messages: Messages,
-  users: Users,
-  tokens: SupabaseTokens,
-  mails: OneTimes,
-  meters: Meters
-) => {
-  const wrong = meters.counter("svc_sign_ins_refused_total", { reason: "credentials" })
-  const limited = meters.counter("svc_sign_ins_refused_total", { reason: "limit" })
-  /** Creates an account; its password waits in the mail if the address must be confirmed first. */
-  const create = (given: {
-    readonly address: { readonly value: string; readonly lookup: string }
-    readonly data: JsonObject
-    readonly passwordHash: string | null
-    readonly verified?: boolean
-  }) =>
-    records.create({
-      address: given.address,
-      traits: given.data,
-      metadataPublic: {},
-      passwordHash: given.passwordHash,
-      verified: given.verified ?? false,
-      state: "active"
+export class SupabaseSignIn extends Context.Service<SupabaseSignIn>()("svc/identity/SupabaseSignIn", {
+  make: Effect.gen(function* () {
+    const { registration, verifyFirst } = yield* AccountSettings
+    const store = yield* AccountStore
+    const records = yield* AccountRecords
+    const passwords = yield* Passwords
+    const limits = yield* Limits
+    const messages = yield* AccountMessages
+    const users = yield* Users
+    const tokens = yield* SupabaseTokens
+    const mails = yield* OneTimes
+    const byPassword = yield* PasswordSignIn
+    /** Creates an account; its password waits in the mail if the address must be confirmed first. */
+    const create = (given: {
+      readonly address: { readonly value: string; readonly lookup: string }
+      readonly data: JsonObject
+      readonly passwordHash: string | null
+      readonly verified?: boolean
+    }) =>
+      records.create({
+        address: given.address,
+        traits: given.data,
+        metadataPublic: {},
+        passwordHash: given.passwordHash,
+        verified: given.verified ?? false,
+        state: "active"
+      })
+
+    /** Mails one, unless there were too many, and records when. */
+    const mail = Effect.fnUntraced(function* (
+      kind: MailKind,
+      { challenge, redirectTo }: Pick<MailRequest, "challenge" | "redirectTo">,
+      to: { readonly value: string; readonly lookup: string },
+      identityId: string,
+      data: object = {}
+    ) {
+      yield* mails.prune
+      if (!(yield* limits.mailTo(kind, to.lookup))) return
+      const { send } = yield* mails.make({ kind, to, identityId, challenge, redirectTo, data, mailed: true })
+      yield* send
+      const column =
+        kind === "recovery"
+          ? "recovery_sent_at"
+          : kind === "reauthentication"
+            ? "reauthentication_sent_at"
+            : kind.startsWith("email_change")
+              ? "email_change_sent_at"
+              : "confirmation_sent_at"
+      yield* users.set(identityId, `jsonb_build_object('${column}', now())`)
     })
 
-  /** Mails one, unless there were too many, and records when. */
-  const mail = Effect.fnUntraced(function* (
-    kind: MailKind,
-    { challenge, redirectTo }: Pick<MailRequest, "challenge" | "redirectTo">,
-    to: { readonly value: string; readonly lookup: string },
-    identityId: string,
-    data: object = {}
-  ) {
-    yield* mails.prune
-    if (!(yield* mails.mayReach(kind, to.lookup))) return
-    const { send } = yield* mails.make({ kind, to, identityId, challenge, redirectTo, data, mailed: true })
-    yield* send
-    const column =
-      kind === "recovery"
-        ? "recovery_sent_at"
-        : kind === "reauthentication"
-          ? "reauthentication_sent_at"
-          : kind.startsWith("email_change")
-            ? "email_change_sent_at"
-            : "confirmation_sent_at"
-    yield* users.set(identityId, `jsonb_build_object('${column}', now())`)
-  })
-
-  const signUp: AuthCalls["signUp"] = Effect.fnUntraced(function* ({ data, email, password, ...request }) {
-    if (!registration) return yield* signupDisabled
-    const address = yield* reachableEmail(email)
-    const fault = passwordFault(password, address.value)
-    if (fault !== undefined) return yield* weakPassword(fault)
-    yield* limits.takeOfClient("registrations of", 10, 3600)
-    const made = { address, data }
-    if (!verifyFirst) {
-      if ((yield* users.ownerOf(address.lookup)) !== undefined) return yield* userExists
-      const hash = yield* passwords.hash(password)
-      const id = yield* Effect.catchIf(
-        store.atomically(create({ ...made, passwordHash: hash })),
-        ({ code }) => code === "ADDRESS_TAKEN",
-        () => Effect.fail(userExists)
-      )
-      if (yield* messages.allowed("verification", address.lookup))
-        yield* store.atomically(mail("signup", request, address, id, { own: request.challenge !== undefined }))
-      return yield* tokens.open(id, "password", hash)
-    }
-    yield* mails.mayMail("signup", address.lookup)
-    return yield* paced(
-      Effect.gen(function* () {
+    const signUp: AuthCalls["signUp"] = Effect.fnUntraced(function* ({ data, email, password, ...request }) {
+      if (!registration) return yield* signupDisabled
+      const address = yield* reachableEmail(email)
+      const fault = passwordFault(password, address.value)
+      if (fault !== undefined) return yield* weakPassword(fault)
+      yield* limits.takeOfClient("registrations of")
+      const made = { address, data }
+      if (!verifyFirst) {
+        if ((yield* users.ownerOf(address.lookup)) !== undefined) return yield* userExists
         const hash = yield* passwords.hash(password)
-        const owner = yield* users.ownerOf(address.lookup)
-        // The owner of a verified account gets a notice, and the caller the usual response.
-        if (owner !== undefined && (owner.verified || owner.password_hash !== null || !owner.active)) {
-          if (owner.active) yield* messages.notice("known", owner.id, owner.value)
-          return { user: lookAlike(address.value, data) }
-        }
-        const id = owner?.id ?? (yield* store.atomically(create({ ...made, passwordHash: null })))
-        const before = yield* mails.pending("signup", address.lookup)
-        const known = before?.data["hash"]
-        const again = yield* passwords.matches(typeof known === "string" ? known : null, password)
-        const contested = before?.data["contested"] === true || (typeof known === "string" && !again)
-        const own = request.challenge !== undefined
-        yield* store.atomically(mail("signup", request, address, id, { hash, about: data, own, contested }))
-        return { user: yield* users.byId(id) }
-      })
-    )
-  })
-
-  /** The account of an address and password. The password of one that is not confirmed is still in its mail. */
-  const verified = Effect.fnUntraced(function* (owner: Owner | undefined, lookup: string, password: string) {
-    const pending = owner?.password_hash === null ? (yield* mails.pending("signup", lookup))?.data["hash"] : undefined
-    const stored = owner?.password_hash ?? (typeof pending === "string" ? pending : null)
-    const matching = yield* passwords.matches(stored, password)
-    if (owner === undefined || stored === null || !matching) return yield* invalidCredentials
-    if (!owner.active) return yield* userBanned
-    if (owner.password_hash === null || (verifyFirst && !owner.verified)) return yield* emailNotConfirmed
-    return { id: owner.id, hash: stored }
-  })
-
-  const signIn: AuthCalls["signIn"] = Effect.fnUntraced(function* (email, password) {
-    const lookup = readAddress(email)?.lookup
-    const attempt = limits.guess(
-      lookup ?? email,
-      Effect.flatMap(lookup === undefined ? Effect.undefined : users.ownerOf(lookup), (owner) =>
-        verified(owner, lookup ?? "", password)
+        const id = yield* Effect.catchIf(
+          store.atomically(create({ ...made, passwordHash: hash })),
+          ({ code }) => code === "ADDRESS_TAKEN",
+          () => Effect.fail(userExists)
+        )
+        if (yield* messages.allowed("verification", address.lookup))
+          yield* store.atomically(mail("signup", request, address, id, { own: request.challenge !== undefined }))
+        return yield* tokens.open(id, "password", hash)
+      }
+      yield* mails.mayMail("signup", address.lookup)
+      return yield* paced(
+        Effect.gen(function* () {
+          const hash = yield* passwords.hash(password)
+          const owner = yield* users.ownerOf(address.lookup)
+          // The owner of a verified account gets a notice, and the caller the usual response.
+          if (owner !== undefined && (owner.verified || owner.password_hash !== null || !owner.active)) {
+            if (owner.active) yield* messages.notice("known", owner.id, owner.value)
+            return { user: lookAlike(address.value, data) }
+          }
+          const id = owner?.id ?? (yield* store.atomically(create({ ...made, passwordHash: null })))
+          const before = yield* mails.pending("signup", address.lookup)
+          const known = before?.data["hash"]
+          const again = yield* passwords.matches(typeof known === "string" ? known : null, password)
+          const contested = before?.data["contested"] === true || (typeof known === "string" && !again)
+          const own = request.challenge !== undefined
+          yield* store.atomically(mail("signup", request, address, id, { hash, about: data, own, contested }))
+          return { user: yield* users.byId(id) }
+        })
       )
-    )
-    const { hash, id } = yield* Effect.tapError(passwords.admitted(attempt), ({ _tag, code }) =>
-      Effect.sync(() => {
-        if (code === "invalid_credentials") wrong()
-        else if (_tag === "TooManyRequests") limited()
-      })
-    )
-    const session = yield* tokens.open(id, "password", hash)
-    if (isImported(hash)) {
-      const current = yield* passwords.hash(password)
-      yield* store.count(
-        "update svc.identities set password_hash = $3 where id = $1::text::uuid and password_hash = $2 returning 1",
-        [id, hash, current]
+    })
+
+    const signIn: AuthCalls["signIn"] = (email, password) =>
+      byPassword.signIn(
+        email,
+        password,
+        Effect.fnUntraced(function* (lookup) {
+          const owner = yield* users.ownerOf(lookup)
+          // The password of an account that is not confirmed is still in its mail.
+          const pending =
+            owner?.password_hash === null ? (yield* mails.pending("signup", lookup))?.data["hash"] : undefined
+          return { owner, hash: owner?.password_hash ?? (typeof pending === "string" ? pending : null) }
+        }),
+        (owner, right) => {
+          if (owner === undefined || !right) return invalidCredentials
+          if (!owner.active) return userBanned
+          return owner.password_hash === null || (verifyFirst && !owner.verified) ? emailNotConfirmed : undefined
+        },
+        invalidCredentials,
+        (id, hash) => tokens.open(id, "password", hash)
       )
-    }
-    return session
-  })
 
-  const sendOtp: AuthCalls["sendOtp"] = Effect.fnUntraced(function* ({ createUser, data, email, ...request }) {
-    const address = yield* reachableEmail(email)
-    yield* mails.mayMail("magiclink", address.lookup)
-    yield* paced(
-      Effect.gen(function* () {
-        const owner = yield* users.ownerOf(address.lookup)
-        if (owner !== undefined) {
-          if (!owner.active) return
-          return yield* store.atomically(mail("magiclink", request, { ...address, value: owner.value }, owner.id))
-        }
-        // The response is the same as for an address that has an account.
-        if (!createUser || !registration) return
-        yield* limits.takeOfClient("registrations of", 10, 3600)
-        const id = yield* store.atomically(create({ address, data, passwordHash: null }))
-        yield* store.atomically(mail("magiclink", request, address, id, { fresh: true }))
-      })
-    )
-  })
+    const sendOtp: AuthCalls["sendOtp"] = Effect.fnUntraced(function* ({ createUser, data, email, ...request }) {
+      const address = yield* reachableEmail(email)
+      yield* mails.mayMail("magiclink", address.lookup)
+      yield* paced(
+        Effect.gen(function* () {
+          const owner = yield* users.ownerOf(address.lookup)
+          if (owner !== undefined) {
+            if (!owner.active) return
+            return yield* store.atomically(mail("magiclink", request, { ...address, value: owner.value }, owner.id))
+          }
+          // The response is the same as for an address that has an account.
+          if (!createUser || !registration) return
+          yield* limits.takeOfClient("registrations of")
+          const id = yield* store.atomically(create({ address, data, passwordHash: null }))
+          yield* store.atomically(mail("magiclink", request, address, id, { fresh: true }))
+        })
+      )
+    })
 
-  const sendRecovery: AuthCalls["sendRecovery"] = Effect.fnUntraced(function* ({ email, ...request }) {
-    const address = yield* reachableEmail(email)
-    yield* mails.mayMail("recovery", address.lookup)
-    yield* paced(
-      Effect.gen(function* () {
-        const owner = yield* users.ownerOf(address.lookup)
-        if (owner === undefined || !owner.active) return
-        yield* store.atomically(mail("recovery", request, { ...address, value: owner.value }, owner.id))
-      })
-    )
-  })
+    const sendRecovery: AuthCalls["sendRecovery"] = Effect.fnUntraced(function* ({ email, ...request }) {
+      const address = yield* reachableEmail(email)
+      yield* mails.mayMail("recovery", address.lookup)
+      yield* paced(
+        Effect.gen(function* () {
+          const owner = yield* users.ownerOf(address.lookup)
+          if (owner === undefined || !owner.active) return
+          yield* store.atomically(mail("recovery", request, { ...address, value: owner.value }, owner.id))
+        })
+      )
+    })
 
-  const resend: AuthCalls["resend"] = Effect.fnUntraced(function* ({ email, kind, ...request }) {
-    const address = yield* reachableEmail(email)
-    const name = kind === "signup" ? "signup" : "email_change_new"
-    yield* mails.mayMail(name, address.lookup)
-    yield* paced(
-      Effect.gen(function* () {
-        const before = yield* mails.pending(name, address.lookup)
-        const owner = yield* users.ownerOf(address.lookup)
-        const id = before?.identity_id ?? owner?.id
-        if (id === undefined || (kind === "signup" ? owner?.verified !== false : before === undefined)) return
-        const { about, change, contested, email: to, hash, own, session } = before?.data ?? {}
-        if (kind === "email_change") {
-          return yield* store.atomically(mail(name, request, address, id, { change, email: to, session }))
-        }
-        // The challenge stays that of the sign-up. If there were several, another person's may have been the last.
-        const challenge = (before === undefined ? undefined : pkceChallengeOf(before)) ?? request.challenge
-        const data = contested === true ? { contested } : { hash, about, own }
-        yield* store.atomically(mail(name, { ...request, challenge }, address, id, data))
-      })
-    )
-  })
+    const resend: AuthCalls["resend"] = Effect.fnUntraced(function* ({ email, kind, ...request }) {
+      const address = yield* reachableEmail(email)
+      const name = kind === "signup" ? "signup" : "email_change_new"
+      yield* mails.mayMail(name, address.lookup)
+      yield* paced(
+        Effect.gen(function* () {
+          const before = yield* mails.pending(name, address.lookup)
+          const owner = yield* users.ownerOf(address.lookup)
+          const id = before?.identity_id ?? owner?.id
+          if (id === undefined || (kind === "signup" ? owner?.verified !== false : before === undefined)) return
+          const { about, change, contested, email: to, hash, own, session } = before?.data ?? {}
+          if (kind === "email_change") {
+            return yield* store.atomically(mail(name, request, address, id, { change, email: to, session }))
+          }
+          // The challenge stays that of the sign-up. If there were several, another person's may have been the last.
+          const challenge = (before === undefined ? undefined : pkceChallengeOf(before)) ?? request.challenge
+          const data = contested === true ? { contested } : { hash, about, own }
+          yield* store.atomically(mail(name, { ...request, challenge }, address, id, data))
+        })
+      )
+    })
 
-  const signInAnonymously: AuthCalls["signInAnonymously"] = Effect.fnUntraced(function* (data) {
-    yield* limits.takeOfClient("anonymous of", 30, 3600)
-    const id = crypto.randomUUID()
-    const traits = yield* records.checked("data", data)
-    yield* store.atomically(
-      store.count("insert into svc.identities (id, traits) values ($1::text::uuid, $2::text::jsonb) returning 1", [
-        id,
-        traits
-      ])
-    )
-    return yield* tokens.open(id, "anonymous")
-  })
+    const signInAnonymously: AuthCalls["signInAnonymously"] = Effect.fnUntraced(function* (data) {
+      yield* limits.takeOfClient("anonymous of")
+      const id = crypto.randomUUID()
+      const traits = yield* records.checked("data", data)
+      yield* store.atomically(
+        store.count("insert into svc.identities (id, traits) values ($1::text::uuid, $2::text::jsonb) returning 1", [
+          id,
+          traits
+        ])
+      )
+      return yield* tokens.open(id, "anonymous")
+    })
 
-  return { create, mail, signUp, signIn, sendOtp, sendRecovery, resend, signInAnonymously }
+    return { create, mail, signUp, signIn, sendOtp, sendRecovery, resend, signInAnonymously }
+  })
+}) {
+  static readonly layer = Layer.effect(SupabaseSignIn, SupabaseSignIn.make)
 }
-export type Entering = ReturnType<typeof makeEntering>

@@ -1,26 +1,19 @@
-import { Effect, Schema } from "effect"
-import { randomBytes, randomInt, timingSafeEqual } from "node:crypto"
-import { withValues, type Words } from "../../../../domain/language/Language.ts"
-import { wordsOf } from "../../../../domain/language/Words.ts"
+import { Context, Effect, Layer, Schema } from "effect"
+import { randomBytes, randomInt } from "node:crypto"
+import { type Words } from "../../../../domain/language/Language.ts"
 import { mailsExceeded, otpExpired } from "../../../../domain/supabase/AuthErrors.ts"
 import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
 import { JsonObjectSchema } from "../../../../domain/text/JsonObjectSchema.ts"
-import { CurrentLanguage } from "../../CurrentLanguage.ts"
-import { type Mails } from "../../Mails.ts"
-import { CurrentDevice } from "../../../ports/identity/Accounts.ts"
+import { Mails } from "../../Mails.ts"
 import { type Challenge, type MailKind, type OneTimeProof } from "../../../ports/supabase/AuthCalls.ts"
-import { type Limits } from "../limits/Limits.ts"
-import { type Messages } from "../Messages.ts"
-import { hashOf, type Store } from "../Store.ts"
+import { isSameSecret } from "../Flows.ts"
+import { Limits } from "../limits/Limits.ts"
+import { AccountMessages } from "../Messages.ts"
+import { hashOf, AccountStore } from "../Store.ts"
+import { AccountSettings } from "../../AccountSettings.ts"
 
-/** Codes of one mail that may be wrong, and of one address in an hour. */
+/** Codes of one mail that may be wrong. */
 const maxTries = 5
-const maxTriesOfAddress = 15
-
-/** Mails that one client requests in an hour; those of one kind to one address in 15 minutes, and of all clients together. */
-const ofClient = { limit: 30, seconds: 3600 }
-const toAddress = { limit: 4, seconds: 900 }
-const toAddressOfAll = 10
 
 const Row = Schema.Struct({
   id: Schema.String,
@@ -70,180 +63,159 @@ const texts: Readonly<Record<MailKind, keyof Omit<Words["mails"], "link" | "code
   reauthentication: "again"
 }
 
-const same = (one: string, other: string) => {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)]
-  return a.length === b.length && timingSafeEqual(a, b)
-}
-
 /** Tokens and codes that are mailed. Of each kind an address has one, the newest. */
-export const makeOneTime = (
-  ownUrl: string,
-  seconds: number,
-  mails: Mails["Service"],
-  store: Store,
-  messages: Messages,
-  limits: Limits
-) => {
-  const rows = store.rows(Row)
-  const { host } = new URL(ownUrl)
+export class OneTimes extends Context.Service<OneTimes>()("svc/identity/OneTimes", {
+  make: Effect.gen(function* () {
+    const { flowSeconds: seconds, ownUrl } = yield* AccountSettings
+    const mails = yield* Mails
+    const store = yield* AccountStore
+    const messages = yield* AccountMessages
+    const limits = yield* Limits
+    const rows = store.rows(Row)
 
-  const text = Effect.fnUntraced(function* (kind: MailKind, link: string, code: string) {
-    const { mails: words } = wordsOf(yield* CurrentLanguage)
-    const { intro, outro, subject } = words[texts[kind]]
-    const ways =
-      kind === "reauthentication"
-        ? withValues(words.code, { code })
-        : `${words.link}\n${link}\n\n${withValues(words.code, { code })}`
-    return { subject: `${subject} – ${host}`, body: `${intro}\n\n${ways}\n\n${outro}\n` }
-  })
-
-  return {
-    /**
-     * 429, the same for addresses without an account: counted before anything is looked up, and for each client, so that none
-     * uses up what the owner of the address may request.
-     */
-    mayMail: Effect.fnUntraced(function* (kind: MailKind, lookup: string) {
-      const { client } = yield* CurrentDevice
-      if (client === undefined) return
-      const { limit, seconds } = toAddress
-      const allowed =
-        (yield* limits.allows("mails of", client, ofClient.limit, ofClient.seconds)) &&
-        (yield* limits.allows(`${kind} codes of a client to`, `${client} ${lookup}`, limit, seconds))
-      if (!allowed) return yield* mailsExceeded(60)
-    }),
-    /** Whether another mail of all clients may be sent, silently. Ask only when one is about to be sent: then there were others. */
-    mayReach: (kind: MailKind, lookup: string) =>
-      limits.allows(`${kind} codes to`, lookup, toAddressOfAll, toAddress.seconds),
-
-    /** A new token and code. `send`: the mail, to be sent in the same transaction; without it the caller hands them over. */
-    make: Effect.fnUntraced(function* (given: {
-      readonly kind: MailKind
-      readonly to: { readonly value: string; readonly lookup: string }
-      readonly identityId: string | null
-      readonly challenge: Challenge | undefined
-      readonly redirectTo: string
-      readonly data?: object
-      readonly mailed: boolean
-    }) {
-      const { challenge, identityId, kind, mailed, redirectTo, to } = given
-      const token = `${challenge === undefined ? "" : "pkce_"}${randomBytes(28).toString("hex")}`
-      const code = String(randomInt(1_000_000)).padStart(6, "0")
-      const id = crypto.randomUUID()
-      const data = { ...given.data, mailed, redirectTo, challenge }
-      yield* store.count(
-        `insert into svc.supabase_mails as m (id, kind, lookup, identity_id, token_hash, code, data, expires_at)
+    return {
+      /**
+       * 429, the same for addresses without an account: counted before anything is looked up, and for each client, so that none
+       * uses up what the owner of the address may request.
+       */
+      mayMail: Effect.fnUntraced(function* (kind: MailKind, lookup: string) {
+        if (!(yield* limits.mailOfClient(kind, lookup, 30, 4))) return yield* mailsExceeded(60)
+      }),
+      /** A new token and code. `send`: the mail, to be sent in the same transaction; without it the caller hands them over. */
+      make: Effect.fnUntraced(function* (given: {
+        readonly kind: MailKind
+        readonly to: { readonly value: string; readonly lookup: string }
+        readonly identityId: string | null
+        readonly challenge: Challenge | undefined
+        readonly redirectTo: string
+        readonly data?: object
+        readonly mailed: boolean
+      }) {
+        const { challenge, identityId, kind, mailed, redirectTo, to } = given
+        const token = `${challenge === undefined ? "" : "pkce_"}${randomBytes(28).toString("hex")}`
+        const code = String(randomInt(1_000_000)).padStart(6, "0")
+        const id = crypto.randomUUID()
+        const data = { ...given.data, mailed, redirectTo, challenge }
+        yield* store.count(
+          `insert into svc.supabase_mails as m (id, kind, lookup, identity_id, token_hash, code, data, expires_at)
          values ($1::text::uuid, $2, $3, $4::text::uuid, $5, $6, $7::text::jsonb, now() + make_interval(secs => $8::float8))
          on conflict (kind, lookup) do update set id = excluded.id, identity_id = excluded.identity_id,
            token_hash = excluded.token_hash, code = excluded.code, data = excluded.data, tries = 0, created_at = now(),
            expires_at = excluded.expires_at, used_at = null
          returning 1`,
-        [
-          id,
-          kind,
-          to.lookup,
-          identityId,
-          hashOf(token),
-          yield* messages.codeOf(id, code),
-          JSON.stringify(data),
-          seconds
-        ]
-      )
-      const link = `${ownUrl}/auth/v1/verify?${new URLSearchParams({ token, type: typeOf(kind), redirect_to: redirectTo })}`
-      const { body, subject } = yield* text(kind, link, code)
-      return { id, token, code, link, send: mails.send(to.value, subject, body, identityId) }
-    }),
-
-    /** The one that a proof is of; it is not used up. */
-    find: Effect.fnUntraced(function* (proof: OneTimeProof & { readonly lookup?: string }) {
-      const kinds = kindsOf[proof.type] ?? []
-      if ("tokenHash" in proof) {
-        const [row] = yield* rows(
-          `select ${columns} from svc.supabase_mails
-           where token_hash = $1 and kind = any ($2::text[]) and used_at is null and expires_at > now()`,
-          [hashOf(proof.tokenHash), kinds]
+          [
+            id,
+            kind,
+            to.lookup,
+            identityId,
+            hashOf(token),
+            yield* messages.codeOf(id, code),
+            JSON.stringify(data),
+            seconds
+          ]
         )
-        return row ?? (yield* otpExpired)
-      }
-      const lookup = proof.lookup ?? ""
-      yield* limits.takeOfClient("mailed codes of", 100, 3600)
-      yield* limits.take("codes of", lookup, maxTriesOfAddress, 3600)
-      // Counted before they are compared, so that parallel guesses count too.
-      const tried = yield* rows(
-        `update svc.supabase_mails set tries = tries + 1 where kind = any ($1::text[]) and lookup = $2
+        const link = `${ownUrl}/auth/v1/verify?${new URLSearchParams({ token, type: typeOf(kind), redirect_to: redirectTo })}`
+        const { body, subject } = yield* messages.compose(
+          texts[kind],
+          kind === "reauthentication" ? undefined : link,
+          code
+        )
+        return { id, token, code, link, send: mails.send(to.value, subject, body, identityId) }
+      }),
+
+      /** The one that a proof is of; it is not used up. */
+      find: Effect.fnUntraced(function* (proof: OneTimeProof & { readonly lookup?: string }) {
+        const kinds = kindsOf[proof.type] ?? []
+        if ("tokenHash" in proof) {
+          const [row] = yield* rows(
+            `select ${columns} from svc.supabase_mails
+           where token_hash = $1 and kind = any ($2::text[]) and used_at is null and expires_at > now()`,
+            [hashOf(proof.tokenHash), kinds]
+          )
+          return row ?? (yield* otpExpired)
+        }
+        const lookup = proof.lookup ?? ""
+        yield* limits.takeOfClient("mailed codes of")
+        yield* limits.take("codes of", lookup)
+        // Counted before they are compared, so that parallel guesses count too.
+        const tried = yield* rows(
+          `update svc.supabase_mails set tries = tries + 1 where kind = any ($1::text[]) and lookup = $2
            and used_at is null and expires_at > now() and tries < ${maxTries} returning ${columns}`,
-        [kinds, lookup]
-      )
-      for (const row of tried) {
-        if (!same(row.code, yield* messages.codeOf(row.id, proof.code))) continue
-        yield* limits.refund("codes of", lookup)
-        return row
-      }
-      return yield* otpExpired
-    }),
+          [kinds, lookup]
+        )
+        for (const row of tried) {
+          if (!isSameSecret(row.code, yield* messages.codeOf(row.id, proof.code))) continue
+          yield* limits.refund("codes of", lookup)
+          return row
+        }
+        return yield* otpExpired
+      }),
 
-    /** A mail is used once, even if two requests arrive together. */
-    use: Effect.fnUntraced(function* ({ id }: OneTime) {
-      const used = yield* store.count(
-        "update svc.supabase_mails set used_at = now() where id = $1::text::uuid and used_at is null returning 1",
-        [id]
-      )
-      if (used === 0) return yield* otpExpired
-    }),
+      /** A mail is used once, even if two requests arrive together. */
+      use: Effect.fnUntraced(function* ({ id }: OneTime) {
+        const used = yield* store.count(
+          "update svc.supabase_mails set used_at = now() where id = $1::text::uuid and used_at is null returning 1",
+          [id]
+        )
+        if (used === 0) return yield* otpExpired
+      }),
 
-    /** Whether a mail has not ended since it was found (TakeBack.ts). In a transaction that locks the account. */
-    stands: ({ id }: OneTime) =>
-      Effect.map(
-        store.count("select 1 from svc.supabase_mails where id = $1::text::uuid and not data ? 'over'", [id]),
-        (count) => count > 0
-      ),
-    /** Records that one of the two addresses of a change has agreed; returns whether both have. */
-    agreed: Effect.fnUntraced(function* ({ data, id, identity_id }: OneTime) {
-      yield* store.count(
-        "update svc.supabase_mails set used_at = coalesce(used_at, now()) where id = $1::text::uuid returning 1",
-        [id]
-      )
-      const both = yield* store.count(
-        `select 1 from svc.supabase_mails where identity_id = $1::text::uuid and data ->> 'change' = $2 and used_at is not null
+      /** Whether a mail has not ended since it was found (TakeBack.ts). In a transaction that locks the account. */
+      stands: ({ id }: OneTime) =>
+        Effect.map(
+          store.count("select 1 from svc.supabase_mails where id = $1::text::uuid and not data ? 'over'", [id]),
+          (count) => count > 0
+        ),
+      /** Records that one of the two addresses of a change has agreed; returns whether both have. */
+      agreed: Effect.fnUntraced(function* ({ data, id, identity_id }: OneTime) {
+        yield* store.count(
+          "update svc.supabase_mails set used_at = coalesce(used_at, now()) where id = $1::text::uuid returning 1",
+          [id]
+        )
+        const both = yield* store.count(
+          `select 1 from svc.supabase_mails where identity_id = $1::text::uuid and data ->> 'change' = $2 and used_at is not null
            and kind in ('email_change_new', 'email_change_current')`,
-        [identity_id, data["change"]]
-      )
-      return both === 2
-    }),
+          [identity_id, data["change"]]
+        )
+        return both === 2
+      }),
 
-    /** The newest of a kind, valid or not. */
-    pending: (kind: MailKind, lookup: string) =>
-      Effect.map(
-        rows(`select ${columns} from svc.supabase_mails where kind = $1 and lookup = $2 and used_at is null`, [
-          kind,
-          lookup
-        ]),
-        ([row]) => row
-      ),
-    byToken: (token: string) =>
-      Effect.map(
-        rows(
-          `select ${columns} from svc.supabase_mails where token_hash = $1 and used_at is null and expires_at > now()`,
-          [hashOf(token)]
+      /** The newest of a kind, valid or not. */
+      pending: (kind: MailKind, lookup: string) =>
+        Effect.map(
+          rows(`select ${columns} from svc.supabase_mails where kind = $1 and lookup = $2 and used_at is null`, [
+            kind,
+            lookup
+          ]),
+          ([row]) => row
         ),
-        ([row]) => row
-      ),
-    byId: (id: string) =>
-      Effect.map(rows(`select ${columns} from svc.supabase_mails where id = $1::text::uuid`, [id]), ([row]) => row),
-    /** Whether a mail that signs in was requested for an address, and is still valid. */
-    signsIn: (lookup: string) =>
-      Effect.map(
-        store.count(
-          "select 1 from svc.supabase_mails where kind in ('magiclink', 'recovery', 'invite') and lookup = $1 and expires_at > now()",
-          [lookup]
+      byToken: (token: string) =>
+        Effect.map(
+          rows(
+            `select ${columns} from svc.supabase_mails where token_hash = $1 and used_at is null and expires_at > now()`,
+            [hashOf(token)]
+          ),
+          ([row]) => row
         ),
-        (count) => count > 0
-      ),
-    byUsedToken: (token: string) =>
-      Effect.map(
-        rows(`select ${columns} from svc.supabase_mails where token_hash = $1`, [hashOf(token)]),
-        ([row]) => row
-      ),
-    prune: store.count("delete from svc.supabase_mails where expires_at < now() - interval '1 day' returning 1")
-  }
+      byId: (id: string) =>
+        Effect.map(rows(`select ${columns} from svc.supabase_mails where id = $1::text::uuid`, [id]), ([row]) => row),
+      /** Whether a mail that signs in was requested for an address, and is still valid. */
+      signsIn: (lookup: string) =>
+        Effect.map(
+          store.count(
+            "select 1 from svc.supabase_mails where kind in ('magiclink', 'recovery', 'invite') and lookup = $1 and expires_at > now()",
+            [lookup]
+          ),
+          (count) => count > 0
+        ),
+      byUsedToken: (token: string) =>
+        Effect.map(
+          rows(`select ${columns} from svc.supabase_mails where token_hash = $1`, [hashOf(token)]),
+          ([row]) => row
+        ),
+      prune: store.count("delete from svc.supabase_mails where expires_at < now() - interval '1 day' returning 1")
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(OneTimes, OneTimes.make)
 }
-export type OneTimes = ReturnType<typeof makeOneTime>

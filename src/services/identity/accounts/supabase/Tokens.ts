@@ -1,4 +1,4 @@
-import { Clock, Effect, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { compactVerify, decodeProtectedHeader } from "jose"
 import { createHash, randomBytes } from "node:crypto"
 import {
@@ -13,15 +13,15 @@ import {
 import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
 import { JsonObjectSchema } from "../../../../domain/text/JsonObjectSchema.ts"
 import { sessionTokenType } from "../../../access/Tokens.ts"
-import { type AccountSettings } from "../../AccountSettings.ts"
-import { type Meters } from "../../../metrics/Meters.ts"
-import { type IdentitySeals } from "../../../access/Seals.ts"
-import { type OwnSigningKeys } from "../../../access/OwnSigningKeys.ts"
-import { CurrentDevice } from "../../../ports/identity/Accounts.ts"
+import { AccountSettings } from "../../AccountSettings.ts"
+import { IdentitySeals } from "../../../access/Seals.ts"
+import { OwnSigningKeys } from "../../../access/OwnSigningKeys.ts"
 import { type ProvidedSignIn } from "../../../ports/identity/Providers.ts"
 import { type AuthSession, type Challenge, type CurrentSession } from "../../../ports/supabase/AuthCalls.ts"
-import { hashOf, isUuid, type Store } from "../Store.ts"
-import { type Users } from "./Users.ts"
+import { hashOf, isUuid, AccountStore } from "../Store.ts"
+import { Users } from "./Users.ts"
+import { AccountSessions } from "../Sessions.ts"
+import { jwtAudiences } from "../../../access/Tokens.ts"
 
 /** How long an access token is valid, in s, as at Supabase. A session that has ended is still good for as long. */
 const lifeSeconds = 3600
@@ -29,12 +29,9 @@ const lifeSeconds = 3600
 const graceSeconds = 10
 /** How long a code is valid, in s. */
 const codeSeconds = 300
-/** Sessions of one account, as for the others. */
-const maxSessions = 200
 /** Metadata of a user, in bytes, above which they are left out of tokens: verifiers and proxies limit those. */
 const maxClaims = 3072
 
-const SessionRow = Schema.Struct({ session_id: Schema.String })
 const CurrentRow = Schema.Struct({ id: Schema.String, user_id: Schema.String, aal: Schema.String, age: Schema.Finite })
 const RefreshedRow = Schema.Struct({
   id: Schema.String,
@@ -75,271 +72,256 @@ const isVerified = (data: typeof JsonObjectSchema.Type, verifier: string) => {
 }
 
 /** Sessions of Supabase's clients: a JWT for an hour, and refresh tokens of which each is used once. */
-export const makeTokens = (
-  { ownUrl, sessionSeconds }: AccountSettings["Service"],
-  audiences: ReadonlyArray<string>,
-  store: Store,
-  users: Users,
-  keys: OwnSigningKeys["Service"],
-  seals: IdentitySeals["Service"],
-  meters: Meters
-) => {
-  const began = new Map(
-    ["password", "oauth", "otp", "recovery", "anonymous", "passkey"].map((method) => [
-      method,
-      meters.counter("svc_sign_ins_total", { method })
-    ])
-  )
-  const opened = store.rows(SessionRow)
-  const current = store.rows(CurrentRow)
-  const refreshed = store.rows(RefreshedRow)
-  const usedTokens = store.rows(UsedRow)
-  const codes = store.rows(CodeRow)
-  const issuer = `${ownUrl}/auth/v1`
-  const audience =
-    audiences.length === 0 || audiences.includes("authenticated") ? "authenticated" : ["authenticated", audiences[0]!]
+export class SupabaseTokens extends Context.Service<SupabaseTokens>()("svc/identity/SupabaseTokens", {
+  make: Effect.gen(function* () {
+    const { ownUrl, sessionSeconds } = yield* AccountSettings
+    const audiences = yield* Effect.orDie(jwtAudiences)
+    const store = yield* AccountStore
+    const users = yield* Users
+    const keys = yield* OwnSigningKeys
+    const seals = yield* IdentitySeals
+    const sessions = yield* AccountSessions
+    const current = store.rows(CurrentRow)
+    const refreshed = store.rows(RefreshedRow)
+    const usedTokens = store.rows(UsedRow)
+    const codes = store.rows(CodeRow)
+    const issuer = `${ownUrl}/auth/v1`
+    const audience =
+      audiences.length === 0 || audiences.includes("authenticated") ? "authenticated" : ["authenticated", audiences[0]!]
 
-  const sessionOf = (id: string) =>
-    refreshed(
-      `select s.id::text, s.identity_id::text as user_id, s.aal, x.amr, i.state = 'active' as active
+    const sessionOf = (id: string) =>
+      refreshed(
+        `select s.id::text, s.identity_id::text as user_id, s.aal, x.amr, i.state = 'active' as active
        from svc.supabase_sessions x join svc.identity_sessions s on s.id = x.id join svc.identities i on i.id = s.identity_id
        where x.id = $1::text::uuid and s.expires_at > now()`,
-      [id]
-    )
+        [id]
+      )
 
-  /** The response to a client with a session, whose refresh token is stored already. */
-  const issued = Effect.fnUntraced(function* ({ aal, amr, id, user_id }: Refreshed, refreshToken: string) {
-    const user = yield* users.byId(user_id)
-    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-    const { app_metadata, user_metadata } = user
-    // The users' own metadata must not determine this.
-    const email_verified = typeof user["email_confirmed_at"] === "string"
-    const fits = (value: unknown) => (Buffer.byteLength(JSON.stringify(value)) > maxClaims ? {} : value)
-    const token = yield* keys.sign(sessionTokenType, {
-      iss: issuer,
-      aud: audience,
-      sub: user.id,
-      iat: now,
-      exp: now + lifeSeconds,
-      role: user["role"],
-      email: user["email"],
-      email_verified,
-      phone: user["phone"],
-      app_metadata: fits(app_metadata),
-      user_metadata: { ...(isJsonObject(user_metadata) ? (fits(user_metadata) as object) : {}), email_verified },
-      aal,
-      amr: amr.toReversed(),
-      session_id: id,
-      is_anonymous: user["is_anonymous"]
-    })
-    const session: AuthSession = {
-      access_token: token,
-      token_type: "bearer",
-      expires_in: lifeSeconds,
-      expires_at: now + lifeSeconds,
-      refresh_token: refreshToken,
-      user
-    }
-    return session
-  })
-
-  const entry = (method: string) =>
-    Effect.map(Clock.currentTimeMillis, (now) => JSON.stringify([{ method, timestamp: Math.floor(now / 1000) }]))
-
-  /** Starts a session. `passwordHash`: the one that was verified, which must still be the account's. */
-  const open = Effect.fnUntraced(function* (userId: string, method: string, passwordHash?: string) {
-    const { ip, userAgent } = yield* CurrentDevice
-    const token = newToken(24)
-    const [row] = yield* opened(
-      `with s as (insert into svc.identity_sessions (identity_id, kind, token_hash, methods, expires_at, ip, user_agent)
-         select id, 'Token', $2, array[$3::text], now() + make_interval(secs => $4::float8), $5, $6 from svc.identities
-         where id = $1::text::uuid and state = 'active' and ($7::text is null or password_hash = $7) returning id),
-       x as (insert into svc.supabase_sessions (id, amr) select id, $8::text::jsonb from s)
-       insert into svc.supabase_refresh_tokens (hash, session_id) select $9, id from s returning session_id::text`,
-      [
-        userId,
-        // The session is used by its refresh tokens alone.
-        hashOf(newToken()),
-        method,
-        sessionSeconds,
-        ip,
-        userAgent?.slice(0, 300) ?? null,
-        passwordHash ?? null,
-        yield* entry(method),
-        hashOf(token)
-      ]
-    )
-    if (row === undefined) return yield* userBanned
-    began.get(method)?.()
-    yield* store.count(
-      `delete from svc.identity_sessions where id in (select id from svc.identity_sessions
-         where identity_id = $1::text::uuid order by issued_at desc offset ${maxSessions}) returning 1`,
-      [userId]
-    )
-    const [session] = yield* sessionOf(row.session_id)
-    return session === undefined ? yield* noSession : yield* issued(session, token)
-  })
-
-  /** Another refresh token of a session. */
-  const renewed = Effect.fnUntraced(function* (sessionId: string) {
-    const [session] = yield* sessionOf(sessionId)
-    if (session === undefined) return yield* noRefreshToken
-    if (!session.active) return yield* userBanned
-    const token = newToken(24)
-    yield* store.count(
-      "insert into svc.supabase_refresh_tokens (hash, session_id) values ($1, $2::text::uuid) returning 1",
-      [hashOf(token), sessionId]
-    )
-    return yield* issued(session, token)
-  })
-
-  return {
-    open,
-    renewed,
-
-    /** Records another factor of a session. */
-    addMethod: (id: string, method: string) =>
-      Effect.flatMap(entry(method), (added) =>
-        store.count(
-          "update svc.supabase_sessions set amr = amr || $2::text::jsonb where id = $1::text::uuid returning 1",
-          [id, added]
-        )
-      ),
-
-    /** The session of an access token: one that this service has signed for it, whatever other tokens it accepts. */
-    authenticate: Effect.fnUntraced(function* (token: string) {
-      const header = yield* Effect.try({ try: () => decodeProtectedHeader(token), catch: () => badJwt })
-      if (
-        header.alg !== "RS256" ||
-        header.typ !== sessionTokenType ||
-        header.kid === undefined ||
-        token.length > 8192
-      ) {
-        return yield* badJwt
-      }
-      const key = yield* keys.find(header.kid)
-      if (key === undefined) return yield* badJwt
-      const claims = yield* Effect.tryPromise({
-        try: async () => {
-          const { payload } = await compactVerify(token, key.publicKey, { algorithms: ["RS256"] })
-          return JSON.parse(Buffer.from(payload).toString("utf8")) as unknown
-        },
-        catch: () => badJwt
+    /** The response to a client with a session, whose refresh token is stored already. */
+    const issued = Effect.fnUntraced(function* ({ aal, amr, id, user_id }: Refreshed, refreshToken: string) {
+      const user = yield* users.byId(user_id)
+      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      const { app_metadata, user_metadata } = user
+      // The users' own metadata must not determine this.
+      const email_verified = typeof user["email_confirmed_at"] === "string"
+      const fits = (value: unknown) => (Buffer.byteLength(JSON.stringify(value)) > maxClaims ? {} : value)
+      const token = yield* keys.sign(sessionTokenType, {
+        iss: issuer,
+        aud: audience,
+        sub: user.id,
+        iat: now,
+        exp: now + lifeSeconds,
+        role: user["role"],
+        email: user["email"],
+        email_verified,
+        phone: user["phone"],
+        app_metadata: fits(app_metadata),
+        user_metadata: { ...(isJsonObject(user_metadata) ? (fits(user_metadata) as object) : {}), email_verified },
+        aal,
+        amr: amr.toReversed(),
+        session_id: id,
+        is_anonymous: user["is_anonymous"]
       })
-      if (!isJsonObject(claims) || claims["iss"] !== issuer) return yield* badJwt
-      const { exp, session_id: id, sub } = claims
-      if (typeof exp !== "number" || exp * 1000 <= (yield* Clock.currentTimeMillis)) return yield* badJwt
-      if (typeof id !== "string" || typeof sub !== "string" || !isUuid(id) || !isUuid(sub)) return yield* badJwt
-      const [row] = yield* current(
-        `select s.id::text, s.identity_id::text as user_id, s.aal,
+      const session: AuthSession = {
+        access_token: token,
+        token_type: "bearer",
+        expires_in: lifeSeconds,
+        expires_at: now + lifeSeconds,
+        refresh_token: refreshToken,
+        user
+      }
+      return session
+    })
+
+    const entry = (method: string) =>
+      Effect.map(Clock.currentTimeMillis, (now) => JSON.stringify([{ method, timestamp: Math.floor(now / 1000) }]))
+
+    /** Starts a session. `passwordHash`: the one that was verified, which must still be the account's. */
+    const open = Effect.fnUntraced(function* (userId: string, method: string, passwordHash?: string) {
+      const token = newToken(24)
+      // The session is used by its refresh tokens alone.
+      const unused = newToken()
+      const id = yield* sessions.begin(
+        { identityId: userId, kind: "Token", method, token: unused, passwordHash },
+        [
+          "x as (insert into svc.supabase_sessions (id, amr) select id, $9::text::jsonb from s)",
+          "r as (insert into svc.supabase_refresh_tokens (hash, session_id) select $10, id from s)"
+        ],
+        [yield* entry(method), hashOf(token)]
+      )
+      if (id === undefined) return yield* userBanned
+      const [session] = yield* sessionOf(id)
+      return session === undefined ? yield* noSession : yield* issued(session, token)
+    })
+
+    /** Another refresh token of a session. */
+    const renewed = Effect.fnUntraced(function* (sessionId: string) {
+      const [session] = yield* sessionOf(sessionId)
+      if (session === undefined) return yield* noRefreshToken
+      if (!session.active) return yield* userBanned
+      const token = newToken(24)
+      yield* store.count(
+        "insert into svc.supabase_refresh_tokens (hash, session_id) values ($1, $2::text::uuid) returning 1",
+        [hashOf(token), sessionId]
+      )
+      return yield* issued(session, token)
+    })
+
+    return {
+      open,
+      renewed,
+
+      /** Records another factor of a session. */
+      addMethod: (id: string, method: string) =>
+        Effect.flatMap(entry(method), (added) =>
+          store.count(
+            "update svc.supabase_sessions set amr = amr || $2::text::jsonb where id = $1::text::uuid returning 1",
+            [id, added]
+          )
+        ),
+
+      /** The session of an access token: one that this service has signed for it, whatever other tokens it accepts. */
+      authenticate: Effect.fnUntraced(function* (token: string) {
+        const header = yield* Effect.try({ try: () => decodeProtectedHeader(token), catch: () => badJwt })
+        if (
+          header.alg !== "RS256" ||
+          header.typ !== sessionTokenType ||
+          header.kid === undefined ||
+          token.length > 8192
+        ) {
+          return yield* badJwt
+        }
+        const key = yield* keys.find(header.kid)
+        if (key === undefined) return yield* badJwt
+        const claims = yield* Effect.tryPromise({
+          try: async () => {
+            const { payload } = await compactVerify(token, key.publicKey, { algorithms: ["RS256"] })
+            return JSON.parse(Buffer.from(payload).toString("utf8")) as unknown
+          },
+          catch: () => badJwt
+        })
+        if (!isJsonObject(claims) || claims["iss"] !== issuer) return yield* badJwt
+        const { exp, session_id: id, sub } = claims
+        if (typeof exp !== "number" || exp * 1000 <= (yield* Clock.currentTimeMillis)) return yield* badJwt
+        if (typeof id !== "string" || typeof sub !== "string" || !isUuid(id) || !isUuid(sub)) return yield* badJwt
+        const [row] = yield* current(
+          `select s.id::text, s.identity_id::text as user_id, s.aal,
            extract(epoch from now() - s.authenticated_at)::float8 as age
          from svc.supabase_sessions x join svc.identity_sessions s on s.id = x.id join svc.identities i on i.id = s.identity_id
          where s.id = $1::text::uuid and s.identity_id = $2::text::uuid and s.expires_at > now() and i.state = 'active'`,
-        [id, sub]
-      )
-      if (row === undefined) return yield* noSession
-      const session: CurrentSession = { id: row.id, userId: row.user_id, aal: row.aal, age: row.age }
-      return session
-    }),
+          [id, sub]
+        )
+        if (row === undefined) return yield* noSession
+        const session: CurrentSession = { id: row.id, userId: row.user_id, aal: row.aal, age: row.age }
+        return session
+      }),
 
-    /** A token that is used again, after the grace, was copied: the session ends. */
-    refresh: Effect.fnUntraced(function* (token: string) {
-      const hash = hashOf(token)
-      const [first] = yield* usedTokens(
-        `update svc.supabase_refresh_tokens set used_at = now() where hash = $1 and used_at is null
+      /** A token that is used again, after the grace, was copied: the session ends. */
+      refresh: Effect.fnUntraced(function* (token: string) {
+        const hash = hashOf(token)
+        const [first] = yield* usedTokens(
+          `update svc.supabase_refresh_tokens set used_at = now() where hash = $1 and used_at is null
          returning session_id::text, true as first, true as recent`,
-        [hash]
-      )
-      // A statement of its own: one that waited for another refresh would still see the token as it was before.
-      const [again] =
-        first === undefined
-          ? yield* usedTokens(
-              `select session_id::text, false as first, used_at > now() - make_interval(secs => ${graceSeconds}) as recent
+          [hash]
+        )
+        // A statement of its own: one that waited for another refresh would still see the token as it was before.
+        const [again] =
+          first === undefined
+            ? yield* usedTokens(
+                `select session_id::text, false as first, used_at > now() - make_interval(secs => ${graceSeconds}) as recent
                from svc.supabase_refresh_tokens where hash = $1 and used_at is not null`,
-              [hash]
-            )
-          : []
-      const used = first ?? again
-      if (used === undefined) return yield* noRefreshToken
-      if (!used.recent) {
-        yield* store.count("delete from svc.identity_sessions where id = $1::text::uuid returning 1", [used.session_id])
-        return yield* usedRefreshToken
-      }
-      if (used.first) {
-        yield* store.count(
-          `with old as (delete from svc.supabase_refresh_tokens
+                [hash]
+              )
+            : []
+        const used = first ?? again
+        if (used === undefined) return yield* noRefreshToken
+        if (!used.recent) {
+          yield* store.count("delete from svc.identity_sessions where id = $1::text::uuid returning 1", [
+            used.session_id
+          ])
+          return yield* usedRefreshToken
+        }
+        if (used.first) {
+          yield* store.count(
+            `with old as (delete from svc.supabase_refresh_tokens
              where session_id = $1::text::uuid and used_at < now() - interval '7 days')
            update svc.identity_sessions set expires_at = now() + make_interval(secs => $2::float8)
            where id = $1::text::uuid and expires_at > now() returning 1`,
-          [used.session_id, sessionSeconds]
-        )
-      }
-      return yield* renewed(used.session_id)
-    }),
+            [used.session_id, sessionSeconds]
+          )
+        }
+        return yield* renewed(used.session_id)
+      }),
 
-    /**
-     * A code to be exchanged by the client that has the verifier. `mail`: the mail that it uses up; `provided`: the tokens that
-     * the client gets with the session, which are stored sealed, and only until then.
-     */
-    codeFor: Effect.fnUntraced(function* (
-      userId: string,
-      method: string,
-      { method: how, value }: Challenge,
-      { mail, provided }: { readonly mail?: string; readonly provided?: ReturnType<typeof providerTokens> } = {}
-    ) {
-      const code = crypto.randomUUID()
-      const place = placeOf(hashOf(code))
-      const sealed = provided === undefined ? undefined : yield* seals.seal(place, JSON.stringify(provided))
-      yield* store.count(
-        `insert into svc.supabase_codes (hash, identity_id, data, expires_at)
+      /**
+       * A code to be exchanged by the client that has the verifier. `mail`: the mail that it uses up; `provided`: the tokens that
+       * the client gets with the session, which are stored sealed, and only until then.
+       */
+      codeFor: Effect.fnUntraced(function* (
+        userId: string,
+        method: string,
+        { method: how, value }: Challenge,
+        { mail, provided }: { readonly mail?: string; readonly provided?: ReturnType<typeof providerTokens> } = {}
+      ) {
+        const code = crypto.randomUUID()
+        const place = placeOf(hashOf(code))
+        const sealed = provided === undefined ? undefined : yield* seals.seal(place, JSON.stringify(provided))
+        yield* store.count(
+          `insert into svc.supabase_codes (hash, identity_id, data, expires_at)
          values ($1, $2::text::uuid, $3::text::jsonb, now() + make_interval(secs => ${codeSeconds})) returning 1`,
-        [hashOf(code), userId, JSON.stringify({ amr: method, challenge: value, method: how, mail, sealed })]
-      )
-      yield* store.count("delete from svc.supabase_codes where expires_at < now() - interval '1 hour' returning 1")
-      return code
-    }),
-
-    /** `prove`: applies the code's mail, once the client that requested the mail has proven to have its code. */
-    exchange: Effect.fnUntraced(function* <E>(
-      code: string,
-      verifier: string,
-      prove: (code: {
-        readonly userId: string
-        readonly method: string
-        readonly mail: string | undefined
-      }) => Effect.Effect<void, E>
-    ) {
-      const [row] = yield* codes(
-        "select identity_id::text, data from svc.supabase_codes where hash = $1 and identity_id is not null and expires_at > now()",
-        [hashOf(code)]
-      )
-      if (row === undefined) return yield* noFlowState
-      if (!isVerified(row.data, verifier)) return yield* badVerifier
-      const { amr, mail, sealed } = row.data
-      // One of several parallel exchanges succeeds; the other codes of a mail end with it.
-      const taken = yield* store.count("delete from svc.supabase_codes where hash = $1 returning 1", [hashOf(code)])
-      if (taken === 0) return yield* noFlowState
-      if (typeof mail === "string") {
-        const unused = yield* store.count(
-          "update svc.supabase_mails set used_at = now() where id = $1::text::uuid and used_at is null returning 1",
-          [mail]
+          [hashOf(code), userId, JSON.stringify({ amr: method, challenge: value, method: how, mail, sealed })]
         )
-        if (unused === 0) return yield* noFlowState
-      }
-      yield* prove({ userId: row.identity_id, method: String(amr), mail: typeof mail === "string" ? mail : undefined })
-      const session = yield* open(row.identity_id, String(amr))
-      if (typeof sealed !== "string") return session
-      const text = yield* seals.unseal(placeOf(hashOf(code)), sealed)
-      return { ...session, ...(yield* Effect.orDie(readProviderTokens(text))) }
-    }),
+        yield* store.count("delete from svc.supabase_codes where expires_at < now() - interval '1 hour' returning 1")
+        return code
+      }),
 
-    logout: Effect.fnUntraced(function* ({ id, userId }: CurrentSession, scope: "global" | "local" | "others") {
-      yield* store.count(
-        `delete from svc.identity_sessions s where identity_id = $1::text::uuid and case $3::text
+      /** `prove`: applies the code's mail, once the client that requested the mail has proven to have its code. */
+      exchange: Effect.fnUntraced(function* <E>(
+        code: string,
+        verifier: string,
+        prove: (code: {
+          readonly userId: string
+          readonly method: string
+          readonly mail: string | undefined
+        }) => Effect.Effect<void, E>
+      ) {
+        const [row] = yield* codes(
+          "select identity_id::text, data from svc.supabase_codes where hash = $1 and identity_id is not null and expires_at > now()",
+          [hashOf(code)]
+        )
+        if (row === undefined) return yield* noFlowState
+        if (!isVerified(row.data, verifier)) return yield* badVerifier
+        const { amr, mail, sealed } = row.data
+        // One of several parallel exchanges succeeds; the other codes of a mail end with it.
+        const taken = yield* store.count("delete from svc.supabase_codes where hash = $1 returning 1", [hashOf(code)])
+        if (taken === 0) return yield* noFlowState
+        if (typeof mail === "string") {
+          const unused = yield* store.count(
+            "update svc.supabase_mails set used_at = now() where id = $1::text::uuid and used_at is null returning 1",
+            [mail]
+          )
+          if (unused === 0) return yield* noFlowState
+        }
+        yield* prove({
+          userId: row.identity_id,
+          method: String(amr),
+          mail: typeof mail === "string" ? mail : undefined
+        })
+        const session = yield* open(row.identity_id, String(amr))
+        if (typeof sealed !== "string") return session
+        const text = yield* seals.unseal(placeOf(hashOf(code)), sealed)
+        return { ...session, ...(yield* Effect.orDie(readProviderTokens(text))) }
+      }),
+
+      logout: Effect.fnUntraced(function* ({ id, userId }: CurrentSession, scope: "global" | "local" | "others") {
+        yield* store.count(
+          `delete from svc.identity_sessions s where identity_id = $1::text::uuid and case $3::text
            when 'local' then id = $2::text::uuid when 'others' then id <> $2::text::uuid else true end returning 1`,
-        [userId, id, scope]
-      )
-    })
-  }
+          [userId, id, scope]
+        )
+      })
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(SupabaseTokens, SupabaseTokens.make)
 }
-export type SupabaseTokens = ReturnType<typeof makeTokens>

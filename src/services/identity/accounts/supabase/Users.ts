@@ -1,10 +1,10 @@
-import { Effect, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { noUser } from "../../../../domain/supabase/AuthErrors.ts"
 import { uuidOf } from "../../../../domain/sql/Uuids.ts"
 import { JsonObjectSchema } from "../../../../domain/text/JsonObjectSchema.ts"
 import { type CurrentSession, type User } from "../../../ports/supabase/AuthCalls.ts"
 import { secondFactorSql } from "../Sessions.ts"
-import { iso, isUuid, type Store } from "../Store.ts"
+import { iso, isUuid, AccountStore } from "../Store.ts"
 
 const times =
   "email_confirmed_at phone_confirmed_at confirmed_at invited_at confirmation_sent_at recovery_sent_at email_change_sent_at last_sign_in_at banned_until created_at updated_at".split(
@@ -45,92 +45,73 @@ const userSql = `jsonb_strip_nulls(jsonb_build_object('id', u.id, 'aud', 'authen
 
 const UserRow = Schema.Struct({ user: JsonObjectSchema })
 const TotalRow = Schema.Struct({ total: Schema.Int })
-const AddressRow = Schema.Struct({
-  id: Schema.String,
-  value: Schema.String,
-  verified: Schema.Boolean,
-  active: Schema.Boolean,
-  banned: Schema.Boolean,
-  password_hash: Schema.NullOr(Schema.String)
-})
-export type Owner = typeof AddressRow.Type
-
 /** Rows of auth.users, which have the same transactions as the accounts of the service. */
-export const makeUsers = (store: Store) => {
-  const rows = store.rows(UserRow)
-  const totals = store.rows(TotalRow)
-  const owners = store.rows(AddressRow)
-  const from = "from auth.users u join svc.identities i on i.id = u.id"
+export class Users extends Context.Service<Users>()("svc/identity/Users", {
+  make: Effect.gen(function* () {
+    const store = yield* AccountStore
+    const rows = store.rows(UserRow)
+    const totals = store.rows(TotalRow)
+    const from = "from auth.users u join svc.identities i on i.id = u.id"
 
-  const find = (id: string) => rows(`select ${userSql} as user ${from} where u.id = $1::text::uuid`, [id])
+    const find = (id: string) => rows(`select ${userSql} as user ${from} where u.id = $1::text::uuid`, [id])
 
-  const byId = Effect.fnUntraced(function* (id: string) {
-    if (!isUuid(id)) return yield* noUser
-    const [row] = yield* find(id)
-    if (row !== undefined) return row.user as User
-    // An account of before auth.users was filled, which a start does in parts.
-    yield* store.atomically(store.count("select svc.supabase_mirror($1::text::uuid)", [id]))
-    const [made] = yield* find(id)
-    return made === undefined ? yield* noUser : (made.user as User)
-  })
+    const byId = Effect.fnUntraced(function* (id: string) {
+      if (!isUuid(id)) return yield* noUser
+      const [row] = yield* find(id)
+      if (row !== undefined) return row.user as User
+      // An account of before auth.users was filled, which a start does in parts.
+      yield* store.atomically(store.count("select svc.supabase_mirror($1::text::uuid)", [id]))
+      const [made] = yield* find(id)
+      return made === undefined ? yield* noUser : (made.user as User)
+    })
 
-  const ownerOf = (lookup: string) =>
-    Effect.map(
-      owners(
-        `select i.id::text, a.value, a.verified_at is not null as verified, i.state = 'active' as active,
-           u.banned_until > now() is true as banned, i.password_hash
-         from svc.identity_addresses a join svc.identities i on i.id = a.identity_id left join auth.users u on u.id = i.id
-         where a.lookup = $1`,
-        [lookup]
-      ),
-      ([row]) => row
-    )
-
-  return {
-    byId,
-    /** Refuses a session that lacks the second factors of its account. */
-    whole: Effect.fnUntraced(function* <E>({ aal, userId }: CurrentSession, refusal: E) {
-      if (aal === "aal2") return
-      const due = yield* store.count(
-        `select 1 from svc.identities i where i.id = $1::text::uuid and ${secondFactorSql}`,
-        [userId]
-      )
-      if (due > 0) return yield* Effect.fail(refusal)
-    }),
-    /** The account of an address. A row that was copied into auth.users without its triggers becomes one. */
-    ownerOf: Effect.fnUntraced(function* (lookup: string) {
-      const found = yield* ownerOf(lookup)
-      if (found !== undefined) {
-        if (found.active || found.banned) return found
-        // A ban that has ended.
-        const lifted = yield* store.count(
-          `update svc.identities i set state = 'active', updated_at = now() from auth.users u
-           where i.id = $1::text::uuid and u.id = i.id and u.banned_until <= now() returning 1`,
-          [found.id]
+    return {
+      byId,
+      /** Refuses a session that lacks the second factors of its account. */
+      whole: Effect.fnUntraced(function* <E>({ aal, userId }: CurrentSession, refusal: E) {
+        if (aal === "aal2") return
+        const due = yield* store.count(
+          `select 1 from svc.identities i where i.id = $1::text::uuid and ${secondFactorSql}`,
+          [userId]
         )
-        return { ...found, active: lifted > 0 }
-      }
-      const adopted = yield* store.count(
-        `select svc.supabase_adopt(to_jsonb(u)) from auth.users u
+        if (due > 0) return yield* Effect.fail(refusal)
+      }),
+      /** The account of an address. A row that was copied into auth.users without its triggers becomes one. */
+      ownerOf: Effect.fnUntraced(function* (lookup: string) {
+        const owner = yield* store.ownerOf(lookup)
+        if (owner?.active === true) return owner
+        if (owner !== undefined) {
+          // A ban may have ended.
+          const lifted = yield* store.count(
+            `update svc.identities i set state = 'active', updated_at = now() from auth.users u
+             where i.id = $1::text::uuid and u.id = i.id and u.banned_until <= now() returning 1`,
+            [owner.id]
+          )
+          return { ...owner, active: lifted > 0 }
+        }
+        const adopted = yield* store.count(
+          `select svc.supabase_adopt(to_jsonb(u)) from auth.users u
          where lower(u.email) = $1 and u.deleted_at is null and not exists (select from svc.identities i where i.id = u.id) limit 1`,
-        [lookup]
-      )
-      return adopted === 0 ? undefined : yield* ownerOf(lookup)
-    }),
-    page: Effect.fnUntraced(function* (page: number, perPage: number) {
-      const [total] = yield* totals(`select count(*)::int4 as total ${from}`)
-      const found = yield* rows(
-        `select ${userSql} as user ${from} order by u.created_at desc, u.id limit $1::int4 offset $2::float8::bigint`,
-        [perPage, (page - 1) * perPage]
-      )
-      return { users: found.map(({ user }) => user as User), total: total?.total ?? 0 }
-    }),
-    /** Sets columns that only auth.users has, by SQL of a JSON object. The app's triggers run with the app's rights. */
-    set: (id: string, patch: string, params: ReadonlyArray<unknown> = []) =>
-      store.count(`select auth.svc_update_user($1::text::uuid, ${patch})`, [id, ...params]),
-    /** Removes an account of another service that was copied, and is not linked. */
-    dropIdentity: (id: string, provider: string, subject: string) =>
-      store.count("select auth.svc_drop_identity($1::text::uuid, $2::text, $3::text)", [id, provider, subject])
-  }
+          [lookup]
+        )
+        return adopted === 0 ? undefined : yield* store.ownerOf(lookup)
+      }),
+      page: Effect.fnUntraced(function* (page: number, perPage: number) {
+        const [total] = yield* totals(`select count(*)::int4 as total ${from}`)
+        const found = yield* rows(
+          `select ${userSql} as user ${from} order by u.created_at desc, u.id limit $1::int4 offset $2::float8::bigint`,
+          [perPage, (page - 1) * perPage]
+        )
+        return { users: found.map(({ user }) => user as User), total: total?.total ?? 0 }
+      }),
+      /** Sets columns that only auth.users has, by SQL of a JSON object. The app's triggers run with the app's rights. */
+      set: (id: string, patch: string, params: ReadonlyArray<unknown> = []) =>
+        store.count(`select auth.svc_update_user($1::text::uuid, ${patch})`, [id, ...params]),
+      /** Removes an account of another service that was copied, and is not linked. */
+      dropIdentity: (id: string, provider: string, subject: string) =>
+        store.count("select auth.svc_drop_identity($1::text::uuid, $2::text, $3::text)", [id, provider, subject])
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(Users, Users.make)
 }
-export type Users = ReturnType<typeof makeUsers>

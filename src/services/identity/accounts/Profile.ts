@@ -10,8 +10,8 @@ import { type ConfirmedBy, type MailProof } from "../../ports/identity/Accounts.
 import { type Flow, Flows, type Way } from "./Flows.ts"
 import { Limits } from "./limits/Limits.ts"
 import { AccountMessages } from "./Messages.ts"
-import { Passwords } from "./Passwords.ts"
-import { PasswordSignIn } from "./PasswordSignIn.ts"
+import { Passwords } from "./passwords/Passwords.ts"
+import { PasswordSignIn } from "./passwords/PasswordSignIn.ts"
 import { addressOf, AccountRecords } from "./Records.ts"
 import {
   changeNeedsSession,

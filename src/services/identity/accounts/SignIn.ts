@@ -5,7 +5,7 @@ import { type DueFactors, type FactorProof } from "../../ports/identity/Accounts
 import { AccountKeys } from "./factors/Keys.ts"
 import { Devices } from "./limits/Devices.ts"
 import { Limits } from "./limits/Limits.ts"
-import { PasswordSignIn } from "./PasswordSignIn.ts"
+import { PasswordSignIn } from "./passwords/PasswordSignIn.ts"
 import { RecoveryCodes } from "./factors/RecoveryCodes.ts"
 import { badCredentials, unauthenticated, wrongCode } from "./Refusals.ts"
 import { AccountSessions } from "./Sessions.ts"

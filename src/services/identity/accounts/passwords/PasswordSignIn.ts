@@ -1,11 +1,11 @@
 import { Context, Effect, Layer } from "effect"
-import { TooManyRequests } from "../../../domain/errors.ts"
-import { readAddress } from "../../../domain/identity/Address.ts"
-import { isImportableHash, passwordFault } from "../../../domain/identity/Password.ts"
-import { CurrentMeters } from "../../metrics/Meters.ts"
-import { Limits } from "./limits/Limits.ts"
+import { TooManyRequests } from "../../../../domain/errors.ts"
+import { readAddress } from "../../../../domain/identity/Address.ts"
+import { isImportableHash, passwordFault } from "../../../../domain/identity/Password.ts"
+import { CurrentMeters } from "../../../metrics/Meters.ts"
+import { Limits } from "../limits/Limits.ts"
 import { importedHash, isImported, Passwords } from "./Passwords.ts"
-import { AccountStore, type Owner } from "./Store.ts"
+import { AccountStore, type Owner } from "../Store.ts"
 
 /** The account of an address, with the hash that a password is compared with; null if it has none. */
 interface Candidate {

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Semaphore } from "effect"
 import { randomBytes } from "node:crypto"
-import { Unavailable } from "../../../domain/errors.ts"
-import { comparedPassword } from "../../../domain/identity/Password.ts"
+import { Unavailable } from "../../../../domain/errors.ts"
+import { comparedPassword } from "../../../../domain/identity/Password.ts"
 
 /** argon2id with 19 MiB and 2 passes, as OWASP recommends: 10–25 ms of a core. */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }

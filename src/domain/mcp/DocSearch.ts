@@ -1,6 +1,6 @@
 /** A section of the documentation: a heading and the text up to the next one. */
 export interface DocSection {
-  /** The file's name, such as `sql.md`. */
+  /** The file's name, such as `rows.md`. */
   readonly file: string
   readonly heading: string
   readonly text: string

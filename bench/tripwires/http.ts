@@ -22,7 +22,7 @@ export const overHttp = ({ anon, jwtSecret, service_role, url }: Address): Targe
   }
   let last = ""
   const ask = async ({ accept, body, method, path, prefer, role, schema }: Asked) => {
-    const answer = await client.send({
+    const sent = client.send({
       method,
       path: `/v1/db/${path}`,
       headers: {
@@ -34,6 +34,8 @@ export const overHttp = ({ anon, jwtSecret, service_role, url }: Address): Targe
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) })
     })
+    // A CSV of which a later row fails is cut off.
+    const answer = await sent.catch(() => undefined)
     last = `${answer?.status} ${answer?.text}`
     return { done: (answer?.status ?? 500) < 300, clean: undefined }
   }

@@ -1,4 +1,4 @@
-import { Deferred, Effect, Exit, Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Pull, Scope, Stream } from "effect"
 import { type ClientError, type DatabaseError, type TooManyRequests, type Unavailable } from "../../domain/errors.ts"
 import { type RowPlan } from "../../domain/rows/plan/Plan.ts"
 import { maxAnswerSetting } from "../../domain/rows/sql/Size.ts"
@@ -54,7 +54,7 @@ const keepTurn = (turns: Turns["Service"], client: string) =>
 
 /**
  * The rows of a plan, as lines of CSV that PostgreSQL makes while they are taken, in a session of their own. Fails here if
- * there is no session or turn; both end with the stream.
+ * there is no session or turn, or if the statement fails before its first rows; both end with the stream.
  */
 export const csvLines = (
   { actor, context, database, preferences, searchPath }: CsvRequest,
@@ -70,16 +70,19 @@ export const csvLines = (
       const { cookies, headers, method, path } = context
       yield* session.query(contextSettings, [method, path, headers, cookies], 1)
       yield* session.query(settings, [searchPath, preferences.timezone ?? "UTC"], 1)
-      return session
+      const { params, text } = linesSql(rows)
+      const pull = yield* Stream.toPull(session.lines(text, params))
+      const first = yield* Pull.catchDone(pull, () => Effect.undefined)
+      return { pull, first }
     })
-    const session = yield* Effect.onError(Scope.provide(opened, scope), () => close)
+    const { first, pull } = yield* Effect.onError(Scope.provide(opened, scope), () => close)
     let begun = false
     const abandoned = Effect.suspend(() => (begun ? Effect.void : close))
     yield* Effect.forkDetach(Effect.delay(abandoned, beginMillis))
-    const { params, text } = linesSql(rows)
     const lines = Stream.suspend(() => {
       begun = true
-      return Stream.concat(Stream.succeed(csvHead(rows)), session.lines(text, params))
+      const head = Stream.fromIterable([csvHead(rows), ...(first ?? [])])
+      return first === undefined ? head : Stream.concat(head, Stream.fromPull(Effect.succeed(pull)))
     })
     return Stream.ensuring(
       Stream.map(lines, (line) => `${line}\n`),

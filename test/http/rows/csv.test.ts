@@ -25,6 +25,7 @@ beforeAll(async () => {
     "create table many (id int primary key, text text, more text)",
     `insert into many select n, repeat('x', 200), case n % 3 when 0 then null when 1 then '' else 'a,"b"' || chr(10) || 'é' end
        from generate_series(1, 60000) n`,
+    "create view late as select n, 1 / (50000 - n) as share from generate_series(1, 60000) n",
     "create function everyone() returns setof many language sql stable as 'select * from many'"
   ]) {
     await sql(service, text)
@@ -246,6 +247,17 @@ describe("a CSV", () => {
     const named = await read("many?select=%22a,b%22:id&id=gt.59990&order=id")
     assert.isTrue(named.text.startsWith('"a,b"\n59991\n'))
     assert.lengthOf((await read("many?select=id&id=lte.30000&order=id.desc&limit=20000")).text.split("\n"), 20_002)
+  })
+
+  it("is an error if its first row fails", async () => {
+    assertRefused(await read("many?select=text::int"), 400, "22P02")
+    // A later failure can only cut the response off.
+    const late = read("late").then(
+      () => "whole",
+      () => "cut off"
+    )
+    assert.strictEqual(await late, "cut off")
+    assert.strictEqual((await read("late?n=lt.50000")).status, 200)
   })
 
   it("is cut for others, for pages and counts, and says so", async () => {

@@ -26,7 +26,8 @@ interface JudgedClients {
  * its socket (layers/net/WebSockets.ts).
  */
 export class RealtimeClients {
-  private readonly all = new Set<RealtimeClient>()
+  /** Those that are not judged, and the newest event when each connected. */
+  private readonly all = new Map<RealtimeClient, number>()
   private readonly byClaims = new Map<string, JudgedClients>()
   /**
    * Clients that received a later event at another replica than this one has. What comes up to it is withheld, because
@@ -58,7 +59,7 @@ export class RealtimeClients {
     if (this.isLimited(client)) this.limitedCount++
     if (client.since !== undefined && client.since > newest) this.ahead.set(client, false)
     if (!this.isJudged(client)) {
-      this.all.add(client)
+      this.all.set(client, newest)
       return
     }
     const key = readerKey(client.actor)
@@ -90,7 +91,8 @@ export class RealtimeClients {
    * time of the look-up.
    */
   sendEvent({ id, text }: EventText, readers: Readers | undefined) {
-    for (const client of this.all) {
+    for (const [client, newest] of this.all) {
+      if (newest >= id) continue
       const { role } = client.actor
       if (role === "service_role" || this.open || readers?.[role] === true) this.pass(client, id, text)
       else if (readers?.known === false && client.since !== undefined) this.pass(client, id, gapText(id - 1, id))
@@ -137,15 +139,16 @@ export class RealtimeClients {
     this.sent++
   }
 
-  sendGap(text: string) {
-    for (const client of this.all) if (client.since !== undefined) this.write(client, text)
-    for (const key of this.byClaims.keys()) this.sendGapTo(key, text)
+  /** `id`: the one up to which events may be missing. */
+  sendGap(id: number, text: string) {
+    for (const [client, newest] of this.all) if (newest < id && client.since !== undefined) this.write(client, text)
+    for (const key of this.byClaims.keys()) this.sendGapTo(key, text, id)
   }
 
   /** Sends a gap to those of `judged` who have the same claims. */
-  sendGapTo(key: string, text: string) {
-    for (const client of this.byClaims.get(key)?.clients.keys() ?? []) {
-      if (client.since !== undefined) this.write(client, text)
+  sendGapTo(key: string, text: string, id = Number.POSITIVE_INFINITY) {
+    for (const [client, newest] of this.byClaims.get(key)?.clients ?? []) {
+      if (newest < id && client.since !== undefined) this.write(client, text)
     }
   }
 }

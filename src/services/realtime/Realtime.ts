@@ -1,4 +1,4 @@
-import { Clock, Context, DateTime, Effect, Latch, Layer, Schedule, type Scope, Semaphore, Stream } from "effect"
+import { Clock, Context, DateTime, Effect, Latch, Layer, PubSub, Schedule, type Scope, Semaphore, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { logChannel } from "../../domain/changes/LogSql.ts"
 import { Pieces } from "../../domain/changes/Pieces.ts"
@@ -24,9 +24,14 @@ const clockSkewMicros = 3_600_000_000
 /** The longest time by which a replica may be behind another one. */
 const behind = "10 seconds"
 
+/** What happens in the feed: an event, or a gap with the id up to which events may be missing. */
+export type FeedMessage =
+  | { readonly _tag: "Event"; readonly event: EventText }
+  | { readonly _tag: "Gap"; readonly id: number; readonly text: string }
+
 /**
- * The feed: each notification of a row change gets an id, is kept in the log, and is sent to every client (spec: Realtime
- * events). Each replica receives all notifications.
+ * The feed: each notification of a row change gets an id, is kept in the log, and is published to the subscribers of
+ * the process: the loop that sends to clients (spec: Realtime events), and the channels of Supabase's clients. Each replica receives all notifications.
  */
 export class Realtime extends Context.Service<
   Realtime,
@@ -41,8 +46,8 @@ export class Realtime extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<string>, TooManyRequests | Unavailable, Scope.Scope>
     /** Takes a place among the connected clients until the scope closes; fails as `connect` does. */
     readonly takePlace: (client: string) => Effect.Effect<void, TooManyRequests | Unavailable, Scope.Scope>
-    /** Passes every event on until the scope closes; `missed` runs when some may have been missed. Neither may wait. */
-    readonly watch: (event: (event: EventText) => void, missed: () => void) => Effect.Effect<void, never, Scope.Scope>
+    /** Subscribes to all that happens from now on, until the scope closes. */
+    readonly feed: Effect.Effect<PubSub.Subscription<FeedMessage>, never, Scope.Scope>
     /** JSON texts, newest first; with `since` only later events, followed by a gap if some are missing. */
     readonly recent: (since?: number) => Effect.Effect<ReadonlyArray<string>>
     /** Empties the log, in every replica. */
@@ -71,7 +76,7 @@ export class Realtime extends Context.Service<
       const log = new RealtimeLog()
       const pieces = new Pieces()
       const joined = new Set<string>()
-      const watchers = new Set<{ readonly event: (event: EventText) => void; readonly missed: () => void }>()
+      const feed = yield* Effect.acquireRelease(PubSub.unbounded<FeedMessage>(), PubSub.shutdown)
 
       const channels = yield* listener.listen(ownChannel, "svc_ddl", logChannel)
 
@@ -101,8 +106,7 @@ export class Realtime extends Context.Service<
         Effect.sync(() => {
           const since = log.newest
           log.missed(from)
-          clients.sendGap(gapText(since, log.oldest))
-          for (const watcher of watchers) watcher.missed()
+          PubSub.publishUnsafe(feed, { _tag: "Gap", id: log.newest, text: gapText(since, log.oldest) })
         })
 
       const notified = Effect.fnUntraced(function* (payload: string) {
@@ -112,15 +116,24 @@ export class Realtime extends Context.Service<
         const at = Math.min(row.micros, clock.currentTimeMillisUnsafe() * 1000 + clockSkewMicros)
         if (row.gap) yield* missed(at)
         if (row.gap) return
-        const readers = clients.limited ? yield* access.readers(row.schema, row.table) : undefined
         const event = eventText(row, log.nextId(at))
         log.add(event)
+        PubSub.publishUnsafe(feed, { _tag: "Event", event })
+      })
+
+      const send = Effect.fnUntraced(function* (message: FeedMessage) {
+        if (message._tag === "Gap") return clients.sendGap(message.id, message.text)
+        const { event } = message
+        const readers = clients.limited ? yield* access.readers(event.schema, event.table) : undefined
         clients.sendEvent(event, readers)
         if (readers !== undefined) policyFeed.send(event, readers)
-        for (const watcher of watchers) watcher.event(event)
         // Sockets are written and other work continues between the events of a burst.
         yield* Effect.yieldNow
       })
+      yield* Stream.fromSubscription(yield* PubSub.subscribe(feed)).pipe(
+        Stream.runForEach((message) => Effect.catchCause(send(message), logFailure("Failed to send an event"))),
+        Effect.forkScoped
+      )
 
       const handle = Effect.fnUntraced(function* (message: ListenerMessage) {
         if (message._tag === "Lost") return
@@ -185,20 +198,10 @@ export class Realtime extends Context.Service<
             })
         )
 
-      const watch = (event: (event: EventText) => void, missed: () => void) => {
-        const watcher = { event, missed }
-        return Effect.asVoid(
-          Effect.acquireRelease(
-            Effect.sync(() => watchers.add(watcher)),
-            () => Effect.sync(() => watchers.delete(watcher))
-          )
-        )
-      }
-
       const connect = Effect.fnUntraced(function* (client: RealtimeClient) {
         const { since } = client
         yield* takePlace(client.client)
-        // Both happen in one step: earlier events are in the log, later ones are sent to this client.
+        // Both happen in one step: earlier events are in the log, and only those with a later id are sent to this client.
         const replay = yield* Effect.acquireRelease(
           Effect.sync(() => {
             clients.add(client, log.newest)
@@ -238,7 +241,7 @@ export class Realtime extends Context.Service<
       return Realtime.of({
         connect,
         takePlace,
-        watch,
+        feed: PubSub.subscribe(feed),
         recent,
         clear,
         follow,

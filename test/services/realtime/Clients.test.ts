@@ -18,6 +18,20 @@ it("sends nothing twice to a client that is ahead of this replica", () => {
   assert.deepStrictEqual(heard(undefined, [1, 2]), ["event 1", "event 2"])
 })
 
+it("sends nothing of before a client connected, which is in the log that it reads", () => {
+  const texts: Array<string> = []
+  const clients = new RealtimeClients(false)
+  for (const role of ["service_role", "authenticated"] as const) {
+    const actor = { role, claims: role === "authenticated" ? "{}" : "", sub: "" }
+    clients.add({ actor, client: role, since: 2, send: (text) => void texts.push(`${role} ${text}`) }, 2)
+  }
+  clients.sendEvent(event(2), undefined)
+  clients.sendGap(2, "gap 2")
+  clients.sendEvent(event(3), undefined)
+  clients.sendGap(4, "gap 4")
+  assert.deepStrictEqual(texts, ["service_role event 3", "service_role gap 4", "authenticated gap 4"])
+})
+
 it("sends a gap if it passes the client's id without meeting it", () => {
   const gap = JSON.stringify({ gap: true, since: 3, oldest: 3 })
   assert.deepStrictEqual(heard(3, [1, 2, 4, 5]), [gap, "event 4", "event 5"])

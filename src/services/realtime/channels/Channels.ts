@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Schedule, type Scope } from "effect"
+import { Clock, Context, Effect, Layer, Schedule, type Scope, Stream } from "effect"
 import { type Broadcast } from "../../../domain/realtime/channels/Frames.ts"
 import { SupabaseSettings } from "../../supabase/Settings.ts"
 import { type Actor } from "../../ports/Db.ts"
@@ -43,7 +43,12 @@ export class Channels extends Context.Service<
         for (const connection of connections) connection.interrupt()
       }
       const changes = yield* makeChanges(interrupt)
-      yield* realtime.watch(changes.take, interrupt)
+      yield* Stream.fromSubscription(yield* realtime.feed).pipe(
+        Stream.runForEach((message) =>
+          Effect.sync(() => (message._tag === "Event" ? changes.take(message.event) : interrupt()))
+        ),
+        Effect.forkScoped
+      )
       yield* relay.start({
         broadcast: (room, broadcast) => rooms.broadcast(room, broadcast),
         row: deliver,

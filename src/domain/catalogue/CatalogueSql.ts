@@ -7,11 +7,11 @@ import { computedRelationshipsSql, keyedSql, keysSql, viewsSql } from "./Relatio
 export const catalogueMark = "/* catalogue of the service */"
 
 /** Stamp of a relation `c`; includes columns and keys, whose changes may leave the relation's own entry unchanged. */
-const relationStamp = `c.oid || ':' || c.xmin || ':' || coalesce((
+const relationStamp = `pg_catalog.concat_ws(':', c.oid, c.xmin, coalesce((
   select pg_catalog.hashtextextended(pg_catalog.string_agg(a.xmin::text, ',' order by a.attnum), 0) from pg_attribute a
-  where a.attrelid = c.oid and a.attnum > 0), 0) || ':' || coalesce((
-  select pg_catalog.hashtextextended(pg_catalog.string_agg(k.oid || '.' || k.xmin, ',' order by k.oid), 0) from pg_constraint k
-  where k.conrelid = c.oid), 0)`
+  where a.attrelid = c.oid and a.attnum > 0), 0), coalesce((
+  select pg_catalog.hashtextextended(pg_catalog.string_agg(pg_catalog.concat(k.oid, '.', k.xmin), ',' order by k.oid), 0) from pg_constraint k
+  where k.conrelid = c.oid), 0))`
 
 /** Current stamps of the relations and functions of a name ($1 schema, $2 name): cheap enough for each unknown name. */
 export const stampsSql = `
@@ -20,7 +20,7 @@ select coalesce(pg_catalog.string_agg(stamp, ',' order by stamp), '') from (
     where c.relname = $2 and c.relnamespace = (select oid from pg_namespace where nspname = $1)
       and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
   union all
-  select p.oid || ':' || p.xmin from pg_proc p
+  select pg_catalog.concat(p.oid, ':', p.xmin) from pg_proc p
     where p.proname = $2 and p.pronamespace = (select oid from pg_namespace where nspname = $1)
       and p.prokind = 'f' and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype)
 ) s`
@@ -159,7 +159,7 @@ computed as (
   group by p.proargtypes[0]
 ),
 functions as (
-  select p.oid, n.nspname, p.proname, p.oid || ':' || p.xmin as stamp, p.proretset, p.provolatile = 'v' as volatile,
+  select p.oid, n.nspname, p.proname, pg_catalog.concat(p.oid, ':', p.xmin) as stamp, p.proretset, p.provolatile = 'v' as volatile,
     (select pg_catalog.json_build_object('schema', rn.nspname, 'name', rc.relname) from pg_class rc join exposed rn on rn.oid = rc.relnamespace
      where rc.oid = bt.typrelid and rc.relkind <> 'c') as returns,
     case when p.pronargs = 1 and coalesce(p.proargnames[1], '') = '' and not coalesce(p.proargmodes && '{o,b,v}'::"char"[], false)

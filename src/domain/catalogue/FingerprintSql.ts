@@ -49,7 +49,7 @@ export const fingerprintSql = `with temporary as materialized (
     select c.* from pg_catalog.pg_class c
     where c.relkind in ('r', 'p', 'v', 'm', 'f', 'c') and c.relnamespace not in (select oid from temporary)
   )
-  select pg_catalog.hashtextextended(pg_catalog.string_agg(name || ' ' || n || ' ' || coalesce(total, 0), ',' order by name), 0)::text
+  select pg_catalog.hashtextextended(pg_catalog.string_agg(pg_catalog.concat_ws(' ', name, n, coalesce(total, 0)), ',' order by name), 0)::text
     || coalesce(pg_catalog.current_setting('event_triggers', true), '') as value from (
     select 'pg_class' as name, pg_catalog.count(*) as n, pg_catalog.sum(pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', c.oid, c.relname, c.relnamespace,
       c.relowner, c.relkind, c.relam, c.relrowsecurity, c.relforcerowsecurity, c.relchecks,

@@ -7,7 +7,7 @@ export const logPublication = "svc_changes"
 export const logChannel = "svc_changes"
 
 /** The name of this database's slot: slots belong to the whole server. */
-export const slotSql = `(select 'svc_changes_' || oid from pg_database where datname = current_database())`
+export const slotSql = `(select 'svc_changes_' || oid::text from pg_database where datname = current_database())`
 
 const version = `current_setting('server_version_num')::int`
 
@@ -128,7 +128,7 @@ const piece = 1_950
  */
 export const passOnSql = `
   with rel as materialized (
-    select r.r, r.schema, r.name, ',"schema":' || to_json(r.schema) || ',"table":' || to_json(r.name) as place,
+    select r.r, r.schema, r.name, ',"schema":' || to_json(r.schema)::text || ',"table":' || to_json(r.name)::text as place,
       ${subscribedSql("r.oid::oid", "r.schema", "r.name")} as feed
     from json_to_recordset($1::text::json) as r(r int, oid int8, schema text, name text)),
   lazily as materialized (select set_config('synchronous_commit', 'off', true)),
@@ -141,7 +141,7 @@ export const passOnSql = `
     on conflict (slot) do update set lsn = excluded.lsn, done = excluded.done, updated_at = now()),
   queued as (
     insert into svc.webhook_messages (message_id, webhook_id, event_type, payload)
-    select ${uuidOf("w.id || ' ' || c.micros || ' ' || c.position")}, w.id, c.op,
+    select ${uuidOf("w.id::text || ' ' || c.micros::text || ' ' || c.position")}, w.id, c.op,
       '{"event":"' || c.op || '"' || rel.place || c.rest
     from change c join rel using (r) join svc.webhooks w on w.table_schema = rel.schema and w.table_name = rel.name
       and w.active and c.op = any (w.events)
@@ -149,15 +149,15 @@ export const passOnSql = `
     order by c.n, w.id returning 1),
   queue as materialized (select pg_notification_queue_usage() < 0.5 as room),
   event as (
-    select c.n, '{"id":' || c.micros || rel.place || ',"operation":"' || c.op || '"' || case
+    select c.n, '{"id":' || c.micros::text || rel.place || ',"operation":"' || c.op || '"' || case
         when not queue.room then ',"gap":true}'
         when c.form = '' then c.rest
         else c.form end as text
     from change c join rel using (r) cross join queue where rel.feed and c.form <> 'none'
       and (queue.room or c.n = 1)),
   sent as materialized (
-    select case when last = 0 then pg_notify('${logChannel}', n || ',0,0|' || text)::text else (
-        select string_agg(pg_notify('${logChannel}', n || ',' || i || ',' || last || '|' || substr(text, 1 + i * ${piece}, ${piece}))::text, '')
+    select case when last = 0 then pg_notify('${logChannel}', n::text || ',0,0|' || text)::text else (
+        select string_agg(pg_notify('${logChannel}', concat(n, ',', i, ',', last, '|') || substr(text, 1 + i * ${piece}, ${piece}))::text, '')
         from generate_series(0, last) i) end
     from (select n, text, (length(text) - 1) / ${piece} as last from event order by n) e)
   select (select count(*) from lazily)::int as lazily, (select count(*) from sent)::int as sent,
@@ -183,7 +183,7 @@ export const announceGapsSql = `with news as (
     update svc.change_gaps set announced = true, until_lsn = pg_current_wal_lsn(), until_at = now() where slot = ${slotSql} and not announced
     returning reason, after_at, tables),
   sent as materialized (select pg_notify('${logChannel}',
-    '1,0,0|{"id":' || (extract(epoch from clock_timestamp()) * 1000000)::int8
+    '1,0,0|{"id":' || (extract(epoch from clock_timestamp()) * 1000000)::int8::text
     || ',"schema":"","table":"","operation":"INSERT","gap":true}') from (select from news limit 1) n)
   select reason, to_char(after_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as after, tables, (select count(*) from sent)::int as sent,
     array(select w.id::text from svc.webhooks w where w.active and w.deleted_at is null

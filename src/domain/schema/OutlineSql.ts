@@ -2,10 +2,10 @@ import { computedRelationshipsSql, keyedSql, keysSql, viewsSql } from "../catalo
 
 /** A checksum of the user-defined rows of a system catalogue, which changes with any of them. */
 const rowsOf = (catalogue: string, where = "oid >= 16384") =>
-  `(select pg_catalog.count(*) || ':' || coalesce(pg_catalog.sum(pg_catalog.hashtextextended(xmin::text || ctid::text, 0)), 0) from ${catalogue} where ${where})`
+  `(select pg_catalog.concat(pg_catalog.count(*), ':', pg_catalog.sum(pg_catalog.hashtextextended(xmin::text || ctid::text, 0))) from ${catalogue} where ${where})`
 
 const stampSql = `pg_catalog.concat_ws(' ',
-  (select rolsuper || ':' || rolinherit from pg_roles where rolname = current_user),
+  (select pg_catalog.concat(rolsuper, ':', rolinherit) from pg_roles where rolname = current_user),
   ${rowsOf("pg_auth_members", "true")}, ${rowsOf("pg_namespace", "true")}, ${rowsOf("pg_class")},
   ${rowsOf("pg_attribute", "attrelid >= 16384 and attnum > 0")}, ${rowsOf("pg_attrdef")}, ${rowsOf("pg_constraint")},
   ${rowsOf("pg_type")}, ${rowsOf("pg_enum")}, ${rowsOf("pg_proc")}, ${rowsOf("pg_cast")}, ${rowsOf("pg_rewrite")},

@@ -143,7 +143,7 @@ export const eventsRole = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
     const [state] = yield* sql<{ me: string; own: string; owner: string }>`
       select current_user::text as me,
-             (select 'svc_events_' || oid from pg_database where datname = current_database()) as own,
+             (select 'svc_events_' || oid::text from pg_database where datname = current_database()) as own,
              (select proowner::regrole::text from pg_proc where oid = 'svc.enqueue_webhooks()'::regprocedure) as owner`
     const { me = "", own = "", owner = "" } = state ?? {}
     const kept = yield* setting(sql, "events_role")

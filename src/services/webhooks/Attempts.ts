@@ -51,7 +51,7 @@ const logsSql = `
     select l.id, json_build_object('id', l.id, 'webhook_id', l.webhook_id, 'event_type', l.event_type,
         'payload', case when l.size <= ${maxPayload} then m.payload::json end,
         'status_code', l.status_code, 'response_body', coalesce(l.response_body, ''), 'error', l.error, 'latency_ms', l.latency_ms,
-        'attempt', l.attempt, 'message_id', 'msg_' || m.message_id,
+        'attempt', l.attempt, 'message_id', 'msg_' || m.message_id::text,
         'created_at', ${isoSql("l.created_at")})::text as entry
     from (
       select *, sum(size) over (order by id desc) - size as before from (

@@ -110,7 +110,7 @@ const finishSql = `
       active = w.active and not ${disable},
       disabled_at = case when w.active and ${disable} then now() else w.disabled_at end,
       disabled_reason = case when not (w.active and ${disable}) then w.disabled_reason
-        when h.gone then 'The receiver answered 410 Gone' else ${failureCount} || ' consecutive failures' end,
+        when h.gone then 'The receiver answered 410 Gone' else ${failureCount}::text || ' consecutive failures' end,
       updated_at = case when w.active and ${disable} then now() else w.updated_at end
     from h
     where w.id = h.webhook and w.deleted_at is null and (h.failures > 0 or w.fail_count > 0)

@@ -15,7 +15,9 @@ import { contradictions, type Part, partsSql } from "../../support/install/addit
 /** The last migration of the newest release, or before the first one, of the first public state. */
 const released = 28
 /** Later ones that change what exists, with the reason why versions of the same minor version can bear it. */
-const borne: Readonly<Record<string, string>> = {}
+const borne: Readonly<Record<string, string>> = {
+  "0034_implicit_casts": "the functions do the same as before, with values cast to text explicitly"
+}
 
 const numberOf = (key: string) => Number.parseInt(key, 10)
 const upTo = (last: number) => Object.fromEntries(Object.entries(migrations).filter(([key]) => numberOf(key) <= last))

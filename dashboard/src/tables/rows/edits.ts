@@ -121,7 +121,7 @@ export const saveStatements = (table: Table, edits: Edits): ReadonlyArray<Statem
       return {
         name: `u${at}`,
         sql: `update ${qualified(table)} set ${set.join(", ")} where ${[...keys, ...kept].join(" and ")} returning 1`,
-        check: `case (select count(*) from u${at}) when 1 then 1 else ('changed-row-${from + at}-' || (select count(*) from u${at}))::int end`
+        check: `case (select count(*) from u${at}) when 1 then 1 else ('changed-row-${from + at}-' || (select count(*) from u${at})::text)::int end`
       }
     })
     statements.push({
@@ -203,7 +203,7 @@ export const deleteStatement = (table: Table, rows: ReadonlyArray<Row>): Stateme
     return {
       sql: `with d as (delete from ${name} t using json_to_recordset($1) as x(place tid, row json)
 where t.ctid = x.place and to_jsonb(t) = to_jsonb(json_populate_record(null::${name}, x.row)) returning 1)
-select case (select count(*) from d) when ${rows.length} then 1 else ('changed-row-0-' || (select count(*) from d))::int end`,
+select case (select count(*) from d) when ${rows.length} then 1 else ('changed-row-0-' || (select count(*) from d)::text)::int end`,
       params: [JSON.stringify(wanted)]
     }
   }

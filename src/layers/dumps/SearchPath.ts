@@ -17,9 +17,15 @@ const pathsSql = `
 
 const defaultSql = "select boot_val as path from pg_settings where name = 'search_path'"
 
-/** The names of a path as it is written in SQL; a dump's own names are in pg_catalog, which comes first. */
+/**
+ * The names of a path as it is written in SQL; a dump's own names are in pg_catalog, which comes first. A role whose path is
+ * empty has the empty name in it.
+ */
 export const pathText = (names: ReadonlyArray<string>) =>
-  ["pg_catalog", ...new Set(names.filter((name) => !name.startsWith("pg_") && name !== "information_schema"))]
+  [
+    "pg_catalog",
+    ...new Set(names.filter((name) => name !== "" && !name.startsWith("pg_") && name !== "information_schema"))
+  ]
     .map(quoteName)
     .join(", ")
 

@@ -22,6 +22,7 @@ import {
   sessionsEnd,
   temporaryDirectory,
   timeout,
+  unprivileged,
   write
 } from "../../support/backups/restores.ts"
 
@@ -193,6 +194,18 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
       const file = yield* packed("create table public.t as select lower('A\\' || ';') as a;")
       yield* restorePlain(login, { timeout })(file, asItself(login), () => Effect.void)
       assert.deepStrictEqual(yield* ask(login, "begin read only; select a from public.t").pipe(Effect.map(() => 1)), 1)
+    })
+  )
+
+  it.effect("works where a role has an empty search path", () =>
+    Effect.gen(function* () {
+      const { login, sql } = yield* Outside
+      const role = `hardened_${process.pid}`
+      yield* Effect.acquireRelease(sql(`create role ${role}`), () => sql(`drop role ${role}`))
+      yield* sql(`alter role ${role} in database ${login.database} set search_path = ''`)
+      const { outside, target } = yield* unprivileged
+      yield* restorePlain(login, { timeout })(yield* packed("create table public.t ();"), target, () => Effect.void)
+      assert.lengthOf(yield* ask(outside, "select from pg_class where relname = 't'"), 1)
     })
   )
 

@@ -1,7 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { flushCompileCache } from "node:module"
-import { keyNumber } from "../../domain/access/CountLog.ts"
-import { type Place } from "../../domain/access/PlaceCounts.ts"
+import { type Place, keyNumber } from "../../domain/access/CountLog.ts"
 import { type WindowResult } from "../../domain/access/SlidingWindow.ts"
 import { Counts } from "../../services/ports/workers/Counts.ts"
 import { Peers, type PeerTopic } from "../../services/ports/workers/Peers.ts"

@@ -1,7 +1,12 @@
 import { Context } from "effect"
-import { type Place, PlaceCounts, type PlaceLimits } from "../../../domain/access/PlaceCounts.ts"
 import { SlidingWindow, type WindowResult } from "../../../domain/access/SlidingWindow.ts"
-import { keyNumber, type WindowName } from "../../../domain/access/CountLog.ts"
+import {
+  type Place,
+  PlaceCounts,
+  type PlaceLimits,
+  type WindowName,
+  keyNumber
+} from "../../../domain/access/CountLog.ts"
 
 /** Calls of each key in the last 60 seconds. */
 export interface Windows {

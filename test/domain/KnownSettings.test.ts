@@ -1,5 +1,5 @@
 import { assert, it } from "vitest"
-import { knownSettings, rememberSetting } from "../../src/domain/KnownSettings.ts"
+import { knownSettings, rememberSetting } from "../../src/domain/Settings.ts"
 
 it.each([
   ["https://me:s3cret@store.example.com/x", "https://me:****@store.example.com/x"],

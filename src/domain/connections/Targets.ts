@@ -1,5 +1,4 @@
-import { paramOf } from "./Params.ts"
-import { type ConnectionUrl } from "./Url.ts"
+import { type ConnectionUrl, paramOf } from "./Url.ts"
 
 /** A server to connect to. */
 export interface ConnectionTarget {

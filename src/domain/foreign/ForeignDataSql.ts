@@ -1,5 +1,5 @@
 import { type NewForeignImport, type NewForeignServer, type NewUserMapping, localUserOf } from "./ForeignData.ts"
-import { mask, secretOption } from "../connections/Params.ts"
+import { mask, secretOption } from "../connections/Url.ts"
 import { quoteLiteral, quoteName } from "../sql/Names.ts"
 
 const options = (values: Readonly<Record<string, string>>) =>

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { KnownSetting } from "../../domain/KnownSettings.ts"
+import { KnownSetting } from "../../domain/Settings.ts"
 import { Management } from "../access/Access.ts"
 
 /** The settings of the process that responds. */

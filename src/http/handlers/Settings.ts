@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { knownSettings } from "../../domain/KnownSettings.ts"
+import { knownSettings } from "../../domain/Settings.ts"
 import { Api } from "../Api.ts"
 
 export const SettingsHandlers = HttpApiBuilder.group(Api, "settings", (handlers) =>

@@ -1,5 +1,5 @@
 import { assert, inject, it } from "vitest"
-import { type KnownSetting } from "../../../src/domain/KnownSettings.ts"
+import { type KnownSetting } from "../../../src/domain/Settings.ts"
 import { ask, assertRefused } from "../../support/client.ts"
 import { startService } from "../../support/service.ts"
 

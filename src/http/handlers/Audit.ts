@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { auditCsv } from "../../domain/audit/Csv.ts"
+import { auditCsv } from "../../domain/audit/Entry.ts"
 import { Audit } from "../../services/audit/Audit.ts"
 import { headersOf } from "../wire/Headers.ts"
 import { Api } from "../Api.ts"

@@ -1,7 +1,13 @@
 import { Cause, Clock, Deferred, Effect, Exit, FiberSet, Latch, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { type BackupId, globalsFile, newBackupFile, partialFile, percentOf } from "../../domain/backups/Backup.ts"
-import { backupWarningsSql } from "../../domain/backups/WarningsSql.ts"
+import {
+  type BackupId,
+  backupWarningsSql,
+  globalsFile,
+  newBackupFile,
+  partialFile,
+  percentOf
+} from "../../domain/backups/Backup.ts"
 import { type Conflict, type Unavailable } from "../../domain/errors.ts"
 import { onOwnTables } from "../OwnTables.ts"
 import { BackupFiles } from "../ports/BackupFiles.ts"

@@ -1,4 +1,4 @@
-import { type PromisedFunction, promisedFix, promisedMessage } from "../catalogue/Promised.ts"
+import { type PromisedFunction, promisedFix, promisedMessage } from "../catalogue/Catalogue.ts"
 import { type Finding } from "./Insight.ts"
 
 export const promisedFinding = (fn: PromisedFunction): Finding => ({

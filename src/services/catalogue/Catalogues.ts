@@ -1,8 +1,14 @@
 import { Context, Effect, Fiber, Layer, Schema } from "effect"
-import { type Catalogue, CatalogueRows, makeCatalogue } from "../../domain/catalogue/Catalogue.ts"
+import {
+  type Catalogue,
+  CatalogueRows,
+  type PromisedFunction,
+  makeCatalogue,
+  promisedFix,
+  promisedMessage
+} from "../../domain/catalogue/Catalogue.ts"
 import { catalogueSql, stampsSql } from "../../domain/catalogue/CatalogueSql.ts"
 import { ddlEpochSql } from "../../domain/catalogue/DdlSql.ts"
-import { type PromisedFunction, promisedFix, promisedMessage } from "../../domain/catalogue/Promised.ts"
 import { fingerprintSql } from "../../domain/catalogue/FingerprintSql.ts"
 import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"

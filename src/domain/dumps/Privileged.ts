@@ -1,3 +1,5 @@
+import { quoteName } from "../sql/Names.ts"
+
 /** A name as pg_dump writes it, and a string literal under standard_conforming_strings. */
 const name = '(?:"(?:[^"\\0]|"")+"|[a-z_][a-z0-9_]*)'
 const literal = "'(?:[^'\\0]|'')*'"
@@ -71,3 +73,30 @@ export const precedesExtensions = (text: string): boolean =>
   extensionComment.test(text) ||
   /^SET [a-z_]+ = [^;]*$/.test(text) ||
   /^SELECT pg_catalog\.set_config\('[a-z_]+', '[^']*', (?:true|false)\)$/.test(text)
+
+/** Lists `privilege` and `object` for each object of an extension that a dump fills or uses, but does not own. */
+const loans = `
+  select 'usage' as privilege, format('foreign data wrapper %I', w.fdwname) as object
+  from pg_foreign_data_wrapper w join pg_depend d on d.classid = 'pg_foreign_data_wrapper'::regclass and d.objid = w.oid
+  where d.deptype = 'e'
+  union all
+  select 'all', format('table %s', c.oid::regclass) from pg_extension e, unnest(e.extconfig) c (oid)`
+
+const each = (statement: string) => `do $do$
+declare
+  loan record;
+begin
+  for loan in ${loans} loop
+    execute format('${statement}', loan.privilege, loan.object);
+  end loop;
+exception when insufficient_privilege then null;
+end $do$`
+
+/**
+ * Lets a role fill the extensions' own tables that pg_dump dumps (their configuration), and create servers of their
+ * foreign data wrappers.
+ */
+export const lendSql = (role: string) => each(`grant %s on %s to ${quoteName(role)}`)
+
+/** Takes that back. */
+export const returnSql = (role: string) => each(`revoke %s on %s from ${quoteName(role)}`)

@@ -1,8 +1,14 @@
 import { Data, Effect, Exit, Scope } from "effect"
 import { type DumpScript } from "../../../domain/dumps/Script.ts"
-import { maxPrivileged, precedesExtensions, type Privileged, privileged } from "../../../domain/dumps/Privileged.ts"
+import {
+  type Privileged,
+  lendSql,
+  maxPrivileged,
+  precedesExtensions,
+  privileged,
+  returnSql
+} from "../../../domain/dumps/Privileged.ts"
 import { type DumpStatement } from "../../../domain/dumps/Statement.ts"
-import { lendSql, returnSql } from "../../../domain/dumps/Lending.ts"
 import { quoteLiteral, quoteName } from "../../../domain/sql/Names.ts"
 import { type DumpFailed, type RestoreTarget } from "../../../services/ports/DumpTools.ts"
 import { type Login } from "../../postgres/Login.ts"

@@ -1,7 +1,15 @@
 import { Schema } from "effect"
+import { JsonObjectSchema } from "../text/JsonObjectSchema.ts"
+import { type JsonBounds } from "../text/JsonShape.ts"
 import { FlagEnvironment } from "./Environment.ts"
 import { contextProblems } from "./Json.ts"
-import { JsonObjectSchema } from "../text/JsonObjectSchema.ts"
+
+/** Maximum bytes of a request with a context: all flags or one, and up to 1,000 that it names. */
+export const contextBytes = 64 * 1024
+export const bulkContextBytes = 384 * 1024
+
+/** Bounds on the JSON of such a request. A context has fewer levels than these, which is checked once it is decoded. */
+export const contextBounds: JsonBounds = { depth: 80, keys: 2_000, values: 10_000 }
 
 /** A JSON object; `$flagd` in it is overwritten. */
 const Context = JsonObjectSchema.check(

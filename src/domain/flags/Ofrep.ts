@@ -3,10 +3,9 @@ import { isUtf8 } from "node:buffer"
 import { hash } from "node:crypto"
 import { contextProblems } from "./Json.ts"
 import { problemLines } from "./Problem.ts"
-import { type FlagContext, type FlagResult } from "./Evaluation.ts"
+import { type FlagContext, type FlagResult, contextBounds } from "./Evaluation.ts"
 import { isJsonObject } from "../text/JsonObject.ts"
 import { jsonExcess } from "../text/JsonShape.ts"
-import { contextBounds } from "./ContextLimits.ts"
 import { type FlagEnvironment, selectFlags } from "./Environment.ts"
 
 /** A response of the OpenFeature remote evaluation protocol; `body` is JSON, empty for 304. */

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { renamedVariants, withRenames } from "../../../src/domain/flags/Renames.ts"
+import { renamedVariants, withRenames } from "../../../src/domain/flags/Edits.ts"
 import { type JsonObject } from "../../../src/domain/text/JsonObject.ts"
 
 /** Processor time of this thread, which other processes do not add to, in ms. */

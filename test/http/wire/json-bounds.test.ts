@@ -1,5 +1,5 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { contextBytes } from "../../../src/domain/flags/ContextLimits.ts"
+import { contextBytes } from "../../../src/domain/flags/Evaluation.ts"
 import { Api } from "../../../src/http/Api.ts"
 import { Utf8Bodies } from "../../../src/http/wire/Utf8Bodies.ts"
 import { ask, assertRefused } from "../../support/client.ts"

@@ -12,7 +12,7 @@ import {
   universalResponseToNodeResponse
 } from "@connectrpc/connect-node"
 import { TooManyRequests } from "../../../domain/errors.ts"
-import { contextBytes } from "../../../domain/flags/ContextLimits.ts"
+import { contextBytes } from "../../../domain/flags/Evaluation.ts"
 import { loopTurn } from "../../../services/LoopTurn.ts"
 import { CallMessage, type EnterTurn, tooManyValues } from "./LargeMessages.ts"
 import { Crowd } from "./Crowd.ts"

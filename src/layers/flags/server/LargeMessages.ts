@@ -1,6 +1,6 @@
 import { Cause, Effect, Exit } from "effect"
 import { InvalidRequest } from "../../../domain/errors.ts"
-import { contextBounds } from "../../../domain/flags/ContextLimits.ts"
+import { contextBounds } from "../../../domain/flags/Evaluation.ts"
 import { type Turns } from "../../../services/access/Turns.ts"
 import { largeBody, loopTurn } from "../../../services/LoopTurn.ts"
 import { peerAddress, type NodeRequest, type NodeResponse } from "./Port.ts"

@@ -1,5 +1,5 @@
 import { answerOfrep, bulkReply, type OfrepReply, plainReply, singleReply } from "../../../domain/flags/Ofrep.ts"
-import { contextBytes } from "../../../domain/flags/ContextLimits.ts"
+import { contextBytes } from "../../../domain/flags/Evaluation.ts"
 import { InvalidRequest, TooManyRequests } from "../../../domain/errors.ts"
 import { allFlags } from "./AllFlags.ts"
 import { CallMessage, type EnterTurn } from "./LargeMessages.ts"

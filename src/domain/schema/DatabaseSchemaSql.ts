@@ -1,5 +1,5 @@
 import { ofUsers } from "../insights/FindingSql.ts"
-import { openViews } from "../insights/OpenViewsSql.ts"
+import { openViews } from "../insights/AccessChecks.ts"
 
 /** The JSON list of objects of the table `c`: their `name`, and their `definition` as far as it can be read. */
 const defined = (name: string, definition: string, from: string) =>

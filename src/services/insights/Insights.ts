@@ -1,7 +1,5 @@
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { accessChecks } from "../../domain/insights/AccessChecks.ts"
-import { promisedFinding } from "../../domain/insights/PromisedCheck.ts"
-import { cacheFinding, hitRatio } from "../../domain/insights/CacheCheck.ts"
 import { type CheckSql } from "../../domain/insights/FindingSql.ts"
 import { indexChecks } from "../../domain/insights/IndexChecks.ts"
 import {
@@ -9,7 +7,10 @@ import {
   type Finding,
   Found,
   type InsightReport,
+  cacheFinding,
+  hitRatio,
   kinds,
+  promisedFinding,
   severities
 } from "../../domain/insights/Insight.ts"
 import {

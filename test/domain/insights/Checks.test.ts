@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { cacheFinding, hitRatio } from "../../../src/domain/insights/CacheCheck.ts"
+import { cacheFinding, hitRatio } from "../../../src/domain/insights/Insight.ts"
 import { obstacleTo } from "../../../src/domain/insights/StatementCheck.ts"
 
 describe("the cache hit ratio", () => {

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { type Tree } from "../../domain/catalogue/bodies/Tree.ts"
 import { readStatement } from "../../domain/mcp/ReadSyntax.ts"
-import { refusedSql } from "../../domain/mcp/RefusedNames.ts"
+import { refusedSql } from "../../domain/mcp/ReadLists.ts"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { checkSingle } from "../../domain/sql/Statements.ts"
 import { shorten } from "../../domain/text/Shorten.ts"

@@ -1,4 +1,5 @@
-import { familyOf, type LabelsOf, type MetricName } from "./Catalogue.ts"
+import { type Minutes } from "../requests/Minutes.ts"
+import { type LabelsOf, type MetricName, familyOf } from "./Catalogue.ts"
 
 /** A histogram: how many values each bound of its family was not exceeded by. */
 export interface Distribution {
@@ -45,3 +46,50 @@ export const summed = (samples: Iterable<Sample>): ReadonlyArray<Sample> => {
 
 /** Whether the value only grows, and so must not fall when a process ends. */
 export const isCumulative = ({ name }: Sample) => familyOf(name).type !== "gauge"
+
+/** How much of a pool is in use. */
+export interface PoolUse {
+  readonly open: number
+  readonly busy: number
+  /** Requests that wait for a connection. */
+  readonly waiting: number
+  /** The most that it opens. */
+  readonly limit: number
+}
+
+/** The use of a pool as metrics. `database`: the main one, all branches together, or all standbys. */
+export const samplesOfPool = (
+  database: "main" | "branch" | "standby",
+  role: string,
+  lane: string,
+  { busy, limit, open, waiting }: PoolUse
+): ReadonlyArray<Sample> => {
+  const labels = { database, role, lane }
+  return [
+    sampleOf("svc_db_connections", { ...labels, state: "busy" }, busy),
+    sampleOf("svc_db_connections", { ...labels, state: "idle" }, Math.max(0, open - busy)),
+    sampleOf("svc_db_connections_limit", labels, limit),
+    sampleOf("svc_db_waiting", labels, waiting)
+  ]
+}
+
+/** The use of single connections outside all pools. */
+export const samplesOfConnections = (
+  database: "main" | "standby",
+  lane: string,
+  open: number,
+  limit: number
+): ReadonlyArray<Sample> => samplesOfPool(database, "service", lane, { open, busy: open, waiting: 0, limit })
+
+/** The samples of what the request log has counted. */
+export const samplesOfRequests = (counts: Minutes): ReadonlyArray<Sample> =>
+  counts.total.flatMap(([route, method, { bytes, latencies, millis, statuses }]) => {
+    const labels = { method, route: route === "" ? "none" : route }
+    return [
+      ...Array.from(statuses, ([status, count]) =>
+        sampleOf("svc_http_requests_total", { ...labels, status: String(status) }, count)
+      ),
+      sampleOf("svc_http_request_duration_seconds", labels, { ...latencies.upToBounds, sum: millis / 1000 }),
+      sampleOf("svc_http_response_bytes_total", labels, bytes)
+    ]
+  })

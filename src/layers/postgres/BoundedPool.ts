@@ -2,7 +2,7 @@ import { Effect, Exit } from "effect"
 import { type Unavailable } from "../../domain/errors.ts"
 import { FairQueue, Shares } from "../../domain/FairQueue.ts"
 import { poolExhausted } from "./Errors.ts"
-import { type PoolUse } from "../../domain/metrics/Pools.ts"
+import { type PoolUse } from "../../domain/metrics/Sample.ts"
 
 export interface BoundedPoolOptions<C, E> {
   readonly size: number

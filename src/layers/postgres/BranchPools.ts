@@ -6,7 +6,7 @@ import { type BranchPlace, type Database, type Db } from "../../services/ports/D
 import { ConnectionBudget } from "./ConnectionBudget.ts"
 import { makeListener } from "./Listener.ts"
 import { type Login } from "./Login.ts"
-import { samplesOfPool } from "../../domain/metrics/Pools.ts"
+import { samplesOfPool } from "../../domain/metrics/Sample.ts"
 import { makeRowPath, type RowPathOptions } from "./rows/RowPath.ts"
 import { type AssistantLogin } from "../install/Roles.ts"
 import { makeAssistant } from "./sql/Assistant.ts"

@@ -7,7 +7,7 @@ import { isOutage } from "../../services/OwnTables.ts"
 import { BoundedPool } from "./BoundedPool.ts"
 import { atPrimary, clientConfig, type Login, socketAddress } from "./Login.ts"
 import { transactions } from "./pooler/Transactions.ts"
-import { type PoolUse } from "../../domain/metrics/Pools.ts"
+import { type PoolUse } from "../../domain/metrics/Sample.ts"
 import { endIfUnanswered } from "./Unanswered.ts"
 import { type Pausable } from "./MainSessions.ts"
 

@@ -12,7 +12,7 @@ import {
 import { keyCountsOf, KeyMinutes } from "../../domain/requests/KeyMinutes.ts"
 import { type Kept, Ring } from "../../domain/requests/Ring.ts"
 import { selects, shown } from "../../domain/requests/Selection.ts"
-import { samplesOfRequests } from "../../domain/metrics/Requests.ts"
+import { samplesOfRequests } from "../../domain/metrics/Sample.ts"
 import { CurrentMeters } from "../metrics/Meters.ts"
 import { Peers } from "../ports/workers/Peers.ts"
 

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { BoundedPool } from "../BoundedPool.ts"
-import { type PoolUse } from "../../../domain/metrics/Pools.ts"
+import { type PoolUse } from "../../../domain/metrics/Sample.ts"
 import { largeAnswer } from "../../../services/access/AnswerBudget.ts"
 import { type AnswerLimits, type RowConnection } from "./Connection.ts"
 import { isBloated, type Outcome } from "./Outcome.ts"

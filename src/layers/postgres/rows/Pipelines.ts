@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { type RowConnection } from "./Connection.ts"
 import { isOversized, type Outcome, unknown } from "./Outcome.ts"
-import { type PoolUse } from "../../../domain/metrics/Pools.ts"
+import { type PoolUse } from "../../../domain/metrics/Sample.ts"
 import {
   type CleanCommands,
   isProven,

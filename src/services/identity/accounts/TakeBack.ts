@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { revocations } from "../../../domain/oauth2/Revocation.ts"
+import { revocations } from "../../../domain/oauth2/OAuth2.ts"
 import { type AccountStore } from "./Store.ts"
 
 /**

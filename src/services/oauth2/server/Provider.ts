@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto"
 import { type IncomingMessage, type ServerResponse } from "node:http"
 import { type Configuration, errors, type JWK, type KoaContextWithOIDC, Provider } from "oidc-provider"
-import { claimsOfScope } from "../../../domain/oauth2/StandardClaims.ts"
+import { claimsOfScope } from "../../../domain/oauth2/ClaimsConfig.ts"
 import { languages } from "../../../domain/language/Language.ts"
 import { type PublicFetch } from "../PublicFetch.ts"
 import { adapterOn } from "./Adapter.ts"

@@ -1,6 +1,6 @@
 import { createPublicKey } from "node:crypto"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { standardScope } from "../../../../src/domain/oauth2/StandardClaims.ts"
+import { standardScope } from "../../../../src/domain/oauth2/ClaimsConfig.ts"
 import { startProvider } from "../../../support/oauth2/conformance.ts"
 
 let service: Awaited<ReturnType<typeof startProvider>>

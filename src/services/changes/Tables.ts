@@ -7,7 +7,7 @@ import {
   lockSourceSql,
   logPublication
 } from "../../domain/changes/LogSql.ts"
-import { createTriggerSql } from "../../domain/realtime/Trigger.ts"
+import { createTriggerSql } from "../../domain/realtime/Subscription.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { triggerChanges, type WebhookTable, webhookTableSql } from "../../domain/webhooks/TriggerSql.ts"
 import { WatchedTables } from "./WatchedTables.ts"

@@ -1,8 +1,14 @@
 import { Context, Effect, Layer, Queue, Schedule, Schema, Stream } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { type Forbidden, type InvalidRequest, NotFound, type Unavailable } from "../../domain/errors.ts"
-import { RealtimeSubscription, type RealtimeTable, rowSecurityWarnings } from "../../domain/realtime/Subscription.ts"
-import { channelOf, createTriggerSql, dropTriggerSql } from "../../domain/realtime/Trigger.ts"
+import {
+  RealtimeSubscription,
+  type RealtimeTable,
+  channelOf,
+  createTriggerSql,
+  dropTriggerSql,
+  rowSecurityWarnings
+} from "../../domain/realtime/Subscription.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { audited, recordChange } from "../audit/Change.ts"
 import { type WatchedTable, WatchedTables } from "../changes/WatchedTables.ts"

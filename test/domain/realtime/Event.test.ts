@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
 import { eventText, gapText, parseNotification, RealtimeGap } from "../../../src/domain/realtime/Event.ts"
-import { channelOf } from "../../../src/domain/realtime/Trigger.ts"
+import { channelOf } from "../../../src/domain/realtime/Subscription.ts"
 
 const bytes = (text: string) => Buffer.byteLength(text)
 const payload = (over: object = {}) =>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { RealtimeLog } from "../../../src/domain/realtime/Log.ts"
+import { RealtimeLog } from "../../../src/domain/realtime/Event.ts"
 
 /** Adds an event with this time; returns its id. */
 const write = (log: RealtimeLog, micros: number) => {

@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { channelOf } from "../../../src/domain/realtime/Trigger.ts"
+import { channelOf } from "../../../src/domain/realtime/Subscription.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { brief, type Notification, watching } from "../../support/realtime/notifications.ts"
 

@@ -1,8 +1,14 @@
 import { Clock, Effect, Option } from "effect"
 import { looksLikeKey } from "../../../domain/access/ApiKey.ts"
 import { InvalidRequest } from "../../../domain/errors.ts"
-import { decodeFrame, encodeFrame, type Incoming } from "../../../domain/realtime/channels/Frames.ts"
-import { channelName, decodeJoin, type JoinRequest } from "../../../domain/realtime/channels/Join.ts"
+import {
+  type Incoming,
+  type JoinRequest,
+  channelName,
+  decodeFrame,
+  decodeJoin,
+  encodeFrame
+} from "../../../domain/realtime/channels/Frames.ts"
 import { RateWindow } from "../../../domain/realtime/RateWindow.ts"
 import { randomUUID } from "node:crypto"
 import { logFailure } from "../../OwnTables.ts"

@@ -1,5 +1,10 @@
-import { type Broadcast, encodeBroadcast, encodeFrame, type Version } from "../../../domain/realtime/channels/Frames.ts"
-import { topicOf } from "../../../domain/realtime/channels/Join.ts"
+import {
+  type Broadcast,
+  type Version,
+  encodeBroadcast,
+  encodeFrame,
+  topicOf
+} from "../../../domain/realtime/channels/Frames.ts"
 import { type Actor } from "../../ports/Db.ts"
 import { type ChangeBinding } from "./changes/Bindings.ts"
 

@@ -1,7 +1,6 @@
 import { Effect, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { type FrameBody, encodeBroadcast } from "../../../domain/realtime/channels/Frames.ts"
-import { topicOf } from "../../../domain/realtime/channels/Join.ts"
+import { type FrameBody, encodeBroadcast, topicOf } from "../../../domain/realtime/channels/Frames.ts"
 import { logFailure } from "../../OwnTables.ts"
 import { type Member, type Rooms } from "./Rooms.ts"
 

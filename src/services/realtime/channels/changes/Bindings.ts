@@ -1,4 +1,4 @@
-import { type ChangesRequest } from "../../../../domain/realtime/channels/Join.ts"
+import { type ChangesRequest } from "../../../../domain/realtime/channels/Frames.ts"
 
 /** A channel's request for changes of one table or several. */
 export interface ChangeBinding {

@@ -1,4 +1,4 @@
-import { masked } from "./Selection.ts"
+import { masked } from "./Ring.ts"
 
 /** A request as the access log has it. Neither its query nor its other headers. */
 export interface Access {

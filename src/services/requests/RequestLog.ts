@@ -10,8 +10,7 @@ import {
   type RequestQuery
 } from "../../domain/requests/Request.ts"
 import { keyCountsOf, KeyMinutes } from "../../domain/requests/KeyMinutes.ts"
-import { type Kept, Ring } from "../../domain/requests/Ring.ts"
-import { selects, shown } from "../../domain/requests/Selection.ts"
+import { type Kept, Ring, selects, shown } from "../../domain/requests/Ring.ts"
 import { samplesOfRequests } from "../../domain/metrics/Sample.ts"
 import { CurrentMeters } from "../metrics/Meters.ts"
 import { Peers } from "../ports/workers/Peers.ts"

@@ -3,8 +3,7 @@ import * as fc from "fast-check"
 import { keyCountsOf, KeyMinutes } from "../../../src/domain/requests/KeyMinutes.ts"
 import { Latencies } from "../../../src/domain/requests/Latencies.ts"
 import { type Counted, countsOf, Minutes } from "../../../src/domain/requests/Minutes.ts"
-import { type Kept, Ring } from "../../../src/domain/requests/Ring.ts"
-import { selects, shown } from "../../../src/domain/requests/Selection.ts"
+import { type Kept, Ring, selects, shown } from "../../../src/domain/requests/Ring.ts"
 
 const request = (changes: Partial<Kept> = {}): Kept => ({
   at: 0,

@@ -7,7 +7,7 @@ import {
   OutlinedTypes,
   type SchemaOutline
 } from "../Outline.ts"
-import { type ForeignKey, foreignKeysOf } from "./Keys.ts"
+import { type ForeignKey, foreignKeysOf } from "./Relations.ts"
 
 type Json = Readonly<Record<string, unknown>>
 

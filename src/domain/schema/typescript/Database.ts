@@ -1,10 +1,100 @@
-import { makeRelationships, type Relationships } from "../../catalogue/Relationships.ts"
-import { type OutlinedFunction, type SchemaOutline } from "../Outline.ts"
-import { typeScriptHelpers } from "./Helpers.ts"
+import { type Relationships, makeRelationships } from "../../catalogue/Relationships.ts"
+import { type OutlinedFunction, type SchemaOutline, callForm } from "../Outline.ts"
 import { relationType } from "./Relations.ts"
-import { functionsType } from "./Functions.ts"
-import { indented, objectType, type Property, propertyName, quoted } from "./Text.ts"
-import { inOrderOfNames, literals, sectionOf, TypeScriptTypes } from "./Types.ts"
+import {
+  type Property,
+  TypeScriptTypes,
+  compactObjectType,
+  inOrderOfNames,
+  indented,
+  literals,
+  objectType,
+  propertyName,
+  quoted,
+  sectionOf,
+  unionType
+} from "./Types.ts"
+
+/** The type of all functions of one name; undefined if none of them can be called or embedded. */
+const functionsType = (types: TypeScriptTypes, overloads: ReadonlyArray<OutlinedFunction>): string | undefined => {
+  const all = overloads.flatMap((fn) => {
+    const args = argumentsType(types, fn)
+    return args === undefined ? [] : [functionType(types, fn, args)]
+  })
+  const each = [...new Set(all)]
+  return each.length === 0 ? undefined : unionType(each)
+}
+
+const argumentsType = (types: TypeScriptTypes, fn: OutlinedFunction): string | undefined => {
+  const form = callForm(types.types, fn)
+  const [only] = fn.arguments
+  if (form === "named") {
+    const named = fn.arguments.filter(({ name }) => name !== "")
+    const properties = named.map(({ name, optional, type }): Property => ({ name, optional, type: types.of(type) }))
+    return compactObjectType(properties.sort(inOrderOfNames), "never")
+  }
+  if (only === undefined) return undefined
+  // Receives the whole body, of any type.
+  if (form === "body") return types.of(only.type) === "Json" ? "{ [key: string]: Json }" : '{ "": string }'
+  return types.types.computedOf(fn) === null ? undefined : `{ "": ${types.of(only.type)} }`
+}
+
+const functionType = (types: TypeScriptTypes, fn: OutlinedFunction, args: string) => {
+  const result = types.types.result(fn)
+  const one =
+    result._tag === "Void"
+      ? "undefined"
+      : result._tag === "Columns"
+        ? compactObjectType(
+            result.columns.map(({ name, type }) => ({ name, type: types.of(type) })).sort(inOrderOfNames),
+            "Record<string, never>"
+          )
+        : types.of(result.type.oid)
+  const to = result._tag === "Type" && result.type.relation !== null ? types.relation(result.type.relation) : undefined
+  const embeds = to !== undefined && to.schema === fn.schema ? to.name : undefined
+  // The client's types add the array themselves for an embeddable set of at most one declared row.
+  const bare = !fn.set || (embeds !== undefined && fn.single)
+  const parts: Array<Property> = [
+    { name: "Args", type: args },
+    { name: "Returns", type: bare ? one : types.array(one) }
+  ]
+  if (embeds === undefined) return compactObjectType(parts)
+  const from = types.types.computedOf(fn)
+  const options = [
+    { name: "from", type: quoted(from?.schema === fn.schema ? from.name : "*") },
+    { name: "to", type: quoted(embeds) },
+    { name: "isOneToOne", type: String(fn.single) },
+    { name: "isSetofReturn", type: String(fn.set) }
+  ]
+  return objectType([...parts, { name: "SetofOptions", type: objectType(options) }])
+}
+
+/** The source of a helper type that selects by a name in the default schema, or by schema and name. */
+const picker = (name: string, entries: string, picked: (entry: string) => string) => `export type ${name}<
+  NameOrSchema extends keyof ${entries.replaceAll("$", "DefaultSchema")} | { schema: keyof Schemas },
+  Name extends NameOrSchema extends { schema: keyof Schemas }
+    ? keyof ${entries.replaceAll("$", `Schemas[NameOrSchema["schema"]]`)}
+    : never = never
+> = NameOrSchema extends { schema: keyof Schemas }
+  ? ${picked(`${entries.replaceAll("$", `Schemas[NameOrSchema["schema"]]`)}[Name]`)}
+  : NameOrSchema extends keyof ${entries.replaceAll("$", "DefaultSchema")}
+    ? ${picked(`${entries.replaceAll("$", "DefaultSchema")}[NameOrSchema]`)}
+    : never
+`
+
+const partOf = (part: string) => (entry: string) => `(${entry} extends { ${part}: infer Part } ? Part : never)`
+
+/** `Tables<"notes">`, `TablesInsert<{ schema: "other" }, "notes">` and similar. */
+const typeScriptHelpers = (defaultSchema: string) =>
+  [
+    `type Schemas = Omit<Database, "__InternalSupabase">\n`,
+    `type DefaultSchema = Schemas[${quoted(defaultSchema)}]\n`,
+    picker("Tables", `($["Tables"] & $["Views"])`, partOf("Row")),
+    picker("TablesInsert", `($["Tables"] & $["Views"])`, partOf("Insert")),
+    picker("TablesUpdate", `($["Tables"] & $["Views"])`, partOf("Update")),
+    picker("Enums", `$["Enums"]`, (entry) => entry),
+    picker("CompositeTypes", `$["CompositeTypes"]`, (entry) => entry)
+  ].join("\n")
 
 /** The newest PostgREST version for which `@supabase/postgrest-js` has types. */
 const postgrestVersion = "14"

@@ -1,8 +1,16 @@
 import { holdsKey } from "../../catalogue/Relationship.ts"
 import { type Relationships } from "../../catalogue/Relationships.ts"
 import { type OutlinedColumn, type OutlinedRelation, type OutlinedFunction } from "../Outline.ts"
-import { indented, objectType, type Property, quoted, textTuple } from "./Text.ts"
-import { inOrderOfNames, literals, type TypeScriptTypes } from "./Types.ts"
+import {
+  type Property,
+  type TypeScriptTypes,
+  inOrderOfNames,
+  indented,
+  literals,
+  objectType,
+  quoted,
+  textTuple
+} from "./Types.ts"
 
 /** A computed column: a function of the row that returns one value. */
 const isComputed = (types: TypeScriptTypes, fn: OutlinedFunction) => {

@@ -16,19 +16,19 @@ import {
   CompletedParts,
   ContentType,
   ExpiresIn,
-  UploadSize,
   KeyPrefix,
-  maxKeys,
   ObjectKey,
   ObjectPage,
+  ObjectTags,
   PartNumber,
-  UploadedPart,
   UploadId,
   UploadPage,
+  UploadSize,
   UploadToken,
-  UrlKey
+  UploadedPart,
+  UrlKey,
+  maxKeys
 } from "../../domain/storage/Object.ts"
-import { ObjectTags } from "../../domain/storage/Tags.ts"
 import { isStorable } from "../../domain/text/StorableText.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../wire/Utf8Bodies.ts"

@@ -14,10 +14,10 @@ import {
   type BulkDeleted,
   type CompletedParts,
   type ObjectPage,
-  type UploadedPart,
-  type UploadPage
+  type ObjectTags,
+  type UploadPage,
+  type UploadedPart
 } from "../../domain/storage/Object.ts"
-import { type ObjectTags } from "../../domain/storage/Tags.ts"
 
 /** The store is unreachable, slow or overloaded, or it rejected the credentials or the request. */
 export type StoreError = InvalidRequest | Forbidden | NotFound | Conflict | BadGateway | Unavailable | GatewayTimeout

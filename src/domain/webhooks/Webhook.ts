@@ -4,8 +4,7 @@ import { isPublicAddress } from "../PublicAddress.ts"
 import { Label } from "../access/ApiKey.ts"
 import { isStorable } from "../text/StorableText.ts"
 import { InvalidRequest, NotFound } from "../errors.ts"
-import { headerProblems } from "./Headers.ts"
-import { isSecret } from "./Signature.ts"
+import { headerProblems, isSecret } from "./Headers.ts"
 
 export const WebhookId = Schema.Int.pipe(Schema.brand("WebhookId"))
 export type WebhookId = typeof WebhookId.Type

@@ -1,6 +1,6 @@
 import { Clock, Effect } from "effect"
 import { isSuccess, maxPayload, type WebhookReply } from "../../domain/webhooks/Delivery.ts"
-import { signatureHeaders } from "../../domain/webhooks/Signature.ts"
+import { signatureHeaders } from "../../domain/webhooks/Headers.ts"
 import { CurrentMeters } from "../metrics/Meters.ts"
 import { inCall } from "../Tracing.ts"
 import { WebhookTransport } from "../ports/WebhookTransport.ts"

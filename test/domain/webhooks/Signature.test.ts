@@ -1,6 +1,6 @@
 import { Webhook } from "standardwebhooks"
 import { assert, it } from "vitest"
-import { isSecret, signatureHeaders } from "../../../src/domain/webhooks/Signature.ts"
+import { isSecret, signatureHeaders } from "../../../src/domain/webhooks/Headers.ts"
 
 it("matches test case 2 of RFC 4231 in X-Svc-Signature", () => {
   assert.strictEqual(

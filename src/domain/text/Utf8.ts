@@ -10,3 +10,6 @@ export const byteString = (text: string): string =>
 /** The number of UTF-8 bytes of a text. */
 export const utf8Length = (text: string): number =>
   inNode ? Buffer.byteLength(text, "utf8") : new TextEncoder().encode(text).length
+
+/** A header's value, which clients write in UTF-8 and Node reads as Latin-1, one character a byte. */
+export const fromLatin1 = (value: string) => Buffer.from(value, "latin1").toString("utf8")

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { NotAcceptable } from "../../domain/errors.ts"
-import { fromLatin1 } from "../../domain/text/HeaderText.ts"
+import { fromLatin1 } from "../../domain/text/Utf8.ts"
 import { type Headers } from "../wire/Headers.ts"
 
 interface Asked {

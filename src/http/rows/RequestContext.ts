@@ -1,6 +1,6 @@
 import { type HttpServerRequest } from "effect/http"
 import { type RequestContext } from "../../domain/rows/Preferences.ts"
-import { fromLatin1 } from "../../domain/text/HeaderText.ts"
+import { fromLatin1 } from "../../domain/text/Utf8.ts"
 import { bearerOf } from "../access/Credentials.ts"
 import { isDashboardCookie } from "../access/cookies/DashboardCookie.ts"
 import { isSessionCookie } from "../access/cookies/SessionCookies.ts"

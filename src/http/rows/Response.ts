@@ -2,7 +2,7 @@ import { Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { isExplain, maxCellOf } from "../../domain/rows/Preferences.ts"
 import { type ChosenResponse } from "../../domain/rows/ResponseSettings.ts"
-import { asLatin1 } from "../../domain/text/HeaderText.ts"
+import { byteString } from "../../domain/text/Utf8.ts"
 import { uriEncode } from "../../domain/text/UriText.ts"
 import { type FunctionAnswer } from "../../services/rows/Functions.ts"
 import { type RowsAnswer } from "../../services/rows/Rows.ts"
@@ -43,7 +43,7 @@ const respond = (draft: Draft, chosen: ChosenResponse & Pick<RowsAnswer, "lsn">)
   const { body, contentType } = draft
   const own = new Map<string, Array<string>>()
   for (const [name, value] of chosen.headers) {
-    const text = asLatin1(value)
+    const text = byteString(value)
     const known = own.get(name)
     if (known === undefined || singular.has(name)) own.set(name, [text])
     else known.push(text)
@@ -70,7 +70,7 @@ const counts = ({ preferences: { count } }: DecodedRequest) => count === "exact"
 
 /** Adds the schema of the rows, if there was a choice. */
 const withProfile = ({ profile }: DecodedRequest, headers: Record<string, string>) => {
-  if (profile !== undefined) headers["content-profile"] = asLatin1(profile)
+  if (profile !== undefined) headers["content-profile"] = byteString(profile)
   return headers
 }
 

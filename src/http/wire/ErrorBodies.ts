@@ -1,7 +1,7 @@
 import { type Cause, Schema } from "effect"
 import { HttpBody, HttpServerError, HttpServerResponse } from "effect/http"
 import { type ClientError, isClientError } from "../../domain/errors.ts"
-import { asLatin1 } from "../../domain/text/HeaderText.ts"
+import { byteString } from "../../domain/text/Utf8.ts"
 import { shorten } from "../../domain/text/Shorten.ts"
 import { textResponse } from "./OwnedResponse.ts"
 
@@ -72,7 +72,7 @@ export const errorResponse = (error: ClientError, requestId: string): HttpServer
     ...(error.status === 401 && { "www-authenticate": challengeOf(error.code, error.error) }),
     // User code that raises its own response may set others.
     ...(raised?.status === 503 && { "retry-after": "1" }),
-    ...Object.fromEntries((raised?.headers ?? []).map(([name, value]) => [name.toLowerCase(), asLatin1(value)])),
+    ...Object.fromEntries((raised?.headers ?? []).map(([name, value]) => [name.toLowerCase(), byteString(value)])),
     ...(retry !== undefined && { "retry-after": String(retry) })
   }
   const answer = withBody(

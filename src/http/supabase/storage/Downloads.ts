@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type ClientError, InvalidRequest, NotImplemented } from "../../../domain/errors.ts"
-import { asLatin1 } from "../../../domain/text/HeaderText.ts"
+import { byteString } from "../../../domain/text/Utf8.ts"
 import { type FileRecord } from "../../../services/supabase/FileSql.ts"
 import { type Files } from "../../../services/supabase/Files.ts"
 import { headersOf } from "../../wire/Headers.ts"
@@ -36,7 +36,7 @@ const disposition = (query: URLSearchParams, { name }: FileRecord) => {
   const file = (wanted === "" || wanted === "true" ? (name.split("/").at(-1) ?? name) : wanted).slice(0, 200)
   const plain = file.replaceAll(/[^\x20-\x7e]|["\\]/g, "_")
   const wide = file.isWellFormed() ? `; filename*=UTF-8''${encoded(file)}` : ""
-  return { "content-disposition": asLatin1(`attachment; filename="${plain}"${wide}`) }
+  return { "content-disposition": byteString(`attachment; filename="${plain}"${wide}`) }
 }
 
 /** The bytes of an object, or of the range that is asked for; 304 for those who have them. */

@@ -2,7 +2,7 @@ import { maxMetadataBytes } from "../../../domain/storage/Metadata.ts"
 import { maxKeyBytes } from "../../../domain/storage/Object.ts"
 import { encodeWords } from "../../../domain/storage/EncodedWords.ts"
 import { checksumHeader } from "./Checksums.ts"
-import { asLatin1, fromLatin1 } from "../../../domain/text/HeaderText.ts"
+import { byteString, fromLatin1 } from "../../../domain/text/Utf8.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
 import { type ObjectInfo, type ObjectMeta } from "./store/Model.ts"
@@ -84,10 +84,10 @@ export const objectHeadersOf = (info: ObjectInfo, withChecksum: boolean): Readon
   const headers: Record<string, string> = {
     ETag: `"${info.etag}"`,
     "Last-Modified": info.lastModified.toUTCString(),
-    "Content-Type": asLatin1(info.contentType),
+    "Content-Type": byteString(info.contentType),
     "Accept-Ranges": "bytes"
   }
-  for (const [name, value] of Object.entries(info.headers)) headers[name] = asLatin1(value)
+  for (const [name, value] of Object.entries(info.headers)) headers[name] = byteString(value)
   for (const [name, value] of Object.entries(info.user)) headers[`x-amz-meta-${name}`] = userValue(value)
   return withChecksum ? { ...headers, ...checksumHeaders(info.checksum) } : headers
 }

@@ -2,7 +2,7 @@ import { maxParts } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
 import { authorize, isAllowed } from "../Authorization.ts"
 import { emptyReply, type Exchange, limitParam, type S3Operation, type Reply, xmlReply } from "../Exchange.ts"
-import { asLatin1 } from "../../../../domain/text/HeaderText.ts"
+import { byteString } from "../../../../domain/text/Utf8.ts"
 import { checkKey, checksumHeaders, checkValue, objectHeadersOf, metaOf } from "../ObjectHeaders.ts"
 import { checkMd5, maximumPut } from "../Payload.ts"
 import { type ObjectRange, precondition, rangeOf, removalCondition, writeCondition } from "../Preconditions.ts"
@@ -67,7 +67,7 @@ const overridden = ({ caller, request }: Exchange) => {
       throw s3Error("InvalidRequest", "Request specific response headers cannot be used for anonymous GET requests.")
     }
     checkValue(param, value)
-    headers[header] = asLatin1(value)
+    headers[header] = byteString(value)
   }
   return headers
 }

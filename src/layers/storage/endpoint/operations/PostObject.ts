@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { asLatin1 } from "../../../../domain/text/HeaderText.ts"
+import { byteString } from "../../../../domain/text/Utf8.ts"
 import { authorize } from "../Authorization.ts"
 import { isChecksum, makeHasher, sentChecksum } from "../Checksums.ts"
 import { emptyReply, type Exchange, type S3Operation, type Reply } from "../Exchange.ts"
@@ -123,7 +123,7 @@ const policyOf = (
 /** The form's fields as headers. Throws S3Errors for invalid tags. */
 const headersFrom = (fields: Fields) => {
   const headers = new Map<string, string>()
-  for (const [name, value] of fields) headers.set(name, asLatin1(value))
+  for (const [name, value] of fields) headers.set(name, byteString(value))
   const [acl, tagging] = [headers.get("acl"), fields.get("tagging")]
   if (acl !== undefined) headers.set("x-amz-acl", acl)
   // Forms contain tags as a document.

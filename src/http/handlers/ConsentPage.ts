@@ -16,8 +16,15 @@ import { browserRequestOf } from "../access/BrowserRequests.ts"
 import { refuseForeignForm } from "../access/Origins.ts"
 import { clearSessionCookies } from "../access/cookies/SessionCookies.ts"
 import { consentPage } from "../pages/ConsentPage.ts"
-import { challengeIn, decisionIn, formOf, queryFields } from "../pages/Forms.ts"
-import { redirectPage, redirectTo, withFailurePage } from "../pages/Pages.ts"
+import {
+  challengeIn,
+  decisionIn,
+  formOf,
+  queryFields,
+  redirectPage,
+  redirectTo,
+  withFailurePage
+} from "../pages/Pages.ts"
 
 /** `/oauth2/consent`: the service's own consent screen, used without a dashboard (contract: http/api/ConsentPage.ts). */
 export const ConsentPageRoutes = HttpRouter.use(

@@ -10,9 +10,8 @@ import { OAuth2Logouts } from "../../services/oauth2/Logouts.ts"
 import { browserRequestOf } from "../access/BrowserRequests.ts"
 import { refuseForeignForm } from "../access/Origins.ts"
 import { clearSessionCookies } from "../access/cookies/SessionCookies.ts"
-import { challengeIn, decisionIn, formOf, queryFields } from "../pages/Forms.ts"
 import { logoutPage, stillSignedInPage } from "../pages/LogoutPage.ts"
-import { redirectPage, withFailurePage } from "../pages/Pages.ts"
+import { challengeIn, decisionIn, formOf, queryFields, redirectPage, withFailurePage } from "../pages/Pages.ts"
 
 /** `/oauth2/logout`: confirms sign-outs that no client proved with an ID token (contract: http/api/LogoutPage.ts). */
 export const LogoutPageRoutes = HttpRouter.use(

@@ -3,7 +3,7 @@ import { HttpRouter } from "effect/http"
 import { BrandSettings } from "../../services/identity/Brand.ts"
 import { CurrentLanguage } from "../../services/identity/CurrentLanguage.ts"
 import { inLanguage } from "../access/PageLanguage.ts"
-import { queryFields } from "../pages/Forms.ts"
+import { queryFields } from "../pages/Pages.ts"
 import { oauth2ErrorPage, signedOutPage } from "../pages/NoticePages.ts"
 
 /** `/oauth2/signed-out` and `/oauth2/error`: where the OAuth 2.0 server ends (contract: http/api/NoticePages.ts). */

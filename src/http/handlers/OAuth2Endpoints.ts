@@ -7,8 +7,7 @@ import { OAuth2Endpoints } from "../../services/oauth2/Endpoints.ts"
 import { Counts } from "../../services/ports/workers/Counts.ts"
 import { clientAddress } from "../access/ClientAddress.ts"
 import { asOAuthError } from "../wire/ErrorBodies.ts"
-import { formOf } from "../pages/Forms.ts"
-import { withFailurePage } from "../pages/Pages.ts"
+import { formOf, withFailurePage } from "../pages/Pages.ts"
 import { viaNode } from "../wire/NodeHandler.ts"
 
 /** Authorization requests of an address in a minute; many users may share one. */

@@ -1,6 +1,6 @@
 import { type HttpServerResponse } from "effect/http"
 import { wordsOf } from "../../domain/language/Words.ts"
-import { html, type Look, page } from "./Html.ts"
+import { type Look, html, page } from "./Html.ts"
 
 /** The OAuth 2.0 server redirects here after a sign-out that no app started. */
 export const signedOutPage = (look: Look): HttpServerResponse.HttpServerResponse => {

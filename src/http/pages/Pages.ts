@@ -1,13 +1,78 @@
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { type ClientError } from "../../domain/errors.ts"
-import { type Language } from "../../domain/language/Language.ts"
+import { type ClientError, InvalidRequest, UnsupportedMediaType } from "../../domain/errors.ts"
+import { type Language, type Words } from "../../domain/language/Language.ts"
 import { wordsOf } from "../../domain/language/Words.ts"
+import { maxChallengeLength } from "../../domain/oauth2/OAuth2.ts"
 import { CurrentLanguage } from "../../services/identity/CurrentLanguage.ts"
 import { type Redirect } from "../../services/ports/OAuth2.ts"
 import { inLanguage } from "../access/PageLanguage.ts"
-import { failurePage } from "./FailurePage.ts"
-import { type Html, html, page } from "./Html.ts"
+import { bodyBytes } from "../wire/Body.ts"
+import { queryOf } from "../wire/Paths.ts"
+import { type Html, html, page, webLink } from "./Html.ts"
+
+/** Maximum size of a form, with its challenge and scopes, in bytes. */
+const formLimit = 256 * 1024
+
+/** The fields of a form of the service's own pages. */
+export const formOf = (request: HttpServerRequest.HttpServerRequest) => {
+  if (!/^application\/x-www-form-urlencoded *(?:;|$)/i.test(request.headers["content-type"] ?? "")) {
+    return Effect.fail(new UnsupportedMediaType({ error: "The body must be application/x-www-form-urlencoded" }))
+  }
+  return bodyBytes(request, formLimit).pipe(
+    Effect.catchTag("HttpServerError", Effect.die), // answered by http/front
+    Effect.map((bytes) => new URLSearchParams(bytes.toString("utf8")))
+  )
+}
+
+/** The challenge among a form's or query's fields. */
+export const challengeIn = (
+  fields: URLSearchParams,
+  name: "consent_challenge" | "logout_challenge"
+): Effect.Effect<string, InvalidRequest> => {
+  const challenge = fields.get(name) ?? ""
+  return challenge.length <= maxChallengeLength && /^[\x21-\x7e]+$/.test(challenge)
+    ? Effect.succeed(challenge)
+    : Effect.fail(new InvalidRequest({ error: `${name} is missing or invalid` }))
+}
+
+/** The query parameters of the current request. */
+export const queryFields = Effect.map(
+  HttpServerRequest.HttpServerRequest,
+  ({ url }) => new URLSearchParams(queryOf(url))
+)
+
+/** The button that was pressed. */
+export const decisionIn = <const Name extends string>(
+  fields: URLSearchParams,
+  ...names: ReadonlyArray<Name>
+): Effect.Effect<Name, InvalidRequest> => {
+  const given = names.find((name) => name === fields.get("decision"))
+  return given === undefined
+    ? Effect.fail(new InvalidRequest({ error: `decision must be ${names.join(" or ")}` }))
+    : Effect.succeed(given)
+}
+
+/** The explanation of an error for users, by its code. The code is shown for those whom they ask for help. */
+const textsOf = ({ code, status }: ClientError, { failed, failures, unavailable }: Words) => {
+  const known: Readonly<Record<string, { readonly title: string; readonly text: string }>> = failures
+  return (Object.hasOwn(known, code) ? known[code] : undefined) ?? (status >= 500 ? unavailable : failed)
+}
+
+/** Shows an error to a user, with a link to continue if there is one. */
+export const failurePage = (error: ClientError, language: Language): HttpServerResponse.HttpServerResponse => {
+  const to = "redirect_to" in error && error.redirect_to !== null ? webLink(error.redirect_to) : undefined
+  const words = wordsOf(language)
+  const { text, title } = textsOf(error, words)
+  return page(
+    title,
+    html`<h1>${title}</h1>
+      <p>${text}</p>
+      <p class="soft"><code>${error.code}</code></p>
+      ${to === undefined ? undefined : html`<div class="buttons"><a class="button main" href="${to}" rel="noreferrer">${words.common.continue}</a></div>`}`,
+    { status: error.status, language }
+  )
+}
 
 /** Hidden fields of a form: its challenge, and a signature that binds the form to the session. */
 export interface FormToken {

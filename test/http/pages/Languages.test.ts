@@ -6,13 +6,11 @@ import { German } from "../../../src/domain/language/German.ts"
 import { acceptedLanguage, languageOfLocales, type Language, languages } from "../../../src/domain/language/Language.ts"
 import { wordsOf } from "../../../src/domain/language/Words.ts"
 import * as account from "../../../src/http/pages/accounts/AccountPage.ts"
-import * as administrator from "../../../src/http/pages/accounts/AdministratorPage.ts"
 import * as mails from "../../../src/http/pages/accounts/MailPages.ts"
 import * as provider from "../../../src/http/pages/accounts/ProviderPages.ts"
 import * as signIn from "../../../src/http/pages/accounts/SignInPages.ts"
 import { type Visit } from "../../../src/http/pages/accounts/Visit.ts"
 import * as consent from "../../../src/http/pages/ConsentPage.ts"
-import * as failure from "../../../src/http/pages/FailurePage.ts"
 import { html, type Look } from "../../../src/http/pages/Html.ts"
 import * as logout from "../../../src/http/pages/LogoutPage.ts"
 import * as notices from "../../../src/http/pages/NoticePages.ts"
@@ -186,7 +184,7 @@ const shown: Readonly<
   ],
   administratorPage: (visit) =>
     [undefined, "ann"].map((name) =>
-      administrator.administratorPage(visit, { flow: "1", token: "2", here: "http://a.example", account: name })
+      signIn.administratorPage(visit, { flow: "1", token: "2", here: "http://a.example", account: name })
     ),
   providerFailurePage: (visit) =>
     Object.keys(English.providerFailures).flatMap((code) =>
@@ -211,7 +209,7 @@ const shown: Readonly<
     [...Object.keys(English.oauth2Errors), "other"].map((code) => notices.oauth2ErrorPage(code, look)),
   failurePage: ({ look }) =>
     [...Object.keys(English.failures), "OTHER"].map((code) =>
-      failure.failurePage(new Forbidden({ ...error, error: "x", code }), look.language)
+      pages.failurePage(new Forbidden({ ...error, error: "x", code }), look.language)
     ),
   redirectPage: ({ look }) => [pages.redirectPage("http://a.example", look.language)]
 }
@@ -247,7 +245,7 @@ const parts = { en: partsOf("en"), de: partsOf("de") }
 
 describe("every page", () => {
   it("is in the list", () => {
-    const all = [account, administrator, mails, provider, signIn, consent, failure, logout, notices, pages]
+    const all = [account, mails, provider, signIn, consent, logout, notices, pages]
     const names = all
       .flatMap((module) => Object.keys(module))
       .filter((name) => name.endsWith("Page") && name !== "withFailurePage")

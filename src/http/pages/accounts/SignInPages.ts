@@ -1,9 +1,9 @@
 import { type HttpServerResponse } from "effect/http"
 import { type DueFactors, type Methods } from "../../../services/ports/identity/Accounts.ts"
-import { filledHtml, type Html, html, nameText, page } from "../Html.ts"
+import { type Html, filledHtml, html, nameText, page } from "../Html.ts"
 import { keyForm, keyScript } from "./KeyScript.ts"
 import { providerButtons } from "./ProviderPages.ts"
-import { accountForm, alert, button, input, type Visit } from "./Visit.ts"
+import { type Visit, accountForm, alert, button, input } from "./Visit.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
@@ -156,3 +156,47 @@ export const newPasswordPage = (visit: Visit, account: string, fault?: Fault): R
       </footer>`,
     { ...visit.look, status: fault?.status ?? 200 }
   )
+
+/** Makes the first administrator: of the account that is signed in, else of a new one. */
+export const administratorPage = (
+  visit: Visit,
+  given: {
+    readonly flow: string
+    readonly token: string
+    /** The URL of this page. */
+    readonly here: string
+    readonly account: string | undefined
+  },
+  fault?: Fault
+): HttpServerResponse.HttpServerResponse => {
+  const { administrator, common, register } = visit.words
+  const link = html`<input type="hidden" name="flow" value="${given.flow}" />
+    <input type="hidden" name="token" value="${given.token}" />`
+  const name = html`<bdi>${nameText(given.account ?? "", 200)}</bdi>`
+  return page(
+    administrator.title,
+    html`<h1>${administrator.title}</h1>
+      ${alert(fault?.text)}
+      <p>${administrator.text}</p>
+      ${
+        given.account === undefined
+          ? html`${accountForm(
+                visit,
+                "administrator",
+                html`${link} ${email(visit, "")} ${newPassword(visit)}
+                  <div class="buttons">${button(administrator.create, "action", "create")}</div>`
+              )}
+              <footer>
+                <p><a href="login?${new URLSearchParams({ return_to: given.here }).toString()}">${register.have}</a></p>
+              </footer>`
+          : html`<p class="soft">${filledHtml(common.signedInAs, { name })}</p>
+              ${accountForm(
+                visit,
+                "administrator",
+                html`${link}
+                  <div class="buttons">${button(administrator.make, "action", "make")}</div>`
+              )}`
+      }`,
+    { ...visit.look, status: fault?.status ?? 200 }
+  )
+}

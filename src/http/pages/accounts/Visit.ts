@@ -13,9 +13,8 @@ import { type BrowserRequest, browserRequestOf, deviceOf, ourPage } from "../../
 import { refuseForeignForm } from "../../access/Origins.ts"
 import { rawValue } from "../../access/cookies/SessionCookies.ts"
 import { queryOf } from "../../wire/Paths.ts"
-import { formOf } from "../Forms.ts"
 import { type Html, html, type Look } from "../Html.ts"
-import { redirectPage, redirectTo } from "../Pages.ts"
+import { formOf, redirectPage, redirectTo } from "../Pages.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 

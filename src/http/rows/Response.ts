@@ -10,9 +10,8 @@ import { type RowSettings } from "../../services/rows/Settings.ts"
 import { withChosenStatus } from "../wire/ErrorBodies.ts"
 import { textResponse, withRepeated } from "../wire/OwnedResponse.ts"
 import { type RowOperation, preferenceApplied } from "./Prefer.ts"
-import { lsnHeader } from "./Freshness.ts"
 import { contentRange, rangeStatus } from "./Range.ts"
-import { type DecodedRequest } from "./Request.ts"
+import { type DecodedRequest, lsnHeader } from "./Request.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 

@@ -14,8 +14,7 @@ import { jsonAnswer } from "../../wire/Body.ts"
 import { queryOf } from "../../wire/Paths.ts"
 import { makeAccess, type Request } from "./Access.ts"
 import { fileResponse, noTransformations, sizeOf, metadataText } from "./Downloads.ts"
-import { decodeCursor, listingOf, listV2Of, moveOf, removeOf, signManyOf, signOf } from "./Payloads.ts"
-import { fileOf, restOf } from "./Requests.ts"
+import { decodeCursor, fileOf, listV2Of, listingOf, moveOf, removeOf, restOf, signManyOf, signOf } from "./Requests.ts"
 import { withUpload } from "./Uploads.ts"
 
 /** How long a URL for an upload is valid, in seconds. */

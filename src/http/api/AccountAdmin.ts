@@ -6,8 +6,7 @@ import { JsonObjectSchema } from "../../domain/text/JsonObjectSchema.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { Mail } from "../../services/identity/Mails.ts"
 import { Management } from "../access/Access.ts"
-import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
-import { Success } from "../wire/Body.ts"
+import { Success, Utf8Bodies } from "../wire/Body.ts"
 import { accountErrors as error } from "./Errors.ts"
 
 const text = (maxLength: number) => Schema.String.check(Schema.isBetweenLength(1, maxLength), isPlain)

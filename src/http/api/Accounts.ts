@@ -5,8 +5,7 @@ import { Identity, IdentitySession } from "../../domain/identity/Identity.ts"
 import { JsonObjectSchema } from "../../domain/text/JsonObjectSchema.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
-import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
-import { Success } from "../wire/Body.ts"
+import { Success, Utf8Bodies } from "../wire/Body.ts"
 import { accountErrors as error } from "./Errors.ts"
 
 const query = { return_to: Schema.optionalKey(Schema.String) }

@@ -3,9 +3,8 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { MfaStatus } from "../../domain/identity/SecondFactors.ts"
 import { SessionSummary, IdentitySession } from "../../domain/identity/Identity.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
-import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { BrowserRequests, SessionNeeded } from "../access/BrowserRequests.ts"
-import { Success } from "../wire/Body.ts"
+import { Success, Utf8Bodies } from "../wire/Body.ts"
 import { accountErrors, identityErrors as error } from "./Errors.ts"
 
 /** `return_to`: the page of this service or the dashboard to which a step-up returns. */

@@ -14,8 +14,7 @@ import {
   Unprocessable
 } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
-import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
-import { Success } from "../wire/Body.ts"
+import { Success, Utf8Bodies } from "../wire/Body.ts"
 
 const params = { id: BackupId }
 /** Errors of the object store. */

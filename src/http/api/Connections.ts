@@ -9,8 +9,7 @@ import {
 } from "../../domain/connections/Connection.ts"
 import { Conflict, NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
-import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
-import { Success } from "../wire/Body.ts"
+import { Success, Utf8Bodies } from "../wire/Body.ts"
 
 const params = { id: ConnectionId }
 

@@ -12,8 +12,7 @@ import {
 } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
-import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
-import { Success } from "../wire/Body.ts"
+import { Success, Utf8Bodies } from "../wire/Body.ts"
 
 const token = (maxLength: number) => Schema.String.check(Schema.isBetweenLength(1, maxLength))
 

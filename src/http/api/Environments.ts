@@ -11,9 +11,8 @@ import {
   Unavailable
 } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
-import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { asRecordChange } from "../wire/RecordChange.ts"
-import { Success } from "../wire/Body.ts"
+import { Success, Utf8Bodies } from "../wire/Body.ts"
 
 const ofProject = "/api/projects/:projectId/environments"
 const inProject = { projectId: Schema.String }

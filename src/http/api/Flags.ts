@@ -6,10 +6,9 @@ import { FlagStatus } from "../../domain/flags/Evaluation.ts"
 import { FlagSegment, FlagSegmentChange, NewFlagSegment } from "../../domain/flags/Segment.ts"
 import { Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable } from "../../domain/errors.ts"
 import { AnyKeyOrSession, Management } from "../access/Access.ts"
-import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { IfMatch, IfNoneMatch, Tagged } from "../wire/Preconditions.ts"
 import { asRecordChange } from "../wire/RecordChange.ts"
-import { Success } from "../wire/Body.ts"
+import { Success, Utf8Bodies } from "../wire/Body.ts"
 
 /** Any text; an invalid key is answered with 404. */
 const params = { key: Schema.String }

@@ -19,8 +19,7 @@ import {
   UserMapping
 } from "../../domain/foreign/ForeignData.ts"
 import { Management } from "../access/Access.ts"
-import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
-import { Success } from "../wire/Body.ts"
+import { Success, Utf8Bodies } from "../wire/Body.ts"
 
 const error = [InvalidRequest, Forbidden, NotFound, Conflict, BadGateway, GatewayTimeout, Unavailable] as const
 

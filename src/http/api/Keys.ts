@@ -3,9 +3,8 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { ApiKey, KeyId, KeyType, Label, RateLimit } from "../../domain/access/ApiKey.ts"
 import { NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
-import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { asRecordChange } from "../wire/RecordChange.ts"
-import { Success } from "../wire/Body.ts"
+import { Success, Utf8Bodies } from "../wire/Body.ts"
 
 const params = { id: KeyId }
 

@@ -15,9 +15,8 @@ import { JsonObjectSchema } from "../../domain/text/JsonObjectSchema.ts"
 import { maxChallengeLength, OAuth2Client } from "../../domain/oauth2/OAuth2.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { AnyKeyOrSession, Management } from "../access/Access.ts"
-import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
-import { Success } from "../wire/Body.ts"
+import { Success, Utf8Bodies } from "../wire/Body.ts"
 
 const upstreamErrors = [Unavailable, BadGateway, GatewayTimeout] as const
 const challengeErrors = [InvalidRequest, StepUpRequired, Forbidden, NotFound, Gone, ...upstreamErrors] as const

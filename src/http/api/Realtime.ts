@@ -5,9 +5,8 @@ import { RealtimeEvent, RealtimeGap } from "../../domain/realtime/Event.ts"
 import { RealtimeStatus, RealtimeSubscription, RealtimeTable } from "../../domain/realtime/Subscription.ts"
 import { isStorable } from "../../domain/text/StorableText.ts"
 import { Management } from "../access/Access.ts"
-import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { clientErrors } from "./Errors.ts"
-import { Success } from "../wire/Body.ts"
+import { Success, Utf8Bodies } from "../wire/Body.ts"
 
 const Name = Schema.NonEmptyString.check(Schema.isMaxCodePoints(1000), isStorable)
 const table = Schema.Struct({ schema: Schema.optionalKey(Name), table: Name })

@@ -31,8 +31,7 @@ import {
 } from "../../domain/storage/Object.ts"
 import { isStorable } from "../../domain/text/StorableText.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
-import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
-import { Success } from "../wire/Body.ts"
+import { Success, Utf8Bodies } from "../wire/Body.ts"
 
 /** Errors of every endpoint: the store may reject any request. */
 const error = [InvalidRequest, Forbidden, NotFound, Conflict, BadGateway, Unavailable, GatewayTimeout] as const

@@ -11,9 +11,8 @@ import {
   WebhookOutcome
 } from "../../domain/webhooks/Webhook.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
-import { Utf8Bodies } from "../wire/Utf8Bodies.ts"
 import { asRecordChange } from "../wire/RecordChange.ts"
-import { Success } from "../wire/Body.ts"
+import { Success, Utf8Bodies } from "../wire/Body.ts"
 
 const params = { id: WebhookId }
 const LogId = Schema.Int

@@ -1,7 +1,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { contextBytes } from "../../../src/domain/flags/Evaluation.ts"
 import { Api } from "../../../src/http/Api.ts"
-import { Utf8Bodies } from "../../../src/http/wire/Utf8Bodies.ts"
+import { Utf8Bodies } from "../../../src/http/wire/Body.ts"
 import { ask, assertRefused } from "../../support/client.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 

@@ -10,8 +10,7 @@ import { Files } from "../../../services/supabase/Files.ts"
 import { SupabaseSettings } from "../../../services/supabase/Settings.ts"
 import { jsonAnswer } from "../../wire/Body.ts"
 import { queryOf } from "../../wire/Paths.ts"
-import { makeAccess, type Request } from "./Access.ts"
-import { payloadOf, restOf } from "./Requests.ts"
+import { type Request, makeAccess, payloadOf, restOf } from "./Requests.ts"
 
 const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 

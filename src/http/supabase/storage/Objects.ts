@@ -12,9 +12,20 @@ import { headersOf } from "../../wire/Headers.ts"
 import { withoutTimeLimit } from "../../rows/Body.ts"
 import { jsonAnswer } from "../../wire/Body.ts"
 import { queryOf } from "../../wire/Paths.ts"
-import { makeAccess, type Request } from "./Access.ts"
 import { fileResponse, noTransformations, sizeOf, metadataText } from "./Downloads.ts"
-import { decodeCursor, fileOf, listV2Of, listingOf, moveOf, removeOf, restOf, signManyOf, signOf } from "./Requests.ts"
+import {
+  type Request,
+  decodeCursor,
+  fileOf,
+  listV2Of,
+  listingOf,
+  makeAccess,
+  moveOf,
+  removeOf,
+  restOf,
+  signManyOf,
+  signOf
+} from "./Requests.ts"
 import { withUpload } from "./Uploads.ts"
 
 /** How long a URL for an upload is valid, in seconds. */

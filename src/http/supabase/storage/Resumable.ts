@@ -20,8 +20,7 @@ import { headersOf } from "../../wire/Headers.ts"
 import { baseUrlOf } from "../../access/Origins.ts"
 import { withChosenStatus } from "../../wire/ErrorBodies.ts"
 import { withoutTimeLimit } from "../../rows/Body.ts"
-import { makeAccess, type Request } from "./Access.ts"
-import { restOf } from "./Requests.ts"
+import { type Request, makeAccess, restOf } from "./Requests.ts"
 import { rawBytes, safeText, storedCacheControl } from "./Uploads.ts"
 
 const version = { "tus-resumable": "1.0.0" }

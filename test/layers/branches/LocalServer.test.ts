@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { mkdtemp, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { isLocal } from "../../../src/layers/branches/LocalServer.ts"
+import { isLocal } from "../../../src/layers/branches/FreeSpace.ts"
 
 describe("a server in a directory", () => {
   it.effect.each([

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Redacted } from "effect"
-import { lineSplitter, makeToolMessages } from "../../../src/layers/dumps/native/Messages.ts"
+import { lineSplitter, makeToolMessages } from "../../../src/layers/dumps/native/Process.ts"
 
 const password = Redacted.make("pa$$")
 

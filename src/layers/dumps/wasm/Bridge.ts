@@ -1,12 +1,50 @@
 import { createWriteStream } from "node:fs"
-import { type Socket } from "node:net"
+import { type Socket, connect, isIP } from "node:net"
 import { pipeline } from "node:stream/promises"
-import { parentPort, Worker, workerData } from "node:worker_threads"
+import { type ConnectionOptions, connect as connectTls } from "node:tls"
+import { Worker, parentPort, workerData } from "node:worker_threads"
 import { constants, createZstdCompress } from "node:zlib"
 import { endFrame } from "./Frame.ts"
-import { at, chunkBytes, type DumpWasmShared } from "./Shared.ts"
-import { connectServer, type DumpWasmServer } from "./Socket.ts"
+import { type DumpWasmShared, at, chunkBytes } from "./Shared.ts"
 import type { PgDumpMessage, PgDumpTask } from "./Worker.ts"
+
+/** Address of a server, in a form that can be sent to other threads. */
+export interface DumpWasmServer {
+  readonly address: { readonly path: string } | { readonly host: string; readonly port: number }
+  readonly tls: false | { readonly options: ConnectionOptions; readonly anyName: boolean }
+}
+
+const once = (socket: Socket, event: "connect" | "secureConnect") =>
+  new Promise<void>((resolve, reject) => {
+    socket.once(event, resolve).once("error", reject)
+    socket.once("close", () => reject(new Error("The server closed the connection")))
+  })
+
+const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
+
+/** The server's response. More than one byte was injected by someone else, as nothing is encrypted yet. */
+const sslAnswer = (socket: Socket) =>
+  new Promise<string>((resolve, reject) => {
+    socket.once("data", (bytes: Buffer) => resolve(bytes.toString("latin1")))
+    socket.once("error", reject).once("close", () => reject(new Error("The server closed the connection")))
+  })
+
+/** Opens a connection, encrypted if required, on which nothing has been sent yet. */
+const connectServer = async ({ address, tls }: DumpWasmServer): Promise<Socket> => {
+  const socket = connect(address)
+  await once(socket, "connect")
+  socket.setNoDelay(true).setKeepAlive(true, 30_000)
+  if (tls === false) return socket
+  const answer = sslAnswer(socket)
+  socket.write(sslRequest)
+  if ((await answer) !== "S") throw new Error("The server does not support SSL connections")
+  const named = "host" in address && isIP(address.host) === 0 ? { servername: address.host } : {}
+  const host = "host" in address ? { host: address.host } : {}
+  const anyName = tls.anyName ? { checkServerIdentity: () => undefined } : {}
+  const secure = connectTls({ ...host, ...named, ...tls.options, ...anyName, socket })
+  await once(secure, "secureConnect")
+  return secure
+}
 
 // The thread of Wasm.ts between the server, pg_dump and the file. All bytes of a database pass through it, while the
 // main thread answers requests.

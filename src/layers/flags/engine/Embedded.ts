@@ -3,7 +3,7 @@ import { type FlagEnvironment } from "../../../domain/flags/Environment.ts"
 import { type FlagContext } from "../../../domain/flags/Evaluation.ts"
 import { FlagEngine } from "../../../services/ports/FlagEngine.ts"
 import { FlagSets } from "../../../services/flags/Sets.ts"
-import { allFlags } from "../server/AllFlags.ts"
+import { allFlags } from "../server/Service.ts"
 
 /** Evaluates in this process, with the current flag sets. */
 export const layerFlagEngineEmbedded = Layer.effect(

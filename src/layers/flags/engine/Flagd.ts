@@ -7,8 +7,7 @@ import { BadGateway, GatewayTimeout } from "../../../domain/errors.ts"
 import { FlagEngine } from "../../../services/ports/FlagEngine.ts"
 import { FlagSets } from "../../../services/flags/Sets.ts"
 import { FlagSettings } from "../../../services/flags/Settings.ts"
-import { flagdBodyLimit, FlagdFailure, makeFlagd, timedOut } from "./FlagdClient.ts"
-import { makeOutage } from "./FlagdOutage.ts"
+import { FlagdFailure, flagdBodyLimit, makeFlagd, makeOutage, timedOut } from "./FlagdClient.ts"
 
 /** Time limit for a change to reach flagd, in ms. */
 const syncMillis = 2_000

@@ -15,9 +15,8 @@ import { TooManyRequests } from "../../../domain/errors.ts"
 import { contextBytes } from "../../../domain/flags/Evaluation.ts"
 import { loopTurn } from "../../../services/LoopTurn.ts"
 import { CallMessage, type EnterTurn, tooManyValues } from "./LargeMessages.ts"
-import { Crowd } from "./Crowd.ts"
 import { type FlagFeed } from "./Feed.ts"
-import { peerKey, peerOf } from "./Peer.ts"
+import { Crowd, peerKey, peerOf } from "./Peer.ts"
 import { abort, peerAddress, type NodeRequest, type NodeResponse } from "./Port.ts"
 
 /** Bytes that end too early are the client's fault, but connect-node counts only other invalid ones as such. */

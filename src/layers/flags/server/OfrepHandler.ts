@@ -1,10 +1,9 @@
 import { answerOfrep, bulkReply, type OfrepReply, plainReply, singleReply } from "../../../domain/flags/Ofrep.ts"
 import { contextBytes } from "../../../domain/flags/Evaluation.ts"
 import { InvalidRequest, TooManyRequests } from "../../../domain/errors.ts"
-import { allFlags } from "./AllFlags.ts"
 import { CallMessage, type EnterTurn } from "./LargeMessages.ts"
 import { type NodeRequest, type NodeResponse } from "./Port.ts"
-import { type FlagService } from "./Service.ts"
+import { type FlagService, allFlags } from "./Service.ts"
 
 const base = "/ofrep/v1/evaluate/flags"
 

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises"
 import { assert, it } from "vitest"
-import { Crowd } from "../../../../src/layers/flags/server/Crowd.ts"
+import { Crowd } from "../../../../src/layers/flags/server/Peer.ts"
 
 it("gives each of many calls of an address a turn of the event loop, but not the first few", async () => {
   const crowd = new Crowd()

@@ -1,9 +1,68 @@
+import { createHash, createHmac, pbkdf2Sync } from "node:crypto"
 import { Cause, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { recordUnreportedSql } from "../../domain/catalogue/FingerprintSql.ts"
-import { Db } from "../../services/ports/Db.ts"
-import { repairLogin } from "./LoginRepair.ts"
+import { quoteName } from "../../domain/sql/Names.ts"
 import { logFailure } from "../../services/OwnTables.ts"
+import { Db } from "../../services/ports/Db.ts"
+
+const scram = /^SCRAM-SHA-256\$(\d+):([^$]+)\$([^:]+):/
+
+/** Whether a password fits the verifier that PostgreSQL stores; true for MD5, which is not checked. */
+const fitsVerifier = (password: string, verifier: string) => {
+  const [, rounds = "", salt = "", stored = ""] = scram.exec(verifier) ?? []
+  if (stored === "") return verifier.startsWith("md5")
+  const salted = pbkdf2Sync(password, Buffer.from(salt, "base64"), Number(rounds), 32, "sha256")
+  const clientKey = createHmac("sha256", salted).update("Client Key").digest()
+  return createHash("sha256").update(clientKey).digest("base64") === stored
+}
+
+interface State {
+  readonly role: string
+  readonly password: string
+  readonly superuser: boolean
+}
+
+/** Logins of branches, which callers of branches share. */
+const branchLogins = "^svc_branch_[0-9a-f]{12}_(rows|keys)$"
+
+/** The verifiers that were found to fit. */
+const fitting = new Set<string>()
+
+/**
+ * A role may change its own password and its own settings, so a function that a caller calls can do that to the login that
+ * all callers share: PostgreSQL has no way to forbid it. This takes it back. Only a superuser sees the password's verifier.
+ */
+const repairLogin = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
+    const [state] = yield* sql<State>`
+      select r.value as role, p.value as password, u.rolsuper as superuser
+      from svc.settings r, svc.settings p, pg_roles u
+      where r.name = 'authenticator_role' and p.name = 'authenticator_password' and u.rolname = current_user`
+    if (state === undefined) return
+    const { password, role, superuser } = state
+    const changed = yield* sql<{ role: string; database: string | null }>`
+      select r.rolname::text as role, d.datname::text as database
+      from pg_db_role_setting s join pg_roles r on r.oid = s.setrole left join pg_database d on d.oid = s.setdatabase
+      where r.rolname = ${role} or r.rolname ~ ${branchLogins}`
+    for (const { database, role } of changed) {
+      const where = database === null ? "" : `in database ${quoteName(database)}`
+      yield* sql.unsafe(`alter role ${quoteName(role)} ${where} reset all`)
+      yield* Effect.logWarning(`Reset settings of the role ${role}, which something had changed`)
+    }
+    if (!superuser) return
+    const [row] = yield* sql<{ verifier: string | null }>`
+      select rolpassword as verifier from pg_authid where rolname = ${role}`
+    const verifier = row?.verifier ?? ""
+    if (row === undefined || fitting.has(verifier)) return
+    if (fitsVerifier(password, verifier)) {
+      fitting.clear()
+      fitting.add(verifier)
+      return
+    }
+    yield* sql.unsafe(`alter role ${quoteName(role)} password '${password}'`)
+    yield* Effect.logWarning(`Set the password of the role ${role} again, which something had changed`)
+  })
 
 /** Shortest and longest pause, in ms. */
 const shortest = 1_000

@@ -2,18 +2,46 @@ import { PgMigrator } from "@effect/sql-pg"
 import { Effect } from "effect"
 import { type SqlClient } from "effect/sql"
 import { quoteName } from "../../../domain/sql/Names.ts"
+import { sqlStateOf } from "../../../services/OwnTables.ts"
 import { addAuthHelpers } from "../AuthHelpers.ts"
-import { accounts } from "./0002_accounts.ts"
-import { broadcasts } from "./0004_broadcasts.ts"
-import { channels } from "./0006_channels.ts"
+import { needs } from "../Errors.ts"
 import { extensions } from "./0001_extensions.ts"
+import { accounts } from "./0002_accounts.ts"
 import { files } from "./0003_files.ts"
-import { keys } from "./0010_keys.ts"
-import { laterFunctions } from "./0009_functions.ts"
+import { broadcasts } from "./0004_broadcasts.ts"
 import { resumableUploads } from "./0005_resumable_uploads.ts"
-import { sessions } from "./0008_sessions.ts"
+import { channels } from "./0006_channels.ts"
 import { users } from "./0007_users.ts"
-import { supabaseRoles } from "./Roles.ts"
+import { sessions } from "./0008_sessions.ts"
+import { laterFunctions } from "./0009_functions.ts"
+import { keys } from "./0010_keys.ts"
+
+/** Roles that dumps and migrations name. None of them may log in, and none is used by the service. */
+const named = ["authenticator", "supabase_admin", "supabase_auth_admin", "supabase_storage_admin", "dashboard_user"]
+
+/** Creates the roles that are missing. `service_role` bypasses row-level security, if the login may create such a role. */
+const supabaseRoles = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
+    const found = yield* sql<{ name: string }>`select rolname::text as name from pg_roles`
+    const have = new Set(found.map(({ name }) => name))
+    if (!have.has("service_role")) {
+      yield* sql.withTransaction(sql.unsafe("create role service_role nologin bypassrls")).pipe(
+        Effect.catchIf(
+          (error) => sqlStateOf(error) === "42501",
+          () =>
+            Effect.andThen(
+              needs(sql, "create role service_role nologin", "CREATEROLE"),
+              Effect.logWarning(
+                "The role service_role does not bypass row-level security. As an administrator: alter role service_role bypassrls;"
+              )
+            )
+        )
+      )
+    }
+    for (const role of named.filter((one) => !have.has(one))) {
+      yield* needs(sql, `create role ${quoteName(role)} nologin nobypassrls`, "CREATEROLE")
+    }
+  })
 
 /**
  * The objects that the SQL of a Supabase project refers to. Objects that a database has already, for example because it

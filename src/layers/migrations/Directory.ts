@@ -4,8 +4,15 @@ import { join, resolve } from "node:path"
 import { Unprocessable } from "../../domain/errors.ts"
 import { MigrationFiles } from "../../services/ports/MigrationFiles.ts"
 import { MigrationSettings } from "../../services/migrations/Settings.ts"
-import { checksumOf, maxFileSize, migrationSourceOf, tooLarge, withoutMark } from "./Content.ts"
-import { readLayout, UnreadableDirectory } from "./Layouts.ts"
+import {
+  UnreadableDirectory,
+  checksumOf,
+  maxFileSize,
+  migrationSourceOf,
+  readLayout,
+  tooLarge,
+  withoutMark
+} from "./Layouts.ts"
 
 /** Turns problems of files, as a text from `read` or an error of the file system, into errors. */
 const reading = <A extends object>(what: string, read: () => Promise<A | string>): Effect.Effect<A, Unprocessable> =>

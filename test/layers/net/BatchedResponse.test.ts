@@ -2,8 +2,7 @@ import { createServer, get, type IncomingMessage, request, type Server, type Ser
 import { type AddressInfo, connect } from "node:net"
 import { text } from "node:stream/consumers"
 import { afterEach, assert, describe, it } from "vitest"
-import { batchedResponses } from "../../../src/layers/net/BatchedResponse.ts"
-import { UnreadResponses } from "../../../src/layers/net/Unread.ts"
+import { UnreadResponses, batchedResponses } from "../../../src/layers/net/BatchedResponse.ts"
 import { AnswerMemory } from "../../../src/services/access/AnswerBudget.ts"
 
 const ServerResponses = batchedResponses(new UnreadResponses(30_000, new AnswerMemory(1024 * 1024)))

@@ -3,8 +3,7 @@ import { Effect } from "effect"
 import { once } from "node:events"
 import { createServer } from "node:http"
 import { type AddressInfo } from "node:net"
-import { makePublicFetch } from "../../../src/layers/net/PublicFetch.ts"
-import { type Resolve } from "../../../src/layers/net/Outbound.ts"
+import { type Resolve, makePublicFetch } from "../../../src/layers/net/Outbound.ts"
 
 const setting = "SVC_TEST_ALLOW_PRIVATE"
 

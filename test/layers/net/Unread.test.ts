@@ -2,8 +2,7 @@ import { createServer, type Server, type ServerResponse } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterEach, assert, describe, it } from "vitest"
-import { batchedResponses } from "../../../src/layers/net/BatchedResponse.ts"
-import { UnreadResponses } from "../../../src/layers/net/Unread.ts"
+import { UnreadResponses, batchedResponses } from "../../../src/layers/net/BatchedResponse.ts"
 import { AnswerMemory } from "../../../src/services/access/AnswerBudget.ts"
 
 const size = 32 * 1024 * 1024

@@ -5,7 +5,7 @@ import { once } from "node:events"
 import { createServer } from "node:http"
 import { type AddressInfo } from "node:net"
 import { type EmbeddedOptions, layerOAuth2Embedded } from "../../../src/services/oauth2/server/Embedded.ts"
-import { makePublicFetch } from "../../../src/layers/net/PublicFetch.ts"
+import { makePublicFetch } from "../../../src/layers/net/Outbound.ts"
 import { type NodeHandler, OAuth2Endpoints } from "../../../src/services/oauth2/Endpoints.ts"
 import { layerDatabase } from "../database.ts"
 

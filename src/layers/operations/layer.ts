@@ -10,8 +10,7 @@ import { makeWebhookBacklog } from "../../services/webhooks/Backlog.ts"
 import { Primary } from "../workers/Primary.ts"
 import { workerNumber } from "../process/WorkerSettings.ts"
 import { layerProcessMeters } from "./ProcessMeters.ts"
-import { serveOperations } from "./Server.ts"
-import { operationsSettings, type OperationsSettings } from "./Settings.ts"
+import { type OperationsSettings, operationsSettings, serveOperations } from "./Server.ts"
 
 /** Validates the settings before anything starts. */
 export const layerOperationsSettings = Layer.effectDiscard(operationsSettings)

@@ -1,7 +1,7 @@
 /** What metrics and traces add to a request that is not traced, in one thread and without a database. */
 import { Effect } from "effect"
 import { createServer } from "node:http"
-import { makeStatementCounts } from "../../src/layers/postgres/rows/StatementCounts.ts"
+import { makeStatementCounts } from "../../src/layers/postgres/rows/Pools.ts"
 import { withShortTurns } from "../../src/layers/net/ShortTurns.ts"
 import { Meters } from "../../src/services/metrics/Meters.ts"
 import { sampledSpan } from "../../src/services/Tracing.ts"

@@ -9,8 +9,7 @@ import { type Login } from "./Login.ts"
 import { samplesOfPool } from "../../domain/metrics/Sample.ts"
 import { makeRowPath, type RowPathOptions } from "./rows/RowPath.ts"
 import { type AssistantLogin } from "../install/Roles.ts"
-import { makeAssistant } from "./sql/Assistant.ts"
-import { makeSqlSessions } from "./sql/Sessions.ts"
+import { makeAssistant, makeSqlSessions } from "./sql/Sessions.ts"
 
 /** Connections of assistants to one branch. */
 const assistantPoolSize = 2

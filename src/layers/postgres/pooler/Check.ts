@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { StartError } from "../../process/StartError.ts"
 import { type Login, pooled } from "../Login.ts"
 import { aMinute, ask, type Failure, firstLine, openAtStart, sqlState } from "../servers/Opening.ts"
-import { beginSql } from "./NewSession.ts"
+import { beginSql } from "./Transactions.ts"
 
 const wrong = (message: string) => new StartError({ message })
 

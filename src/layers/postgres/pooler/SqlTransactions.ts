@@ -11,7 +11,7 @@ import { type Done, InFlightQuery } from "../sql/InFlightQuery.ts"
 import { SqlPool, type SqlPoolOptions } from "../sql/Pool.ts"
 import { session } from "../sql/Sessions.ts"
 import { submit } from "../sql/Submit.ts"
-import { beginSql, newSeed, newSessionSql, oldSessionSql, resetSql } from "./NewSession.ts"
+import { beginSql, newSeed, newSessionSql, oldSessionSql, resetSql } from "./Transactions.ts"
 
 /** ms that a transaction may wait for a session of the pooler. */
 const beginMillis = 5_000

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { BoundedPool } from "../BoundedPool.ts"
 import { databaseUnreachable } from "../../../services/OwnTables.ts"
-import { beginSql, newSeed, newSessionSql, oldSessionSql, resetSql } from "../pooler/NewSession.ts"
+import { beginSql, newSeed, newSessionSql, oldSessionSql, resetSql } from "../pooler/Transactions.ts"
 import { type Command, type RowConnection } from "./Connection.ts"
 import { isBloated, type Outcome } from "./Outcome.ts"
 import { type TransactionOptions } from "./UserCodePool.ts"

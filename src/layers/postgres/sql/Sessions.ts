@@ -5,9 +5,9 @@ import { type TypedSession } from "../../../services/sql/SqlRunner.ts"
 import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
 import { type SqlConnection } from "./Connection.ts"
+import { type Follower } from "./InFlightQuery.ts"
 import { SqlPool, type SqlPoolOptions } from "./Pool.ts"
 import { ParametersQuery, RowsQuery, ScriptQuery } from "./Queries.ts"
-import { type Follower } from "./InFlightQuery.ts"
 import { linesOf, loaded } from "./Streaming.ts"
 import { submit } from "./Submit.ts"
 
@@ -84,4 +84,26 @@ export const makeSqlSessions = (
         actor.claims === "" ? opened : Effect.tap(opened, ({ query }) => query(setClaims, [actor.claims, actor.sub], 1))
       return Object.assign(open, { pause: pool.pause, resume: pool.resume, isUnused: pool.isUnused, use: pool.use })
     }
+  )
+
+/** ms of a statement that has no limit of its own. */
+const timeout = 30_000
+
+/**
+ * Limits on what assistants do not need and others would suffer from: writing, waiting for locks, memory, processes.
+ */
+const limits = {
+  default_transaction_read_only: "on",
+  lock_timeout: "2000",
+  work_mem: "16MB",
+  hash_mem_multiplier: "1",
+  max_parallel_workers_per_gather: "0",
+  jit: "off"
+}
+
+/** Sessions in which assistants read one database: of a login of their own, so that there is no role to return to. */
+export const makeAssistant = (login: Login, options: Pick<SqlPoolOptions, "poolSize" | "searchPath" | "budget">) =>
+  Effect.map(
+    makeSqlSessions(login, { ...options, role: login.user, sqlTimeout: timeout, settings: limits }),
+    (session) => ({ role: login.user, session })
   )

@@ -1,15 +1,46 @@
 import { Effect } from "effect"
-import { lsnText } from "../../../domain/sql/Lsn.ts"
-import { type Freshness } from "../../../services/ports/Db.ts"
-import { type ServerAddress, type Login } from "../Login.ts"
-import { MainSessions } from "../MainSessions.ts"
-import { isProven, type ProvenOutcome } from "../rows/Epoch.ts"
-import { type Outcome } from "../rows/Outcome.ts"
 import { samplesOfConnections } from "../../../domain/metrics/Sample.ts"
+import { lsnText } from "../../../domain/sql/Lsn.ts"
 import { CurrentMeters } from "../../../services/metrics/Meters.ts"
+import { type Freshness } from "../../../services/ports/Db.ts"
+import { type Login, type ServerAddress } from "../Login.ts"
+import { MainSessions } from "../MainSessions.ts"
+import { type ProvenOutcome, isProven } from "../rows/Epoch.ts"
+import { type Outcome } from "../rows/Outcome.ts"
 import { Fence, type Fenced } from "./Fence.ts"
 import { Standby, type Unusable } from "./Standby.ts"
-import { Written } from "./Written.ts"
+
+/** Clients whose last write is remembered. */
+const maxClients = 10_000
+
+/** How far into the log a standby must be for each client to read what it wrote, by the writes of this process. */
+class Written {
+  private readonly positions = new Map<string, number>()
+  /** The highest position of clients that were dropped. */
+  private floor = 0
+
+  /** `Infinity`: the position is not determined yet, see `resolve`. */
+  record(client: string, position: number): void {
+    this.positions.delete(client)
+    this.positions.set(client, position)
+    if (this.positions.size <= maxClients) return
+    const [[oldest, last] = ["", 0]] = this.positions
+    this.positions.delete(oldest)
+    if (last > this.floor) this.floor = last
+  }
+
+  of(client: string): number {
+    return this.positions.get(client) ?? this.floor
+  }
+
+  /** Gives a position after all writes so far to clients without one. */
+  resolve(position: number): void {
+    if (this.floor === Number.POSITIVE_INFINITY) this.floor = position
+    for (const [client, known] of this.positions) {
+      if (known === Number.POSITIVE_INFINITY) this.positions.set(client, position)
+    }
+  }
+}
 
 /** Interval at which the standbys are asked for their positions, in ms; reads report them as well. */
 const roundMillis = 500

@@ -5,11 +5,10 @@ import { flag, integer, text } from "../../domain/Settings.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { fileStore } from "../../services/supabase/FileBytes.ts"
 import { supabaseEnabled } from "../../services/supabase/Settings.ts"
-import { ObjectStoreAddress, ownRequest, publicEndpoint } from "./Address.ts"
+import { ObjectStoreAddress, apiPort, ownPages, ownRequest, publicEndpoint } from "./Address.ts"
 import { applyLifecycles } from "./endpoint/lifecycle/Expiry.ts"
 import { serveS3 } from "./endpoint/Server.ts"
 import { makeLocalStore } from "./endpoint/store/LocalStore.ts"
-import { apiPort, ownPages } from "./OwnPages.ts"
 import { StartError } from "../process/StartError.ts"
 
 const settings = Effect.all({

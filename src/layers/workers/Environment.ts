@@ -7,8 +7,7 @@ import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
 import { loginUri } from "../postgres/Login.ts"
 import { compileCache } from "../process/CompileCache.ts"
-import { ObjectStoreAddress, parentStoreVariable } from "../storage/Address.ts"
-import { apiPort } from "../storage/OwnPages.ts"
+import { ObjectStoreAddress, apiPort, parentStoreVariable } from "../storage/Address.ts"
 
 const textOf = ({ key }: EncryptionKey) => key.export().toString("base64")
 

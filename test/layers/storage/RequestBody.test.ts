@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { afterEach, assert, describe, it } from "vitest"
-import { requestBody } from "../../../src/layers/storage/endpoint/RequestBody.ts"
+import { requestBody } from "../../../src/layers/storage/endpoint/RequestHeaders.ts"
 
 let server: Server | undefined
 afterEach(() => {

@@ -2,13 +2,16 @@ import { createBucket, deleteBucket, headBucket, listBuckets } from "./operation
 import {
   bucketDefaults,
   deleteCors,
+  deleteLifecycle,
   deletePolicy,
   getCors,
+  getLifecycle,
   getLocation,
   getPolicy,
   getPolicyStatus,
   objectDefaults,
   putCors,
+  putLifecycle,
   putPolicy
 } from "./operations/BucketSettings.ts"
 import {
@@ -26,7 +29,6 @@ import { completeUpload } from "./operations/Completion.ts"
 import { copyObject } from "./operations/Copies.ts"
 import { deleteObjects } from "./operations/DeleteObjects.ts"
 import { type S3Operation } from "./Exchange.ts"
-import { deleteLifecycle, getLifecycle, putLifecycle } from "./operations/Lifecycle.ts"
 import { listObjects, listObjectsV2, listObjectVersions } from "./operations/Listing.ts"
 import { deleteObject, getObject, getObjectAttributes, headObject, putObject } from "./operations/Objects.ts"
 import { postObject } from "./operations/PostObject.ts"

@@ -1,12 +1,63 @@
-import { Effect, Exit, type Scope } from "effect"
 import { createHash } from "node:crypto"
-import { BlobBody } from "./Body.ts"
-import { type BlobFiles, fileFailure } from "./Files.ts"
-import { type BlobHash } from "./Hash.ts"
-import { SharedBuffers, BlobWriter, bufferSize } from "./Writer.ts"
-import { S3Error } from "../../Error.ts"
+import { Effect, Exit, type Scope } from "effect"
+import { S3Error, s3Error } from "../../Error.ts"
 import { type Blob, type WriteOptions } from "../Model.ts"
 import type { NewBlob } from "../worker/Tables.ts"
+import { type BlobFiles, fileFailure } from "./Files.ts"
+import { type BlobHash } from "./Hash.ts"
+import { BlobWriter, SharedBuffers, bufferSize } from "./Writer.ts"
+
+/** A body being read; `stop` also ends a read that is waiting for the next chunk. */
+class BlobBody {
+  private readonly iterator: AsyncIterator<Uint8Array>
+  private readonly options: WriteOptions
+  private read = 0
+  private stopped = false
+  private reject: ((cause: unknown) => void) | undefined
+
+  constructor(body: AsyncIterable<Uint8Array>, options: WriteOptions) {
+    this.iterator = body[Symbol.asyncIterator]()
+    this.options = options
+  }
+
+  /** Bytes so far. */
+  get size() {
+    return this.read
+  }
+
+  /** The next chunk, undefined at the end. Throws the body's S3Error, or IncompleteBody for any other exception. */
+  async next(): Promise<Uint8Array | undefined> {
+    const result = await this.pull().catch((cause: unknown) => {
+      throw cause instanceof S3Error ? cause : s3Error("IncompleteBody", "The request body ended unexpectedly.")
+    })
+    if (result.done === true) return undefined
+    this.read += result.value.length
+    if (this.read > (this.options.limit ?? Infinity)) throw s3Error("EntityTooLarge")
+    this.options.sink?.(result.value)
+    return result.value
+  }
+
+  /** Fails the current read and all later ones. */
+  stop() {
+    this.stopped = true
+    this.reject?.(new Error("Stopped"))
+  }
+
+  /** Ends the iteration, as leaving a `for await` does, without waiting for the body. */
+  leave() {
+    const left = this.iterator.return?.()
+    if (left !== undefined) Promise.resolve(left).catch(() => undefined)
+  }
+
+  private pull(): Promise<IteratorResult<Uint8Array>> {
+    // Racing against one long-lived promise would retain every chunk until the end.
+    return new Promise((resolve, reject) => {
+      if (this.stopped) throw new Error("Stopped")
+      this.reject = reject
+      this.iterator.next().then(resolve, reject)
+    })
+  }
+}
 
 /** The maximum size of a chunk from a socket, in bytes. */
 const chunkSize = 64 * 1024

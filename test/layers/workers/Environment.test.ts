@@ -3,7 +3,7 @@ import { ConfigProvider, Effect, Layer, Redacted } from "effect"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
 import { type Login, parseLogin } from "../../../src/layers/postgres/Login.ts"
 import { ObjectStoreAddress } from "../../../src/layers/storage/Address.ts"
-import { workerEnvironment } from "../../../src/layers/workers/Environment.ts"
+import { workerEnvironment } from "../../../src/layers/workers/Workers.ts"
 import { JwtSecret } from "../../../src/services/access/Tokens.ts"
 import { EncryptionKeys } from "../../../src/services/ports/EncryptionKeys.ts"
 

@@ -5,8 +5,7 @@ import { OAuth2 } from "../../../services/ports/OAuth2.ts"
 import { type OAuth2Address } from "../Address.ts"
 import { type Hydra, makeHydra, noMeaning } from "./Calls.ts"
 import { hydraChallengesOn } from "./Challenges.ts"
-import { clientChangesOn } from "./ClientChanges.ts"
-import { hydraClientsOn } from "./Clients.ts"
+import { clientChangesOn, hydraClientsOn } from "./Clients.ts"
 import { readConsents } from "./Replies.ts"
 
 type Port = OAuth2["Service"]

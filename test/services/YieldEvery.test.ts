@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
-import { inSteps } from "../../src/services/YieldEvery.ts"
+import { inSteps } from "../../src/services/LoopTurn.ts"
 
 /** Time that passes only by being looked at: 10 ms for each look, more than a fiber may run without a pause. */
 const passing = Effect.map(Clock.Clock, (clock) => {

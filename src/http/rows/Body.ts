@@ -12,7 +12,7 @@ import {
 } from "../../domain/errors.ts"
 import { type CallBody } from "../../domain/rows/functions/Call.ts"
 import { longRequests } from "../../services/access/LongRequests.ts"
-import { inSteps } from "../../services/YieldEvery.ts"
+import { inSteps } from "../../services/LoopTurn.ts"
 import { headersOf } from "../wire/Headers.ts"
 import { bodyBytes, jsonBytes, rowBodyLimit, uncoded, utf8 } from "../wire/Body.ts"
 

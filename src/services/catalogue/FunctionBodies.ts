@@ -5,7 +5,7 @@ import { bodiesSql } from "../../domain/catalogue/bodies/BodiesSql.ts"
 import { type BodyParser } from "../../domain/catalogue/bodies/Names.ts"
 import { type Tree } from "../../domain/catalogue/bodies/Tree.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
-import { yieldEvery } from "../YieldEvery.ts"
+import { yieldEvery } from "../LoopTurn.ts"
 
 /** PostgreSQL's parser as WebAssembly: loaded by the first database that has functions to read. */
 const loadParser: Effect.Effect<BodyParser> = Effect.promise(async () => {

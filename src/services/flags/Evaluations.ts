@@ -7,7 +7,7 @@ import {
   type FlagResult
 } from "../../domain/flags/Evaluation.ts"
 import { type BadGateway, type GatewayTimeout, type NotFound } from "../../domain/errors.ts"
-import { yieldEvery } from "../YieldEvery.ts"
+import { yieldEvery } from "../LoopTurn.ts"
 import { flagNotFound } from "../../domain/flags/Problem.ts"
 import { FlagEngine } from "../ports/FlagEngine.ts"
 import { FlagSets } from "./Sets.ts"

@@ -6,7 +6,7 @@ import { FlagConfiguration, FlagType, keyPattern } from "../../domain/flags/Flag
 import { type JsonRecord } from "../../domain/Revision.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { JsonObjectSchema } from "../../domain/text/JsonObjectSchema.ts"
-import { yieldEvery } from "../YieldEvery.ts"
+import { yieldEvery } from "../LoopTurn.ts"
 import { type OwnTablesFailure } from "../OwnTables.ts"
 
 /** A flag as `flagJsonSql` selects it; `last_…` is the time of the last evaluation in that environment. */

@@ -16,7 +16,7 @@ import { FlagSegmentsInlined, segmentsUsedBy } from "../../domain/flags/Segments
 import { Conflict, InvalidRequest, type NotFound, PreconditionFailed, type Unavailable } from "../../domain/errors.ts"
 import { type JsonObject } from "../../domain/text/JsonObject.ts"
 import { type Expected, isExpected, type JsonRecord } from "../../domain/Revision.ts"
-import { yieldEvery } from "../YieldEvery.ts"
+import { yieldEvery } from "../LoopTurn.ts"
 import { makeFlagRecords } from "./Records.ts"
 import { FlagWriter } from "./Writer.ts"
 import { onOwnTables } from "../OwnTables.ts"

@@ -5,7 +5,7 @@ import { type FlagSetChange, FlagSnapshot, type FlagRows } from "../../domain/fl
 import { type FlagSet } from "../../domain/flags/sets/Set.ts"
 import { sampleOf } from "../../domain/metrics/Sample.ts"
 import { Unavailable } from "../../domain/errors.ts"
-import { yieldEvery } from "../YieldEvery.ts"
+import { yieldEvery } from "../LoopTurn.ts"
 import { CurrentMeters } from "../metrics/Meters.ts"
 import { FlagSettings } from "./Settings.ts"
 import { Peers } from "../ports/workers/Peers.ts"

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { InvalidRequest } from "../../domain/errors.ts"
 import { JsonOutline } from "../../domain/text/JsonOutline.ts"
 import { maxJsonDepth } from "../../domain/text/JsonScanner.ts"
-import { inSteps } from "../YieldEvery.ts"
+import { inSteps } from "../LoopTurn.ts"
 
 /** Outlines a body of JSON, considering only these keys. 400 for invalid JSON, and for JSON that PostgreSQL cannot read. */
 export const outlineOf = (

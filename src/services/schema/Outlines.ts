@@ -3,7 +3,7 @@ import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { type SchemaOutline } from "../../domain/schema/Outline.ts"
 import { schemaOutlineSql } from "../../domain/schema/OutlineSql.ts"
-import { yieldEvery } from "../YieldEvery.ts"
+import { yieldEvery } from "../LoopTurn.ts"
 import { type Actor, type Database } from "../ports/Db.ts"
 
 export interface OutlineRequest {

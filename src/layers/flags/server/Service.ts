@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type FlagEnvironment, selectFlags } from "../../../domain/flags/Environment.ts"
 import { type FlagContext, type FlagResult } from "../../../domain/flags/Evaluation.ts"
 import { type FlagSet } from "../../../domain/flags/sets/Set.ts"
-import { yieldEvery } from "../../../services/YieldEvery.ts"
+import { yieldEvery } from "../../../services/LoopTurn.ts"
 import { type FlagFeed } from "./Feed.ts"
 
 /**

@@ -1,11 +1,32 @@
-import { Effect, type Scope, type Stream } from "effect"
+import { createHash } from "node:crypto"
+import { Effect, type Scope, Stream } from "effect"
 import { type BackupId, partialFile } from "../../domain/backups/Backup.ts"
 import { Conflict, NotFound, Unprocessable } from "../../domain/errors.ts"
 import { BackupFiles, type ByteRange, type FileTrouble } from "../ports/BackupFiles.ts"
-import { type BackupPlace, type BackupRecords } from "./Records.ts"
-import { makeDigest, digestOf } from "./Digest.ts"
 import { DumpFailed, type DumpFormat } from "../ports/DumpTools.ts"
 import { ObjectStore, type StoreError } from "../ports/ObjectStore.ts"
+import { type BackupPlace, type BackupRecords } from "./Records.ts"
+
+/**
+ * SHA-256 of bytes while they pass. `through` gives the same stream, `value` the digest (lower-case hex) once that has
+ * ended. Not keyed: who could change the record of a backup can change everything else too, and `sha256sum` must do to
+ * check a file by hand, also without the encryption key.
+ */
+const makeDigest = () => {
+  const hash = createHash("sha256")
+  return {
+    through: <E>(bytes: Stream.Stream<Uint8Array, E>): Stream.Stream<Uint8Array, E> =>
+      Stream.tap(bytes, (piece) => Effect.sync(() => hash.update(piece))),
+    value: () => hash.digest("hex")
+  }
+}
+
+/** SHA-256 of a stream in lower-case hex. */
+export const digestOf = <E>(bytes: Stream.Stream<Uint8Array, E>): Effect.Effect<string, E> =>
+  Effect.suspend(() => {
+    const digest = makeDigest()
+    return Effect.map(Stream.runDrain(digest.through(bytes)), digest.value)
+  })
 
 /** The file of a backup, on disk or in a bucket. */
 export interface BackupSource {

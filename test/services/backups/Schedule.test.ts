@@ -3,7 +3,7 @@ import { Cron, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { type BackupId } from "../../../src/domain/backups/Backup.ts"
 import { Conflict, Unavailable } from "../../../src/domain/errors.ts"
-import { runBackupSchedule } from "../../../src/services/backups/Schedule.ts"
+import { runBackupSchedule } from "../../../src/services/backups/Backups.ts"
 
 type Start = Parameters<typeof runBackupSchedule>[1]["start"]
 

@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import { Unavailable } from "../domain/errors.ts"
 import { baseUrl } from "../domain/Settings.ts"
 import { type Readiness, type ServiceStatus } from "../domain/ServiceStatus.ts"
-import { type ChangeHealth } from "./changes/Health.ts"
+import { type ChangeHealth } from "./changes/Changes.ts"
 import { type Shutdown } from "./Shutdown.ts"
 import { databaseUnreachable, onOwnTables } from "./OwnTables.ts"
 

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { ChangeHealth } from "../../services/changes/Health.ts"
+import { ChangeHealth } from "../../services/changes/Changes.ts"
 import { Shutdown } from "../../services/Shutdown.ts"
 import { ready, Status } from "../../services/Status.ts"
 import { Api } from "../Api.ts"

@@ -1,10 +1,9 @@
 import { Layer } from "effect"
-import { FlagEvaluations } from "./Evaluations.ts"
+import { FlagEvaluations, layerFlagUsage } from "./Evaluations.ts"
 import { Flags } from "./Flags.ts"
 import { FlagHistory } from "./History.ts"
 import { FlagSegments } from "./Segments.ts"
 import { FlagSets } from "./Sets.ts"
-import { layerFlagUsage } from "./Usage.ts"
 import { FlagWriter } from "./Writer.ts"
 
 /** Feature flags, their segments, history and evaluation. */

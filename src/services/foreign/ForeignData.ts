@@ -1,29 +1,86 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { foreignDataLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { Conflict, Forbidden, NotFound, Unavailable } from "../../domain/errors.ts"
 import {
   ForeignDataListing,
   ForeignServer,
-  localUserOf,
   type NewForeignServer,
   type NewUserMapping,
-  type UserMapping
+  type UserMapping,
+  localUserOf
 } from "../../domain/foreign/ForeignData.ts"
 import {
   createMappingSql,
   createServerSql,
+  dropMappingSql,
+  dropServerSql,
   hiddenSetting,
   listingSql,
+  mappedSql,
+  mappingsSql,
   postgresFdw,
   quietSql,
   runHiddenSql,
   serverSql,
-  shownOption
+  shownOption,
+  usersSql
 } from "../../domain/foreign/ForeignDataSql.ts"
+import { foreignDataLock } from "../../domain/sql/AdvisoryLocks.ts"
+import { listed } from "../../domain/text/Shorten.ts"
 import { type SqlSession } from "../ports/Db.ts"
-import { asForeignFailure, type ForeignFailure, foreignFailure, isTaken, serverNotFound, without } from "./Failures.ts"
-import { makeForeignRemoval } from "./Removal.ts"
-import { finds, makeForeignSessions, serverExists, valueOf } from "./Sessions.ts"
+import { type ForeignFailure, asForeignFailure, foreignFailure, isTaken, serverNotFound, without } from "./Failures.ts"
+import { type ForeignSessions, finds, makeForeignSessions, namesOf, serverExists, valueOf } from "./Sessions.ts"
+
+const requireServer = Effect.fnUntraced(function* (session: SqlSession, name: string) {
+  if (!(yield* finds(session, serverExists, [name]))) return yield* serverNotFound(name)
+})
+
+/** Drops foreign servers and user mappings. */
+const makeForeignRemoval = (sessions: ForeignSessions) => {
+  const removeServer = Effect.fn("ForeignData.removeServer")((name: string, cascade: boolean) =>
+    sessions
+      .change(
+        Effect.fnUntraced(function* (session) {
+          yield* requireServer(session, name)
+          const tables = yield* namesOf(session, usersSql, [name])
+          if (tables.length > 0 && !cascade) return yield* serverInUse(name, tables)
+          for (const role of yield* namesOf(session, mappingsSql, [name])) {
+            yield* session.query(dropMappingSql(name, localUserOf(role)), [], 1)
+          }
+          yield* session.query(dropServerSql(name, cascade), [], 1)
+        })
+      )
+      .pipe(asForeignFailure(({ code }) => (code === "2BP01" ? serverInUse(name, []) : undefined)))
+  )
+
+  const removeMapping = Effect.fn("ForeignData.removeMapping")((server: string, user: string) =>
+    sessions
+      .change(
+        Effect.fnUntraced(function* (session) {
+          yield* requireServer(session, server)
+          const local = localUserOf(user)
+          const role = typeof local === "string" ? local : local.role
+          if (!(yield* finds(session, mappedSql, [server, role]))) return yield* noMapping(server, user)
+          yield* session.query(dropMappingSql(server, local), [], 1)
+        })
+      )
+      .pipe(asForeignFailure(() => undefined))
+  )
+
+  return { removeServer, removeMapping }
+}
+
+const serverInUse = (name: string, tables: ReadonlyArray<string>) =>
+  new Conflict({
+    error: `Foreign server ${name} has foreign tables${tables.length === 0 ? "" : `: ${listed(tables)}`}`,
+    code: "FOREIGN_SERVER_IN_USE",
+    hint: "With cascade=true they are dropped too, and everything that depends on them"
+  })
+
+const noMapping = (server: string, user: string) =>
+  new NotFound({
+    error: `Foreign server ${server} has no user mapping for ${user}`,
+    code: "USER_MAPPING_NOT_FOUND"
+  })
 
 const decodeListing = Schema.decodeUnknownEffect(Schema.fromJsonString(ForeignDataListing))
 const decodeServers = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Array(ForeignServer)))

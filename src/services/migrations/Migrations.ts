@@ -29,10 +29,9 @@ import { migrationsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { withAdvisoryLocks } from "../AdvisoryLock.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { Db } from "../ports/Db.ts"
-import { type MigrationFailure } from "./Failure.ts"
 import { MigrationFiles } from "../ports/MigrationFiles.ts"
 import { type History, makeMigrationHistories } from "./Histories.ts"
-import { makeMigrationRunner } from "./Runner.ts"
+import { type MigrationFailure, makeMigrationRunner } from "./Runner.ts"
 
 type Refused = Conflict | Unprocessable | Forbidden | Unavailable
 

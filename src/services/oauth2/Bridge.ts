@@ -7,9 +7,8 @@ import { IdentitySettings } from "../identity/Settings.ts"
 import { IdentitySignatures } from "../access/Signatures.ts"
 import { IdP, type IdPError } from "../ports/IdP.ts"
 import { type ChallengeError, OAuth2, type Redirect } from "../ports/OAuth2.ts"
-import { type ConsentError, OAuth2Consents } from "./Consents.ts"
+import { type ConsentError, OAuth2Consents, makeRequests } from "./Consents.ts"
 import { type LogoutRedirect, OAuth2Logouts } from "./Logouts.ts"
-import { makeRequests } from "./Requests.ts"
 
 /** A browser that the OAuth 2.0 server sent to the bridge. */
 export interface BridgeRequest {

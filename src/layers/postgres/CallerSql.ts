@@ -1,7 +1,6 @@
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { CallerSql } from "../../services/ports/realtime/CallerSql.ts"
-import { Db } from "../../services/ports/Db.ts"
+import { CallerSql, Db } from "../../services/ports/Db.ts"
 import { PostgresAddress } from "./Address.ts"
 import { DbSettings, queueMillis } from "./Db.ts"
 import { pooled } from "./Login.ts"

@@ -1,4 +1,5 @@
 import { Context, type Effect, type Redacted, type Scope, type Stream } from "effect"
+import { type SqlClient } from "effect/sql"
 import { type DatabaseError, type Unavailable } from "../../domain/errors.ts"
 import { type RequestContext } from "../../domain/rows/Preferences.ts"
 import { type ResponseSettings } from "../../domain/rows/ResponseSettings.ts"
@@ -193,3 +194,10 @@ export class Db extends Context.Service<
     readonly leave: (database: string) => Effect.Effect<void>
   }
 >()("svc/services/Db") {}
+
+/**
+ * Port: PostgreSQL by a login that owns nothing and may become `anon` and `authenticated` within a transaction, to evaluate
+ * policies of several callers in one statement. Code in policies can't reach what the service's own login may.
+ * Real layer: layers/postgres/CallerSql.ts.
+ */
+export class CallerSql extends Context.Service<CallerSql, SqlClient.SqlClient>()("svc/services/CallerSql") {}

@@ -1,8 +1,7 @@
 import { Effect } from "effect"
 import { type SqlError } from "effect/sql"
 import { Catalogues } from "../catalogue/Catalogues.ts"
-import { Db } from "../ports/Db.ts"
-import { CallerSql } from "../ports/realtime/CallerSql.ts"
+import { CallerSql, Db } from "../ports/Db.ts"
 
 /**
  * Transactions that evaluate policies as callers. Each begins without the plans that functions of policies have made in

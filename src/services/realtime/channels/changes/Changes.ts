@@ -8,10 +8,8 @@ import { makeVisible, readerKey, type Sight } from "../../Visible.ts"
 import { type Member, sendTo, sendSystem } from "../Rooms.ts"
 import { bindingsOf, type ChangeBinding } from "./Bindings.ts"
 import { type FilterComparison, comparisonKey, type Filter, makeFilters, passes } from "./Filters.ts"
-import { makePublication } from "./Publication.ts"
-import { makeRows } from "./Rows.ts"
-import { type RecordedChange, dataText, rowOf } from "./Record.ts"
-import { makeShapes, mayRead, type Shape } from "./Shapes.ts"
+import { type RecordedChange, dataText, makeRows, rowOf } from "./Record.ts"
+import { type Shape, makePublication, makeShapes, mayRead } from "./Shapes.ts"
 
 /** Changes of one table that are evaluated together, and those that may wait. */
 const batch = 100

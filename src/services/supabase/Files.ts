@@ -6,8 +6,18 @@ import { acceptsType, invalidKey, isObjectName } from "../../domain/supabase/Fil
 import { type Actor, Db, serviceActor } from "../ports/Db.ts"
 import { asStorageError, FileBuckets, FileOperation } from "./FileBuckets.ts"
 import { FileBytes, type FileVersion } from "./FileBytes.ts"
-import { FileRecord, moveSql, putSql, recordSql, removeSql, trySql } from "./FileSql.ts"
-import { type FileListing, listSql, type ListingV2, listV2Sql } from "./FileListing.ts"
+import {
+  type FileListing,
+  FileRecord,
+  type ListingV2,
+  listSql,
+  listV2Sql,
+  moveSql,
+  putSql,
+  recordSql,
+  removeSql,
+  trySql
+} from "./FileSql.ts"
 
 /** SVC_STORAGE_MAX_FILE_MIB, in bytes: the most that one object may have. */
 export const maxFileBytes = Effect.map(

@@ -1,4 +1,4 @@
-import { words } from "../catalogue/bodies/Tree.ts"
+import { words } from "../catalogue/bodies/Names.ts"
 import { quoteLiteral } from "../sql/Names.ts"
 
 /**

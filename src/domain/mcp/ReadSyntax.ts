@@ -1,4 +1,4 @@
-import { isNode, treesIn, type Tree, type TreeNode, words } from "../catalogue/bodies/Tree.ts"
+import { type Tree, type TreeNode, isNode, treesIn, words } from "../catalogue/bodies/Names.ts"
 import { catalogueRelations, shownSettings } from "./ReadLists.ts"
 
 /** A name in a statement, as a row of the JSON array for `refusedSql`; `schema` is null if the name has none. */

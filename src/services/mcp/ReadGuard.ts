@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { type Tree } from "../../domain/catalogue/bodies/Tree.ts"
+import { type Tree } from "../../domain/catalogue/bodies/Names.ts"
 import { readStatement } from "../../domain/mcp/ReadSyntax.ts"
 import { refusedSql } from "../../domain/mcp/ReadLists.ts"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"

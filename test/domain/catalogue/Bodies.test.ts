@@ -1,8 +1,7 @@
 import { assert, beforeAll, describe, it } from "vitest"
 import { loadModule, parsePlPgSQLSync, parseSync } from "libpg-query"
 import { namesInBody } from "../../../src/domain/catalogue/bodies/Body.ts"
-import { type Names } from "../../../src/domain/catalogue/bodies/Names.ts"
-import { type Tree } from "../../../src/domain/catalogue/bodies/Tree.ts"
+import { type Names, type Tree } from "../../../src/domain/catalogue/bodies/Names.ts"
 
 beforeAll(() => loadModule())
 

@@ -1,8 +1,7 @@
 import { quoteLiteral } from "../../sql/Names.ts"
 import { matchAt, skipBlock, skipDollar, skipEscaped, skipLine, skipQuoted } from "../../sql/Statements.ts"
-import { type BodyParser, type Names } from "./Names.ts"
+import { type BodyParser, type Names, type Tree, type TreeNode, isNode, treesIn, words } from "./Names.ts"
 import { addSqlNames } from "./SqlNames.ts"
-import { type Tree, type TreeNode, isNode, treesIn, words } from "./Tree.ts"
 
 const word = /[A-Za-z_\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*/y
 const number = /[0-9][0-9A-Za-z_.]*/y

@@ -1,5 +1,4 @@
-import { type Names } from "./Names.ts"
-import { isNode, treesIn, type Tree, type TreeNode, words } from "./Tree.ts"
+import { type Names, type Tree, type TreeNode, isNode, treesIn, words } from "./Names.ts"
 
 /** The fields of a node: values that name nothing, nodes that are visited, and nodes whose kind the grammar fixes. */
 interface Shape {

@@ -1,5 +1,5 @@
 import { assert } from "vitest"
-import { type MetricFormat } from "../../src/domain/metrics/Exposition.ts"
+import { type MetricFormat } from "../../src/domain/metrics/Sample.ts"
 
 interface Series {
   readonly name: string

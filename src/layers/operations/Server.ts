@@ -5,7 +5,7 @@ import { Effect, FiberSet, Redacted } from "effect"
 import { type Readiness } from "../../domain/ServiceStatus.ts"
 import { SettingError, integer, secret, text } from "../../domain/Settings.ts"
 import { type Unavailable } from "../../domain/errors.ts"
-import { type MetricFormat, mediaTypes } from "../../domain/metrics/Exposition.ts"
+import { type MetricFormat, mediaTypes } from "../../domain/metrics/Sample.ts"
 import { refusalOf, refuseInvalid } from "../net/Refusal.ts"
 import { closeGracefully, listen } from "../net/Server.ts"
 

@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { type MetricFormat } from "../../domain/metrics/Exposition.ts"
+import { type MetricFormat } from "../../domain/metrics/Sample.ts"
 import { Unavailable } from "../../domain/errors.ts"
 import { makeVerificationMetrics } from "../../services/backups/VerificationMetrics.ts"
 import { ChangeHealth } from "../../services/changes/Changes.ts"

@@ -1,7 +1,13 @@
 import { Context, Effect, Layer, Metric, type Scope } from "effect"
 import { type LabelsOf, type MetricName, type catalogue, familyOf } from "../../domain/metrics/Catalogue.ts"
-import { type MetricFormat, exposition } from "../../domain/metrics/Exposition.ts"
-import { type Sample, isCumulative, sampleOf, summed } from "../../domain/metrics/Sample.ts"
+import {
+  type MetricFormat,
+  type Sample,
+  exposition,
+  isCumulative,
+  sampleOf,
+  summed
+} from "../../domain/metrics/Sample.ts"
 import { Peers } from "../ports/workers/Peers.ts"
 
 /** The metrics of one kind in the catalogue. */

@@ -2,13 +2,13 @@ import { Effect, Layer } from "effect"
 import { lookup, type LookupAddress, resolveSrv, type SrvRecord } from "node:dns"
 import { isIP, Socket } from "node:net"
 import { connect as connectTls } from "node:tls"
-import { type ConnectionCheck } from "../../domain/connections/Connection.ts"
 import {
+  type ConnectionCheck,
   type ConnectionTarget,
   startsWithTls,
   targetsOf,
   trustsAnyCertificate
-} from "../../domain/connections/Targets.ts"
+} from "../../domain/connections/Connection.ts"
 import { type ConnectionUrl } from "../../domain/connections/Url.ts"
 import { isPublicAddress } from "../../domain/PublicAddress.ts"
 import { ConnectionProbe } from "../../services/ports/ConnectionProbe.ts"

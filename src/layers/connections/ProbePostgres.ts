@@ -1,6 +1,6 @@
 import { Effect, Redacted } from "effect"
 import { Worker } from "node:worker_threads"
-import { type SslMode, sslModeOf } from "../../domain/connections/Targets.ts"
+import { type SslMode, sslModeOf } from "../../domain/connections/Connection.ts"
 import { type ConnectionUrl, paramOf } from "../../domain/connections/Url.ts"
 import { notPublic, type ProbeAddress, ProbeFailure, type ProbeSuccess, socketFailure } from "./ProbeFailure.ts"
 import type { SignInReply, SignInTask } from "./ProbeWorker.ts"

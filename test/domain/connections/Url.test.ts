@@ -1,7 +1,7 @@
 import { Redacted, Result } from "effect"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { sslModeOf, startsWithTls, targetsOf } from "../../../src/domain/connections/Targets.ts"
+import { sslModeOf, startsWithTls, targetsOf } from "../../../src/domain/connections/Connection.ts"
 import { type ConnectionUrl, readConnectionUrl } from "../../../src/domain/connections/Url.ts"
 
 const read = (text: string): ConnectionUrl => {

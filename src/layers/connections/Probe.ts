@@ -14,8 +14,14 @@ import { isPublicAddress } from "../../domain/PublicAddress.ts"
 import { ConnectionProbe } from "../../services/ports/ConnectionProbe.ts"
 import { ConnectionSettings } from "../../services/connections/Settings.ts"
 import { type Resolve } from "../net/Outbound.ts"
-import { notPublic, type ProbeAddress, ProbeFailure, type ProbeSuccess, socketFailure } from "./ProbeFailure.ts"
-import { signIn } from "./ProbePostgres.ts"
+import {
+  type ProbeAddress,
+  ProbeFailure,
+  type ProbeSuccess,
+  notPublic,
+  signIn,
+  socketFailure
+} from "./ProbePostgres.ts"
 
 /** Resolves names. */
 export interface ProbeNames {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "vitest"
 import { evaluatePolicy, isPublic } from "../../../src/layers/storage/endpoint/policy/Policy.ts"
 import { parsePolicy } from "../../../src/layers/storage/endpoint/policy/Document.ts"
-import { matchesWildcards } from "../../../src/layers/storage/endpoint/policy/Wildcards.ts"
+import { matchesWildcards } from "../../../src/layers/storage/endpoint/policy/Conditions.ts"
 
 type Statement = Readonly<Record<string, unknown>>
 

@@ -3,7 +3,7 @@ import { emptyReply, type Reply, type S3Settings } from "./Exchange.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
 import { type BucketInfo } from "./store/Model.ts"
-import { matchesWildcards } from "./policy/Wildcards.ts"
+import { matchesWildcards } from "./policy/Conditions.ts"
 import { children, childText, parseXml, xmlText, xmlDocument, type XmlNode } from "./Xml.ts"
 
 type Headers = Readonly<Record<string, string>>

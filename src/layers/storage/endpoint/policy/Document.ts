@@ -1,8 +1,7 @@
 import { maxPolicyBytes } from "../../../../domain/storage/Bucket.ts"
 import { isJsonObject, type JsonObject } from "../../../../domain/text/JsonObject.ts"
-import { parseCondition, type PolicyCondition } from "./Conditions.ts"
+import { type PolicyCondition, matchesWildcards, parseCondition } from "./Conditions.ts"
 import { s3Error } from "../Error.ts"
-import { matchesWildcards } from "./Wildcards.ts"
 
 /** The account that owns all buckets. */
 export const ownerAccount = "000000000000"

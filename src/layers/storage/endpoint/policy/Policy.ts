@@ -1,6 +1,5 @@
-import { type PolicyContext } from "./Conditions.ts"
+import { type PolicyContext, matchesWildcards } from "./Conditions.ts"
 import { type PolicyStatement } from "./Document.ts"
-import { matchesWildcards } from "./Wildcards.ts"
 
 export interface PolicyRequest {
   readonly by: "owner" | "anonymous"

@@ -1,6 +1,6 @@
 import { Layer } from "effect"
 import { keyOutage } from "./access/Keys.ts"
-import { auditDays } from "./audit/Settings.ts"
+import { auditDays } from "./audit/Retention.ts"
 import { BackupSettings } from "./backups/Settings.ts"
 import { BranchSettings } from "./branches/Settings.ts"
 import { ExposedSchemas } from "./catalogue/ExposedSchemas.ts"

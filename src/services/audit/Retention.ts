@@ -1,8 +1,19 @@
 import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
+import { SettingError, integer } from "../../domain/Settings.ts"
 import { auditLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { logFailure } from "../OwnTables.ts"
-import { auditDays } from "./Settings.ts"
+
+/** The least that SVC_AUDIT_DAYS may be: svc.prune_audit() deletes nothing that is younger. */
+const least = 30
+
+/** Days that entries of the audit are kept; 0: for ever. */
+export const auditDays = Effect.filterOrFail(
+  integer("SVC_AUDIT_DAYS", 365, 0, 36_500),
+  (days) => days === 0 || days >= least,
+  (days) =>
+    new SettingError({ message: `SVC_AUDIT_DAYS must be 0, or a whole number from ${least}, but it is "${days}"` })
+)
 
 /** Entries that one statement deletes, and statements in a round. */
 const [batch, batches] = [5_000, 200]

@@ -1,8 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
 import { auditLock } from "../../../src/domain/sql/AdvisoryLocks.ts"
-import { pruneAudit } from "../../../src/services/audit/Retention.ts"
-import { auditDays } from "../../../src/services/audit/Settings.ts"
+import { auditDays, pruneAudit } from "../../../src/services/audit/Retention.ts"
 import { layerDatabase, live, Outside, session } from "../../support/database.ts"
 
 const add = `insert into svc.audit (at, actor_type, actor_id, actor_label, dashboard, action, subject, outcome)

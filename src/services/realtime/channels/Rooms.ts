@@ -1,12 +1,26 @@
 import {
   type Broadcast,
+  type ChangesRequest,
   type Version,
   encodeBroadcast,
   encodeFrame,
   topicOf
 } from "../../../domain/realtime/channels/Frames.ts"
 import { type Actor } from "../../ports/Db.ts"
-import { type ChangeBinding } from "./changes/Bindings.ts"
+
+/** A channel's request for changes of one table or several. */
+export interface ChangeBinding {
+  /** The number by which the client finds the request of an event. */
+  readonly id: number
+  /** The request as the client sent it. */
+  readonly request: ChangesRequest
+}
+
+let last = 0
+
+/** Numbers the requests of a channel. */
+export const bindingsOf = (requests: ReadonlyArray<ChangesRequest>): ReadonlyArray<ChangeBinding> =>
+  requests.map((request) => ({ id: (last = (last % 2_000_000_000) + 1), request }))
 
 /** One client's WebSocket. */
 export interface ChannelSocket {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { buffer } from "node:stream/consumers"
 import { createZstdCompress, zstdCompressSync, zstdDecompressSync } from "node:zlib"
-import { endFrame } from "../../../src/layers/dumps/wasm/Frame.ts"
+import { endFrame } from "../../../src/layers/dumps/wasm/Shared.ts"
 
 describe("The frame of a dump", () => {
   it("is one, also when it ends before its chunks were compressed", async () => {

@@ -4,8 +4,7 @@ import { pipeline } from "node:stream/promises"
 import { type ConnectionOptions, connect as connectTls } from "node:tls"
 import { Worker, parentPort, workerData } from "node:worker_threads"
 import { constants, createZstdCompress } from "node:zlib"
-import { endFrame } from "./Frame.ts"
-import { type DumpWasmShared, at, chunkBytes } from "./Shared.ts"
+import { type DumpWasmShared, at, chunkBytes, endFrame } from "./Shared.ts"
 import type { PgDumpMessage, PgDumpTask } from "./Worker.ts"
 
 /** Address of a server, in a form that can be sent to other threads. */

@@ -1,20 +1,55 @@
 import { Effect, Layer } from "effect"
-import { NotFound, Unavailable } from "../../domain/errors.ts"
 import { flag, text } from "../../domain/Settings.ts"
-import { AccountSettings } from "../../services/identity/AccountSettings.ts"
+import { NotFound, Unavailable } from "../../domain/errors.ts"
 import { OwnSigningKeys } from "../../services/access/OwnSigningKeys.ts"
+import { AccountSettings } from "../../services/identity/AccountSettings.ts"
 import { OAuth2Claims } from "../../services/oauth2/Claims.ts"
 import { OAuth2Endpoints } from "../../services/oauth2/Endpoints.ts"
+import { layerOAuth2Embedded } from "../../services/oauth2/server/Embedded.ts"
 import { type Db } from "../../services/ports/Db.ts"
-import { type OAuth2 } from "../../services/ports/OAuth2.ts"
 import { IdP } from "../../services/ports/IdP.ts"
+import { OAuth2 } from "../../services/ports/OAuth2.ts"
 import { idpAddress } from "../identity/Address.ts"
 import { makePublicFetch } from "../net/Outbound.ts"
 import { type OAuth2Address, oauth2Address } from "./Address.ts"
-import { layerOAuth2Embedded } from "../../services/oauth2/server/Embedded.ts"
 import { layerOAuth2Hydra } from "./hydra/Hydra.ts"
 import { layerHydraRevocation } from "./hydra/Revocation.ts"
-import { layerOAuth2None } from "./None.ts"
+
+const notConfigured = Effect.fail(
+  new Unavailable({
+    error: "No OAuth 2.0 server is configured (OAUTH2_ADMIN_URL)",
+    code: "NOT_CONFIGURED",
+    retry_after: 3600
+  })
+)
+const refuse = () => notConfigured
+
+/** Used with SVC_IDENTITY=off and without OAUTH2_ADMIN_URL: every call fails with 503 `NOT_CONFIGURED`. */
+export const layerOAuth2None = Layer.succeed(
+  OAuth2,
+  OAuth2.of({
+    configured: false,
+    ready: Effect.succeed(false),
+    login: refuse,
+    acceptLogin: refuse,
+    rejectLogin: refuse,
+    consent: refuse,
+    acceptConsent: refuse,
+    rejectConsent: refuse,
+    logoutRequest: refuse,
+    acceptLogout: refuse,
+    rejectLogout: refuse,
+    consents: refuse,
+    revokeConsents: refuse,
+    revokeLogins: refuse,
+    clients: refuse,
+    client: refuse,
+    createClient: refuse,
+    mergeClientMetadata: refuse,
+    removeClient: refuse,
+    rotateSecret: refuse
+  })
+)
 
 /** Whether URLs of clients may have loopback and private addresses. */
 const allowPrivate = flag("SVC_OAUTH2_ALLOW_PRIVATE", false)

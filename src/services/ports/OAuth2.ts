@@ -37,7 +37,7 @@ export type ClientFields = Readonly<Record<string, unknown>>
 
 /**
  * Port: the administration of an OAuth 2.0 server. Implemented by layers/oauth2/hydra, by services/oauth2/server
- * without OAUTH2_ADMIN_URL, and by layers/oauth2/None.ts. OAUTH2_ADMIN_TOKEN is sent to the admin address only.
+ * without OAUTH2_ADMIN_URL, and by layers/oauth2/layer.ts. OAUTH2_ADMIN_TOKEN is sent to the admin address only.
  */
 export class OAuth2 extends Context.Service<
   OAuth2,

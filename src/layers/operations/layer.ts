@@ -1,16 +1,50 @@
+import { performance } from "node:perf_hooks"
 import { Effect, Layer } from "effect"
-import { type MetricFormat } from "../../domain/metrics/Sample.ts"
 import { Unavailable } from "../../domain/errors.ts"
+import { type MetricFormat, sampleOf } from "../../domain/metrics/Sample.ts"
+import { Shutdown } from "../../services/Shutdown.ts"
+import { Status, ready, version } from "../../services/Status.ts"
 import { makeVerificationMetrics } from "../../services/backups/VerificationMetrics.ts"
 import { ChangeHealth } from "../../services/changes/Changes.ts"
-import { Metrics } from "../../services/metrics/Meters.ts"
-import { Shutdown } from "../../services/Shutdown.ts"
-import { ready, Status } from "../../services/Status.ts"
+import { CurrentMeters, Metrics } from "../../services/metrics/Meters.ts"
 import { makeWebhookBacklog } from "../../services/webhooks/Backlog.ts"
-import { Primary } from "../workers/Primary.ts"
 import { workerNumber } from "../process/WorkerSettings.ts"
-import { layerProcessMeters } from "./ProcessMeters.ts"
+import { Primary } from "../workers/Primary.ts"
 import { type OperationsSettings, operationsSettings, serveOperations } from "./Server.ts"
+
+/** How often the delay of the event loop is measured, in ms. */
+const interval = 100
+
+/** Measures this process: memory, processor time, and how long the event loop makes others wait. */
+export const layerProcessMeters = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const meters = yield* CurrentMeters
+    const labels = { process: workerNumber === undefined ? "main" : `worker-${workerNumber}` }
+    yield* meters.sample(() => {
+      const { heapUsed, rss } = process.memoryUsage()
+      const { system, user } = process.cpuUsage()
+      return [
+        sampleOf("svc_build_info", { version, node: process.version }, 1),
+        sampleOf("process_start_time_seconds", labels, performance.timeOrigin / 1000),
+        sampleOf("process_cpu_seconds_total", labels, (system + user) / 1_000_000),
+        sampleOf("process_resident_memory_bytes", labels, rss),
+        sampleOf("svc_heap_bytes", labels, heapUsed),
+        sampleOf("svc_event_loop_busy_seconds_total", labels, performance.eventLoopUtilization().active / 1000)
+      ]
+    })
+    const delay = meters.histogram("svc_event_loop_delay_seconds", labels)
+    let due = performance.now() + interval
+    const measure = () => {
+      const now = performance.now()
+      delay(Math.max(0, now - due) / 1000)
+      due = now + interval
+    }
+    yield* Effect.acquireRelease(
+      Effect.sync(() => setInterval(measure, interval).unref()),
+      (timer) => Effect.sync(() => clearInterval(timer))
+    )
+  })
+)
 
 /** Validates the settings before anything starts. */
 export const layerOperationsSettings = Layer.effectDiscard(operationsSettings)

@@ -5,7 +5,7 @@ import { refusedSql } from "../../domain/mcp/ReadLists.ts"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { checkSingle } from "../../domain/sql/Statements.ts"
 import { shorten } from "../../domain/text/Shorten.ts"
-import { asUnavailable } from "../schema/Outlines.ts"
+import { asUnavailable } from "../schema/DatabaseSchemas.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
 
 /** Characters of a statement. */

@@ -9,8 +9,7 @@ import { Branches } from "../branches/Branches.ts"
 import { type Database, Db } from "../ports/Db.ts"
 import { Rows } from "../rows/Rows.ts"
 import { ExposedSchemas } from "../catalogue/ExposedSchemas.ts"
-import { DatabaseSchemas } from "../schema/DatabaseSchemas.ts"
-import { writeOutline } from "../schema/Outlines.ts"
+import { DatabaseSchemas, writeOutline } from "../schema/DatabaseSchemas.ts"
 import { bounded, branchField, type McpCaller, placeOf, tool } from "./Tool.ts"
 
 const [defaultRows, maxRows, maxQuery] = [100, 1000, 8000]

@@ -7,7 +7,7 @@ import { type SchemaOutline } from "../../domain/schema/Outline.ts"
 import { type Actor, type Database } from "../ports/Db.ts"
 import { ExposedSchemas } from "../catalogue/ExposedSchemas.ts"
 import { makeSharedRuns } from "../SharedRuns.ts"
-import { writeOutline, type WrittenOutline } from "./Outlines.ts"
+import { type WrittenOutline, writeOutline } from "./DatabaseSchemas.ts"
 
 /** Documents kept, and their bytes in total. */
 const maxDocuments = 16

@@ -1,13 +1,60 @@
 import { Context, Effect, Layer } from "effect"
-import { databaseSchemaSql } from "../../domain/schema/DatabaseSchemaSql.ts"
-import { InvalidRequest, type Unavailable } from "../../domain/errors.ts"
-import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { promisedWarning } from "../../domain/catalogue/Catalogue.ts"
+import { type DatabaseError, InvalidRequest, Unavailable } from "../../domain/errors.ts"
+import { databaseSchemaSql } from "../../domain/schema/DatabaseSchemaSql.ts"
+import { type SchemaOutline } from "../../domain/schema/Outline.ts"
+import { schemaOutlineSql } from "../../domain/schema/OutlineSql.ts"
 import { typeScriptDatabase } from "../../domain/schema/typescript/Database.ts"
+import { arrayLiteral } from "../../domain/sql/Names.ts"
+import { yieldEvery } from "../LoopTurn.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
-import { type Database, serviceActor } from "../ports/Db.ts"
 import { ExposedSchemas } from "../catalogue/ExposedSchemas.ts"
-import { asUnavailable, writeOutline } from "./Outlines.ts"
+import { type Actor, type Database, serviceActor } from "../ports/Db.ts"
+
+export interface OutlineRequest {
+  readonly database: Database
+  readonly actor: Actor
+  readonly schemas: ReadonlyArray<string>
+  /** Everything, not only what the actor has privileges for. */
+  readonly whole: boolean
+}
+
+/** A generated text. */
+export interface WrittenOutline {
+  /** Changes with everything the text was generated from, GRANT and REVOKE included. */
+  readonly stamp: string
+  readonly text: string
+}
+
+const busy = new Unavailable({ error: "The database is too busy to read its schema; retry", code: "DATABASE_BUSY" })
+/** Maps errors of this folder's statements: one that takes too long can be retried. */
+export const asUnavailable = (error: DatabaseError | Unavailable): Effect.Effect<never, Unavailable> => {
+  if (error._tag === "Unavailable") return Effect.fail(error)
+  // The statement is the service's own, so its errors are not the caller's.
+  return error.status === 504 ? Effect.fail(busy) : Effect.die(error)
+}
+
+/**
+ * Generates a text from the contents of exposed schemas, yielding between steps of the generator. Gives `before` if
+ * nothing has changed since. Takes one round trip to PostgreSQL.
+ */
+export const writeOutline = Effect.fn("schema.writeOutline")(function* (
+  { actor, database, schemas, whole }: OutlineRequest,
+  write: (outline: SchemaOutline) => Generator<undefined, string>,
+  before?: WrittenOutline
+) {
+  const params = [arrayLiteral(schemas), String(whole), before?.stamp ?? null]
+  const statement = { text: schemaOutlineSql, params, access: "read" } as const
+  const [stamp, outline] = yield* Effect.catch(database.run(actor, statement), asUnavailable)
+  if (typeof outline !== "string" && before !== undefined) return before
+  const pause = yield* yieldEvery()
+  const steps = write(JSON.parse(String(outline)) as SchemaOutline)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return { stamp: String(stamp), text: step.value } satisfies WrittenOutline
+    yield* pause
+  }
+})
 
 /** The contents of the exposed schemas (spec: GET /v1/database/schema). */
 export class DatabaseSchemas extends Context.Service<

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ApiDescriptions } from "../../../src/services/schema/ApiDescriptions.ts"
 import { type Actor, Db } from "../../../src/services/ports/Db.ts"
-import { writeOutline, type WrittenOutline } from "../../../src/services/schema/Outlines.ts"
+import { type WrittenOutline, writeOutline } from "../../../src/services/schema/DatabaseSchemas.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { anon, service, user } from "../../support/requests.ts"
 

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Keys } from "../../../src/services/access/Keys.ts"
-import { makeReplicaLimits } from "../../../src/services/access/ReplicaLimits.ts"
+import { makeReplicaLimits } from "../../../src/services/access/RateLimits.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 
 const now = () => performance.now()

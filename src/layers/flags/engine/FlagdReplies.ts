@@ -18,7 +18,7 @@ const reasons: ReadonlyMap<unknown, FlagValue["reason"]> = new Map([
 ])
 
 /** Limits of a value, above those of variants. */
-const limits = { depth: 200, nodes: Number.POSITIVE_INFINITY, stored: false }
+const bounds = { depth: 200, nodes: Number.POSITIVE_INFINITY, stored: false }
 
 /** Undefined unless it names the environment and a version, which the sync port sends with each flag set. */
 const metadataOf = (given: unknown, environment: FlagEnvironment): FlagSetMetadata | undefined => {
@@ -45,7 +45,7 @@ const flagOf = (body: unknown, environment: FlagEnvironment): FlagdFlag | undefi
   const known = reasons.get(reason)
   if (known === undefined) return undefined
   if (variant === undefined && value === undefined) return { key, reason: known, metadata }
-  return typeof variant === "string" && value !== undefined && jsonProblems(value, limits).length === 0
+  return typeof variant === "string" && value !== undefined && jsonProblems(value, bounds).length === 0
     ? { key, reason: known, variant, value, metadata }
     : undefined
 }

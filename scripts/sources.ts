@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs"
-import { dirname, join, relative, resolve } from "node:path"
+import { basename, dirname, join, relative, resolve } from "node:path"
 
 const root = resolve(import.meta.dirname, "..")
 
@@ -59,4 +59,14 @@ export const homonymsOf = (
   const all = sources.flatMap(({ exports, path }) => exports.map((name) => ({ name, path })))
   const several = Array.from(Map.groupBy(all, ({ name }) => name)).filter(([, places]) => places.length > 1)
   return new Map(several.map(([name, places]) => [name, places.map(({ path }) => path)]))
+}
+
+/** Tests named with a capital, as the unit of a file, although no file has that name. */
+export const misnamedTests = (sources: ReadonlyArray<Pick<Source, "path">>): ReadonlyArray<string> => {
+  const paths = sources.map(({ path }) => path)
+  const units = new Set(paths.map((path) => basename(path).replace(/\.tsx?$/, "")))
+  return paths.filter((path) => {
+    const [, unit] = /\/([A-Z][^/]*)\.test\.tsx?$/.exec(path) ?? []
+    return unit !== undefined && !units.has(unit)
+  })
 }

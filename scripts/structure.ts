@@ -1,10 +1,11 @@
 /**
  * `npm run structure`: prints the size of every folder, the files that may be about two nouns, and those that should
- * perhaps be part of another file. Exit code 1 if a folder has too many files, if imports tie nouns into a circle, or if
- * two files of src export one name. The linter, which runs after this, checks the imports between the strata.
+ * perhaps be part of another file. Exit code 1 if a folder has too many files, if imports tie nouns into a circle, if two
+ * files of src export one name, or if a test has the name of no file. The linter, which runs after this, checks the
+ * imports between the strata.
  */
 import { basename, dirname } from "node:path"
-import { circularImports, homonymsOf, sourcesIn } from "./sources.ts"
+import { circularImports, homonymsOf, misnamedTests, sourcesIn } from "./sources.ts"
 
 const maxFiles = 16
 const maxLines = 250
@@ -59,5 +60,12 @@ const homonyms = Array.from(homonymsOf(sources)).filter(([name]) => name !== sha
 for (const [name, paths] of homonyms) print(`\nSeveral meanings: ${name} in ${paths.join(", ")}`)
 if (homonyms.length > 0) {
   print("\nOne exported name has one meaning: rename it where it is the less general one")
+  process.exitCode = 1
+}
+
+const misnamed = misnamedTests(["src", "dashboard/src", "test", "bench", "scripts"].flatMap(sourcesIn))
+for (const path of misnamed) print(`\nNo such unit: ${path}`)
+if (misnamed.length > 0) {
+  print("\nA capital names the source file of which this is the test; a behaviour of the noun is in kebab-case")
   process.exitCode = 1
 }

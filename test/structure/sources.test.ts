@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { circularImports, homonymsOf } from "../../scripts/sources.ts"
+import { circularImports, homonymsOf, misnamedTests } from "../../scripts/sources.ts"
 
 const file = (path: string, ...imports: ReadonlyArray<string>) => ({ path, imports })
 
@@ -40,4 +40,16 @@ it("names that two files export are found", () => {
     { path: "b.ts", exports: ["Two"] }
   ])
   assert.deepStrictEqual([...found], [["Two", ["a.ts", "b.ts"]]])
+})
+
+it("tests are found whose capital names no file", () => {
+  const misnamed = misnamedTests([
+    { path: "src/domain/one/Unit.ts" },
+    { path: "dashboard/src/Page.tsx" },
+    { path: "test/domain/one/Unit.test.ts" },
+    { path: "test/dashboard/Page.test.ts" },
+    { path: "test/http/one/a-behaviour.test.ts" },
+    { path: "test/domain/one/Gone.test.ts" }
+  ])
+  assert.deepStrictEqual(misnamed, ["test/domain/one/Gone.test.ts"])
 })

@@ -5,7 +5,7 @@ const lineBreakAndBackslash = Buffer.from("\n\\")
 const nothing = Buffer.alloc(0)
 
 /** The part of a chunk that belongs to the rows of a COPY. */
-export interface DumpRowsRead {
+interface DumpRowsRead {
   readonly rows: Buffer
   /** Whether the last line, `\.`, was reached. */
   readonly ended: boolean

@@ -16,7 +16,7 @@ import { type OperationsSettings, operationsSettings, serveOperations } from "./
 const interval = 100
 
 /** Measures this process: memory, processor time, and how long the event loop makes others wait. */
-export const layerProcessMeters = Layer.effectDiscard(
+const layerProcessMeters = Layer.effectDiscard(
   Effect.gen(function* () {
     const meters = yield* CurrentMeters
     const labels = { process: workerNumber === undefined ? "main" : `worker-${workerNumber}` }

@@ -18,7 +18,7 @@ const bucketOf = (first: unknown) => (typeof first === "string" ? first : (first
  * The object store as callers see it: without the bucket of the files of `/storage/v1`, whose rows and policies a change
  * of the bucket would go past.
  */
-export const layerWithoutFiles = Layer.effect(
+const layerWithoutFiles = Layer.effect(
   ObjectStore,
   Effect.gen(function* () {
     const store = yield* ObjectStore

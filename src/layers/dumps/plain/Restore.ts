@@ -9,7 +9,7 @@ import { type Login } from "../../postgres/Login.ts"
 import { makeRestoreRunner } from "./Runner.ts"
 
 /** A script that is decompressed as it is read. */
-export interface PlainRestoreFile {
+interface PlainRestoreFile {
   /** The next chunk; undefined at the end. */
   readonly next: Effect.Effect<Buffer | undefined, DumpFailed>
   /** Fraction of the file that has been decompressed, 0–1. */

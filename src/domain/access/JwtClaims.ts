@@ -5,8 +5,8 @@ type Claims = Readonly<Record<string, unknown>>
 
 /** The scopes of a token: `scope`, separated by spaces (RFC 9068 2.2.3), or Hydra's `scp`, also as an array. */
 const scopesOf = ({ scope, scp }: Claims): ReadonlyArray<unknown> | undefined => {
-  const given = scope ?? scp
-  return typeof given === "string" ? given.split(" ") : Array.isArray(given) ? given : undefined
+  const scopes = scope ?? scp
+  return typeof scopes === "string" ? scopes.split(" ") : Array.isArray(scopes) ? scopes : undefined
 }
 
 /**
@@ -93,8 +93,8 @@ export const readClaims = (
     return refuse(`The JWT has none of the required scopes; request ${scopes.join(" or ")}`, "JWT_SCOPE")
   }
   if (audiences.length > 0) {
-    const given: ReadonlyArray<unknown> = Array.isArray(aud) ? aud : [aud]
-    if (!audiences.some((audience) => given.includes(audience))) {
+    const targets: ReadonlyArray<unknown> = Array.isArray(aud) ? aud : [aud]
+    if (!audiences.some((audience) => targets.includes(audience))) {
       return refuse("The JWT was issued for another audience", "JWT_AUDIENCE")
     }
   }

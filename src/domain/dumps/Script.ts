@@ -30,16 +30,16 @@ class DumpRows {
   private lineStarts = true
 
   read(chunk: Buffer, at: number): DumpRowsRead {
-    const held = this.held.length
-    const data = held > 0 ? Buffer.concat([this.held, chunk.subarray(at)]) : chunk.subarray(at)
+    const heldBytes = this.held.length
+    const data = heldBytes > 0 ? Buffer.concat([this.held, chunk.subarray(at)]) : chunk.subarray(at)
     this.held = nothing
     const nextMark = (from: number) => {
-      const found = data.indexOf(lineBreakAndBackslash, from)
-      return found < 0 ? -1 : found + 1
+      const index = data.indexOf(lineBreakAndBackslash, from)
+      return index < 0 ? -1 : index + 1
     }
     for (let mark = this.lineStarts && data[0] === 92 ? 0 : nextMark(0); mark >= 0; mark = nextMark(mark)) {
       const end = markEnd(data, mark)
-      if (end > 0) return { rows: data.subarray(0, mark), ended: true, next: at + end - held }
+      if (end > 0) return { rows: data.subarray(0, mark), ended: true, next: at + end - heldBytes }
       if (end < 0) {
         this.held = Buffer.from(data.subarray(mark))
         this.lineStarts = true

@@ -114,16 +114,16 @@ const boundText = (bound: number) => (Number.isInteger(bound) ? bound.toFixed(1)
 
 const linesOf = (name: MetricName, { labels, value }: Sample) => {
   const { bounds = [], labels: names } = familyOf(name)
-  const own = names.map((label) => [label, labels[label] ?? ""] as const)
-  if (typeof value === "number") return series(name, own, value)
+  const pairs = names.map((label) => [label, labels[label] ?? ""] as const)
+  if (typeof value === "number") return series(name, pairs, value)
   const buckets = bounds.map((bound, at) =>
-    series(`${name}_bucket`, [...own, ["le", boundText(bound)]], value.counts[at] ?? 0)
+    series(`${name}_bucket`, [...pairs, ["le", boundText(bound)]], value.counts[at] ?? 0)
   )
   return [
     ...buckets,
-    series(`${name}_bucket`, [...own, ["le", "+Inf"]], value.count),
-    series(`${name}_sum`, own, value.sum),
-    series(`${name}_count`, own, value.count)
+    series(`${name}_bucket`, [...pairs, ["le", "+Inf"]], value.count),
+    series(`${name}_sum`, pairs, value.sum),
+    series(`${name}_count`, pairs, value.count)
   ].join("")
 }
 
@@ -131,12 +131,12 @@ const linesOf = (name: MetricName, { labels, value }: Sample) => {
 export const exposition = (samples: ReadonlyArray<Sample>, format: MetricFormat): string => {
   const byName = Map.groupBy(samples, ({ name }) => name)
   const blocks = (Object.keys(catalogue) as Array<MetricName>).map((name) => {
-    const found = byName.get(name)
-    if (found === undefined) return ""
+    const ofName = byName.get(name)
+    if (ofName === undefined) return ""
     const { help, type } = familyOf(name)
     // OpenMetrics names the family of a counter without the suffix of its series.
     const family = format === "openmetrics" && type === "counter" ? name.replace(/_total$/, "") : name
-    const lines = found.map((sample) => linesOf(name, sample)).join("")
+    const lines = ofName.map((sample) => linesOf(name, sample)).join("")
     return `# HELP ${family} ${escaped(help)}\n# TYPE ${family} ${type}\n${lines}`
   })
   return `${blocks.join("")}${format === "openmetrics" ? "# EOF\n" : ""}`

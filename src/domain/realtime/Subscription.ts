@@ -62,22 +62,22 @@ export const channelOf = (schema: string, table: string) => {
   const name = `svc_rt_${schema}_${table}`
   if (encoder.encode(name).length <= maxName) return name
   const tail = `_${hash("sha256", `${schema}\0${table}`, "hex").slice(0, 16)}`
-  let kept = ""
+  let start = ""
   let room = maxName - tail.length
   for (const character of name) {
     room -= encoder.encode(character).length
     if (room < 0) break
-    kept += character
+    start += character
   }
-  return kept + tail
+  return start + tail
 }
 
 /** The arguments are those of svc.notify_row_change, which a migration creates. */
 export const createTriggerSql = (schema: string, table: string, channel: string, oid: number, virtual: boolean) => {
-  const given = [channel, String(oid), ...(virtual ? ["virtual"] : [])].map(quoteLiteral).join(", ")
+  const args = [channel, String(oid), ...(virtual ? ["virtual"] : [])].map(quoteLiteral).join(", ")
   return `create or replace trigger ${quoteName(channel)}
     after insert or update or delete on ${quoteName(schema)}.${quoteName(table)}
-    for each row execute function svc.notify_row_change(${given})`
+    for each row execute function svc.notify_row_change(${args})`
 }
 
 export const dropTriggerSql = (schema: string, table: string, trigger: string) =>

@@ -46,11 +46,12 @@ export const isIdentityWebhook = ({
   readonly table_name?: string
 }): Effect.Effect<boolean, InvalidRequest> => {
   const named = table_schema !== undefined && table_name !== undefined && isIdentityPlace({ table_schema, table_name })
-  const given = events.some(isOfIdentities)
-  if (given ? named || (table_schema === undefined && table_name === undefined) : !named) return Effect.succeed(given)
+  const ofIdentities = events.some(isOfIdentities)
+  if (ofIdentities ? named || (table_schema === undefined && table_name === undefined) : !named)
+    return Effect.succeed(ofIdentities)
   return Effect.fail(
     new InvalidRequest({
-      error: given
+      error: ofIdentities
         ? "A webhook with events of accounts has no table: leave out table_schema and table_name"
         : `A webhook of accounts can have these events only: ${identityEvents.join(", ")}`
     })

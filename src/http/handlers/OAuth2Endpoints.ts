@@ -41,20 +41,20 @@ const viaNode = (
   Effect.gen(function* () {
     // The listener supports HTTP/1.1 only.
     const message = NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
-    const kept = new KeptResponse(message)
+    const answer = new KeptResponse(message)
     yield* Effect.catch(
-      Effect.tryPromise({ try: () => handler(message, kept), catch: (error) => ({ error }) }),
+      Effect.tryPromise({ try: () => handler(message, answer), catch: (error) => ({ error }) }),
       ({ error }) => (isClientError(error) ? Effect.fail(error) : Effect.die(error))
     )
     const headers: Record<string, string> = {}
-    for (const [name, value] of Object.entries(kept.getHeaders())) {
+    for (const [name, value] of Object.entries(answer.getHeaders())) {
       if (!ofListener.has(name)) headers[name] = String(value)
     }
     // A response's own cookies are kept by name, and one answer may set a cookie at one path and clear it at another.
-    const cookies = [kept.getHeader("set-cookie") ?? []].flat().map(String)
+    const cookies = [answer.getHeader("set-cookie") ?? []].flat().map(String)
     if (cookies.length > 0) NodeHttpServerRequest.toServerResponse(request).setHeader("set-cookie", cookies)
-    return HttpServerResponse.uint8Array(kept.body, {
-      status: kept.statusCode,
+    return HttpServerResponse.uint8Array(answer.body, {
+      status: answer.statusCode,
       headers,
       ...(headers["content-type"] === undefined ? {} : { contentType: headers["content-type"] })
     })

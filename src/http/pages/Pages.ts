@@ -47,16 +47,16 @@ export const decisionIn = <const Name extends string>(
   fields: URLSearchParams,
   ...names: ReadonlyArray<Name>
 ): Effect.Effect<Name, InvalidRequest> => {
-  const given = names.find((name) => name === fields.get("decision"))
-  return given === undefined
+  const decision = names.find((name) => name === fields.get("decision"))
+  return decision === undefined
     ? Effect.fail(new InvalidRequest({ error: `decision must be ${names.join(" or ")}` }))
-    : Effect.succeed(given)
+    : Effect.succeed(decision)
 }
 
 /** The explanation of an error for users, by its code. The code is shown for those whom they ask for help. */
 const textsOf = ({ code, status }: ClientError, { failed, failures, unavailable }: Words) => {
-  const known: Readonly<Record<string, { readonly title: string; readonly text: string }>> = failures
-  return (Object.hasOwn(known, code) ? known[code] : undefined) ?? (status >= 500 ? unavailable : failed)
+  const texts: Readonly<Record<string, { readonly title: string; readonly text: string }>> = failures
+  return (Object.hasOwn(texts, code) ? texts[code] : undefined) ?? (status >= 500 ? unavailable : failed)
 }
 
 /** Shows an error to a user, with a link to continue if there is one. */

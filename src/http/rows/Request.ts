@@ -59,13 +59,13 @@ const mountPoint = "/v1/db"
 const secret: ReadonlySet<string> = new Set(["apikey", "x-api-key"])
 
 const headersText = (headers: Headers) => {
-  const shown = Object.entries(headers).filter(([name]) => name !== "cookie" && !secret.has(name))
+  const visible = Object.entries(headers).filter(([name]) => name !== "cookie" && !secret.has(name))
   const token = bearerOf(headers)
   // supabase-js sends its key as the token while no user is signed in.
   const isKey = token !== undefined && (token === headers["apikey"] || token === headers["x-api-key"])
   return JSON.stringify(
     Object.fromEntries(
-      shown.flatMap(([name, value]) =>
+      visible.flatMap(([name, value]) =>
         value === undefined || (isKey && name === "authorization") ? [] : [[name, fromLatin1(value)]]
       )
     )
@@ -165,11 +165,11 @@ export const requestDecoder = ({ branches, db, exposed, settings }: RequestDepen
       if (caller === undefined) return Effect.fail(noGate)
       const { method, url } = request
       const headers = headersOf(request)
-      const asked = { method, headers }
+      const head = { method, headers }
       const query = queryPairs(queryOf(url))
       const table = lastSegment(url)
       if (query === undefined || table === undefined) return Effect.fail(broken())
-      const schema = profileOf(asked, schemas)
+      const schema = profileOf(head, schemas)
       if (Result.isFailure(schema)) return Effect.fail(schema.failure)
       const preferences = parsePreferences(headers["prefer"])
       if (Result.isFailure(preferences)) return Effect.fail(preferences.failure)
@@ -195,7 +195,7 @@ export const requestDecoder = ({ branches, db, exposed, settings }: RequestDepen
         stated,
         contentType: form.success.contentType,
         root: caller.supabase === undefined ? "/v1/db" : "/rest/v1",
-        profile: several || choosesProfile(asked) ? schema.success : undefined
+        profile: several || choosesProfile(head) ? schema.success : undefined
       })
       const branch = headers[branchHeader]
       return branch === undefined

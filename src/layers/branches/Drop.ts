@@ -79,15 +79,15 @@ const ownDirectory = Effect.fnUntraced(function* (main: DirectConnection) {
  */
 export const removeLeftovers = Effect.fnUntraced(
   function* (main: DirectConnection) {
-    const own = yield* ownDirectory(main)
-    if (own === undefined) return
-    const base = join(own.directory, "base")
+    const server = yield* ownDirectory(main)
+    if (server === undefined) return
+    const base = join(server.directory, "base")
     const old: Array<string> = []
     for (const name of yield* Effect.promise(() => readdir(base))) {
       // Smaller OIDs belong to databases of initdb.
       if (!/^\d+$/.test(name) || Number(name) < 16_384) continue
       const { mtimeMs } = yield* Effect.promise(() => stat(join(base, name)))
-      if (mtimeMs < (own.started - 1) * 1000) old.push(name)
+      if (mtimeMs < (server.started - 1) * 1000) old.push(name)
     }
     if (old.length === 0) return
     // Read last: a database that was created in the meantime has none of the directories found before.

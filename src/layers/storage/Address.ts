@@ -15,11 +15,11 @@ export const apiPort = integer("PORT", 3000, 0, 65_535)
  */
 export const ownPages = Effect.fnUntraced(
   function* (port: number) {
-    const known = yield* url("PUBLIC_URL")
+    const publicUrl = yield* url("PUBLIC_URL")
     const dashboard = yield* url("DASHBOARD_URL")
     return (origin: string, host: string) => {
       if (origin === dashboard?.origin) return true
-      if (known !== undefined) return origin === known.origin
+      if (publicUrl !== undefined) return origin === publicUrl.origin
       const [page, store] = [origin, `http://${host}`].map((url) => (URL.canParse(url) ? new URL(url) : undefined))
       if (page === undefined || store === undefined || page.origin !== origin) return false
       return page.port === String(port) && sameHost(page.hostname, store.hostname)
@@ -77,17 +77,17 @@ export const layerExternalS3 = Layer.effect(
       const name = accessKey === undefined ? "S3_ACCESS_KEY" : "S3_SECRET_KEY"
       return yield* new StartError({ message: `${name} must be set when S3_ENDPOINT is set` })
     }
-    const known = yield* publicEndpoint(endpoint)
+    const publicUrl = yield* publicEndpoint(endpoint)
     const pagesPort = yield* Effect.orDie(Config.String(parentStoreVariable).pipe(Config.withDefault("")))
     const isOwnPage = pagesPort === "" ? undefined : yield* ownPages(Number(pagesPort))
     return {
       endpoint,
-      publicEndpoint: known,
+      publicEndpoint: publicUrl,
       region: yield* text("S3_REGION", "us-east-1"),
       accessKey,
       secretKey: Redacted.make(Redacted.value(secretKey).trim()),
       forcePathStyle: yield* flag("S3_FORCE_PATH_STYLE", true),
-      admitsPages: (page: string) => isOwnPage?.(page, new URL(known).host) === true
+      admitsPages: (page: string) => isOwnPage?.(page, new URL(publicUrl).host) === true
     }
   })
 )

@@ -74,9 +74,9 @@ const makeBackupRemoval = (records: BackupRecords, runs: BackupRuns, copies: Bac
       if ((yield* records.place(id)).used) return yield* inUse
       yield* stop(id)
       const { bucket, file, key } = yield* records.place(id)
-      const found = file === null || (yield* removeFile(file))
+      const existed = file === null || (yield* removeFile(file))
       if (bucket !== null && key !== null) yield* copies.remove(bucket, key)
-      if (!(yield* records.forget(id, found))) return yield* backupNotFound(id)
+      if (!(yield* records.forget(id, existed))) return yield* backupNotFound(id)
       return undefined
     })
 

@@ -19,9 +19,9 @@ const isItem = (value: unknown, item: unknown, scope: FlagScope): boolean => {
 
 /** Whether a string contains another, or a list contains a value. */
 const contains = (values: unknown, scope: FlagScope): boolean => {
-  const given = listOf(values, "in")
-  if (given.length === 0) throw new RuleError("in needs a value and a list or a string to search")
-  const [value, where] = given
+  const args = listOf(values, "in")
+  if (args.length === 0) throw new RuleError("in needs a value and a list or a string to search")
+  const [value, where] = args
   if (typeof where === "string") {
     if (typeof value !== "string") throw new RuleError("in: only a string can be searched for in a string")
     // The cost of a search may grow with the product of the lengths.
@@ -104,9 +104,9 @@ const filtered = iteration("filter", (written) => {
   const subject = subjectOf(written)
   const compiled = solvingRule(args[1], depth, compiler, "outer")
   return (scope) => {
-    const found = subject(scope)
-    if (found === null) return []
-    const items = listOf(found, "filter")
+    const list = subject(scope)
+    if (list === null) return []
+    const items = listOf(list, "filter")
     const rule = compiled ?? compiler.dynamic(solved(args[1], depth, compiler, scope), depth, scope)
     return items.filter((item) => isTrue(within(rule, item, scope), scope))
   }
@@ -119,10 +119,10 @@ const operation = (logic: unknown, compile: (logic: unknown) => Rule): Rule =>
 /** The items of `all`, `some` and `none`; a false value has none. */
 const itemsOf = (operator: string, subject: Rule, written: Written, scope: FlagScope): ReadonlyArray<unknown> => {
   if (written.args.length === 0) throw new RuleError(`${operator} needs a list and a rule`)
-  const found = subject(scope)
-  if (!isTrue(found, scope)) return []
+  const list = subject(scope)
+  if (!isTrue(list, scope)) return []
   if (written.args.length < 2) throw new RuleError(`${operator} needs a rule`)
-  return listOf(found, operator)
+  return listOf(list, operator)
 }
 
 /** The rule of an item, with the variables in `logic` solved by the current data. */

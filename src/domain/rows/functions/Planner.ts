@@ -183,9 +183,9 @@ export class RowCalls {
     if (!isCached(request)) return prepareCall(catalogue, request, this.options)
     const shape = rowShape(request.query)
     const key = keyOf(request, shape)
-    const known = this.shapes.get(catalogue, key)
-    if (known !== undefined) {
-      const { capped, checked, clean, fn, part, template } = known
+    const cached = this.shapes.get(catalogue, key)
+    if (cached !== undefined) {
+      const { capped, checked, clean, fn, part, template } = cached
       const sql = filled(template, valuesOf(shape.literals, body, part))
       return Result.succeed({ sql, fn, clean, checked, capped, offset: Number(shape.literals[shape.offset] ?? 0) })
     }

@@ -71,8 +71,8 @@ const receiving = (socket: Socket, { counters, ring }: DumpWasmShared) => {
     for (;;) {
       const received = Atomics.load(counters, at.received)
       const from = received & (ring.length - 1)
-      const held = (received - Atomics.load(counters, at.taken)) | 0
-      const n = Math.min(waiting.length, ring.length - held, ring.length - from)
+      const unread = (received - Atomics.load(counters, at.taken)) | 0
+      const n = Math.min(waiting.length, ring.length - unread, ring.length - from)
       if (n === 0) break
       ring.set(waiting.subarray(0, n), from)
       waiting = waiting.subarray(n)
@@ -84,9 +84,9 @@ const receiving = (socket: Socket, { counters, ring }: DumpWasmShared) => {
     write()
     while (waiting.length > 0) {
       Atomics.store(counters, at.full, 1)
-      const held = (Atomics.load(counters, at.received) - Atomics.load(counters, at.taken)) | 0
+      const unread = (Atomics.load(counters, at.received) - Atomics.load(counters, at.taken)) | 0
       // Otherwise the reader freed space before it saw the flag.
-      if (held > ring.length / 2 || Atomics.exchange(counters, at.full, 0) === 0) return
+      if (unread > ring.length / 2 || Atomics.exchange(counters, at.full, 0) === 0) return
       write()
     }
     socket.resume()

@@ -49,11 +49,11 @@ const flagOf = (body: unknown, environment: FlagEnvironment): FlagdFlag | undefi
     const details = typeof errorDetails === "string" ? errorDetails.slice(0, 500) : "flagd gave no details"
     return { key, reason: "ERROR", errorCode, errorDetails: details, metadata }
   }
-  const known = reasons.get(reason)
-  if (known === undefined) return undefined
-  if (variant === undefined && value === undefined) return { key, reason: known, metadata }
+  const outcome = reasons.get(reason)
+  if (outcome === undefined) return undefined
+  if (variant === undefined && value === undefined) return { key, reason: outcome, metadata }
   return typeof variant === "string" && value !== undefined && jsonProblems(value, bounds).length === 0
-    ? { key, reason: known, variant, value, metadata }
+    ? { key, reason: outcome, variant, value, metadata }
     : undefined
 }
 
@@ -206,8 +206,8 @@ export const makeFlagd = (host: string, port: number) =>
             onFailure: (failure): Effect.Effect<A | TooLarge, FlagdFailure> => Effect.fail(failureOf(failure)),
             onSuccess: (answer): Effect.Effect<A | TooLarge, FlagdFailure> => {
               if (answer.status === 413) return Effect.succeed("too large" as const)
-              const found = read(answer)
-              return found === undefined ? Effect.fail(unexpected(`status ${answer.status}`)) : Effect.succeed(found)
+              const value = read(answer)
+              return value === undefined ? Effect.fail(unexpected(`status ${answer.status}`)) : Effect.succeed(value)
             }
           }
         )

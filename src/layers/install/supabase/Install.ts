@@ -22,8 +22,8 @@ const named = ["authenticator", "supabase_admin", "supabase_auth_admin", "supaba
 /** Creates the roles that are missing. `service_role` bypasses row-level security, if the login may create such a role. */
 const supabaseRoles = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
-    const found = yield* sql<{ name: string }>`select rolname::text as name from pg_roles`
-    const have = new Set(found.map(({ name }) => name))
+    const roles = yield* sql<{ name: string }>`select rolname::text as name from pg_roles`
+    const have = new Set(roles.map(({ name }) => name))
     if (!have.has("service_role")) {
       yield* sql.withTransaction(sql.unsafe("create role service_role nologin bypassrls")).pipe(
         Effect.catchIf(
@@ -105,7 +105,7 @@ const fillUsers = (sql: SqlClient.SqlClient) =>
 const give = (sql: SqlClient.SqlClient, serviceRole: string) =>
   Effect.gen(function* () {
     const owner = quoteName(serviceRole)
-    const own = yield* sql<{ kind: string; name: string }>`
+    const objects = yield* sql<{ kind: string; name: string }>`
       select 'schema' as kind, quote_ident(nspname) as name from pg_namespace
       where nspname = any(${schemas}::text[]) and nspowner = current_user::regrole and current_user <> ${serviceRole}
       union all
@@ -116,13 +116,13 @@ const give = (sql: SqlClient.SqlClient, serviceRole: string) =>
       select 'function', p.oid::regprocedure::text from pg_proc p
       where p.pronamespace = 'auth'::regnamespace and p.proname like 'svc\\_%' and p.proowner = current_user::regrole
         and current_user <> ${serviceRole}`
-    for (const { kind, name } of own.filter((one) => one.kind === "schema")) {
+    for (const { kind, name } of objects.filter((one) => one.kind === "schema")) {
       yield* sql.unsafe(`grant all on ${kind} ${name} to ${owner}`)
     }
-    for (const { kind, name } of own.filter((one) => one.kind === "table")) {
+    for (const { kind, name } of objects.filter((one) => one.kind === "table")) {
       yield* sql.unsafe(`alter ${kind} ${name} owner to ${owner}`)
     }
-    for (const { kind, name } of own.filter((one) => one.kind === "function")) {
+    for (const { kind, name } of objects.filter((one) => one.kind === "function")) {
       yield* sql.unsafe(`alter ${kind} ${name} owner to ${owner}`)
       yield* sql.unsafe(`grant execute on ${kind} ${name} to current_user`)
     }

@@ -47,10 +47,10 @@ export const hydraClientsOn = ({ call, send }: Hydra) => {
   const clients: Port["clients"] = ({ pageSize, pageToken }) => {
     if (pageToken !== undefined && !isId(pageToken)) return Effect.fail(badPage)
     const query = { page_size: String(pageSize), ...(pageToken === undefined ? {} : { page_token: pageToken }) }
-    const found = call({ method: "GET", path: clientsPath, query }, readClients, ({ error, status }) =>
+    const page = call({ method: "GET", path: clientsPath, query }, readClients, ({ error, status }) =>
       status === 400 && error !== "" && pageToken !== undefined ? badPage : undefined
     )
-    return Effect.map(found, ({ next, value }) => ({ clients: value, next }))
+    return Effect.map(page, ({ next, value }) => ({ clients: value, next }))
   }
 
   const client: Port["client"] = (id) =>

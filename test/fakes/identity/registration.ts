@@ -1,5 +1,5 @@
 import { createIdentity } from "./admin.ts"
-import { begin, checkNoBrowser, errorText, input, needFresh, needMethod, refusedForm, submitted } from "./flows.ts"
+import { begin, checkNoBrowser, input, needFresh, needMethod, submitted } from "./flows.ts"
 import { type State } from "./state.ts"
 import { type Call, deviceOf, type Reply } from "./wire.ts"
 
@@ -23,15 +23,6 @@ export const submitRegistration = (state: State, call: Call): Reply => {
     readonly password?: string
     readonly traits?: { readonly email?: string }
   }
-  if (typeof password !== "string" || password.length < 8)
-    throw refusedForm(
-      state,
-      flow,
-      [errorText(4_000_032, "The password must be at least 8 characters long")],
-      "password"
-    )
-  if (state.byIdentifier(traits?.email ?? "") !== undefined)
-    throw refusedForm(state, flow, [errorText(4_000_007, "An account with the same identifier exists already.")])
   const { body } = createIdentity(state, {
     ...call,
     body: { traits, credentials: { password: { config: { password } } } }

@@ -1,19 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { type AddressInfo } from "node:net"
 import { type IdPUnderTest } from "../../support/identity/idp.ts"
-import {
-  closeSessions,
-  createIdentity,
-  deleteIdentity,
-  getIdentity,
-  listIdentities,
-  listMessages,
-  putIdentity
-} from "./admin.ts"
+import { createIdentity, deleteIdentity, getIdentity, listIdentities, listMessages, putIdentity } from "./admin.ts"
 import { show } from "./flows.ts"
 import { beginLogin, submitLogin } from "./login.ts"
 import { beginRecovery, openLink, submitRecovery } from "./recovery.ts"
-import { beginLogout, listSessions, logout, logoutToken, revoke, revokeOthers, whoami } from "./sessions.ts"
+import { beginLogout, listSessions, logout, logoutToken, revoke, whoami } from "./sessions.ts"
 import { beginRegistration, submitRegistration } from "./registration.ts"
 import { beginSettings, submitSettings } from "./settings.ts"
 import { type Settings, State } from "./state.ts"
@@ -26,7 +18,6 @@ const publicPages: Readonly<Record<string, Page>> = {
   "GET /health/ready": () => ({ status: 200, body: { status: "ok" } }),
   "GET /sessions/whoami": whoami,
   "GET /sessions": listSessions,
-  "DELETE /sessions": revokeOthers,
   "DELETE /sessions/:id": revoke,
   "GET /self-service/logout/browser": beginLogout,
   "GET /self-service/logout": logout,
@@ -42,7 +33,6 @@ const publicPages: Readonly<Record<string, Page>> = {
   "POST /self-service/settings": submitSettings,
   "GET /self-service/recovery/browser": (state, call) => beginRecovery(state, call, "browser"),
   "GET /self-service/recovery/api": (state, call) => beginRecovery(state, call, "api"),
-  "GET /self-service/recovery/flows": (state, call) => show(state, call, "recovery"),
   "GET /self-service/recovery": openLink,
   "POST /self-service/recovery": submitRecovery
 }
@@ -54,16 +44,14 @@ const adminPages: Readonly<Record<string, Page>> = {
   "GET /admin/identities/:id": getIdentity,
   "PUT /admin/identities/:id": putIdentity,
   "DELETE /admin/identities/:id": (state, _call, id) => deleteIdentity(state, id),
-  "DELETE /admin/identities/:id/sessions": (state, _call, id) => closeSessions(state, id),
   "GET /admin/courier/messages": listMessages
 }
 
 const find = (pages: Readonly<Record<string, Page>>, method: string, path: string) => {
   const exact = pages[`${method} ${path}`]
   if (exact !== undefined) return { page: exact, id: "" }
-  const [, before = "", id = "", after = ""] =
-    /^(\/(?:admin\/identities|sessions)\/)([^/]+)(\/sessions)?$/.exec(path) ?? []
-  return { page: pages[`${method} ${before}:id${after}`], id }
+  const [, before = "", id = ""] = /^(\/(?:admin\/identities|sessions)\/)([^/]+)$/.exec(path) ?? []
+  return { page: pages[`${method} ${before}:id`], id }
 }
 
 const cookiesOf = (header = "") =>
@@ -134,11 +122,8 @@ const answer = async (
   response.end(body === undefined ? "" : JSON.stringify(body))
 }
 
-/** The port (0: a free one), the public URL for browsers, and settings that differ from the defaults. */
-export interface FakeIdPOptions extends Partial<Omit<Settings, "methods">> {
-  readonly port?: number
-  readonly adminPort?: number
-  readonly publicUrl?: string
+/** Settings that differ from the defaults. */
+type FakeIdPOptions = Partial<Pick<Settings, "privilegedSeconds" | "flowSeconds" | "rp">> & {
   readonly methods?: Partial<Settings["methods"]>
 }
 
@@ -146,32 +131,34 @@ export interface FakeIdPOptions extends Partial<Omit<Settings, "methods">> {
 export interface FakeIdP extends IdPUnderTest, AsyncDisposable {
   /** May be changed while the server runs. */
   readonly settings: Settings
+  /** Makes all sign-ins older by so many ms. */
+  readonly age: (millis: number) => void
   readonly close: () => Promise<void>
 }
 
 const methods = { password: true, totp: true, webauthn: true, passkey: true, lookup_secret: true, link: true }
 
 const usual = (given: FakeIdPOptions): Settings => ({
-  requiredAal: given.requiredAal ?? "highest_available",
   privilegedSeconds: given.privilegedSeconds ?? 900,
   flowSeconds: given.flowSeconds ?? 3600,
-  sessionSeconds: given.sessionSeconds ?? 86_400,
+  sessionSeconds: 86_400,
   methods: { ...methods, ...given.methods },
-  uiUrls: given.uiUrls ?? {
+  uiUrls: {
     login: "http://localhost:4455/login",
     registration: "http://localhost:4455/registration",
     settings: "http://localhost:4455/settings",
     recovery: "http://localhost:4455/recovery"
   },
-  returnUrl: given.returnUrl ?? "http://localhost:4455/",
-  allowedReturnUrls: given.allowedReturnUrls ?? ["http://localhost:3000", "http://localhost:4455"],
+  returnUrl: "http://localhost:4455/",
+  allowedReturnUrls: ["http://localhost:3000", "http://localhost:4455"],
   rp: given.rp ?? { id: "localhost", name: "svc", origins: ["http://localhost:3000"] }
 })
 
-const listen = (server: Server, port: number) =>
-  new Promise<number>((listening, failed) => {
+/** Listens on a free port. */
+const listen = (server: Server) =>
+  new Promise<string>((listening, failed) => {
     server.once("error", failed)
-    server.listen(port, "127.0.0.1", () => listening((server.address() as AddressInfo).port))
+    server.listen(0, "127.0.0.1", () => listening(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
   })
 
 /**
@@ -184,9 +171,8 @@ export const startFakeIdP = async (options: FakeIdPOptions = {}): Promise<FakeId
   const [own, admin] = [publicPages, adminPages].map((pages) =>
     createServer((request, response) => void answer(state, pages, request, response))
   ) as [Server, Server]
-  const port = await listen(own, options.port ?? 0)
-  const adminPort = await listen(admin, options.adminPort ?? 0)
-  const publicUrl = options.publicUrl ?? `http://127.0.0.1:${port}`
+  const publicUrl = await listen(own)
+  const adminUrl = await listen(admin)
   state.baseUrl = `${publicUrl}/`
   const close = async () => {
     for (const server of [own, admin]) {
@@ -196,9 +182,12 @@ export const startFakeIdP = async (options: FakeIdPOptions = {}): Promise<FakeId
   }
   return {
     publicUrl,
-    adminUrl: `http://127.0.0.1:${adminPort}`,
+    adminUrl,
     origin: state.settings.rp.origins[0]!,
     settings: state.settings,
+    age: (millis) => {
+      for (const session of state.sessions.values()) session.authenticatedAt -= millis
+    },
     close,
     [Symbol.asyncDispose]: close
   }

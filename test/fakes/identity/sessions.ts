@@ -30,16 +30,9 @@ export const listSessions = (state: State, call: Call): Reply => {
   return { status: 200, body: others.toReversed().map(sessionJson) }
 }
 
-/** DELETE /sessions: the other sessions. */
-export const revokeOthers = (state: State, call: Call): Reply => {
-  const { id, person } = needSession(state, call)
-  return { status: 200, body: { count: state.close(person, id) } }
-}
-
 /** DELETE /sessions/{id}: 204 also for unknown sessions and those of other identities. */
 export const revoke = (state: State, call: Call, id: string): Reply => {
   const session = needSession(state, call)
-  if (id === session.id) throw failure({ status: 400, reason: "cannot revoke current session" })
   if (!/^[0-9a-f-]{36}$/i.test(id)) throw failure({ status: 400, reason: "could not parse UUID" })
   if (state.sessions.get(id.toLowerCase())?.person === session.person) state.sessions.delete(id.toLowerCase())
   return { status: 204 }

@@ -1,18 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { Secret } from "otpauth"
-import {
-  begin,
-  errorText,
-  flowJson,
-  foreign,
-  input,
-  needFresh,
-  needMethod,
-  refusedForm,
-  submitted,
-  succeeded,
-  textNode
-} from "./flows.ts"
+import { begin, flowJson, foreign, input, needFresh, needMethod, submitted, succeeded, textNode } from "./flows.ts"
 import { hexOf, strategies } from "./factors.ts"
 import { type Flow, type FormNode, type Person, type State } from "./state.ts"
 import {
@@ -34,8 +22,7 @@ const json = (options: unknown) => JSON.stringify({ publicKey: options })
 const fill = (state: State, person: Person, flow: Flow) => {
   const { methods, rp } = state.settings
   const nodes: Array<FormNode> = []
-  const { codes } = flow.secret
-  flow.secret = codes === undefined ? {} : { codes }
+  flow.secret = {}
   const creation = (user: Readonly<Record<string, string>>, value: string) =>
     json({
       rp: { id: rp.id, name: rp.name },
@@ -111,8 +98,7 @@ export const submitSettings = (state: State, call: Call): Reply => {
   needFactor(state, session)
   needFresh(state, flow)
   const strategy = strategies[String(call.body["method"])]
-  if (strategy === undefined)
-    throw refusedForm(state, flow, [errorText(4_010_004, "Could not find any strategy to update settings with")])
+  if (strategy === undefined) throw failure({ status: 400, reason: "There is no such method" })
   needMethod(state, strategy.method)
   checkCsrf(state, call)
   if (session.authenticatedAt + state.settings.privilegedSeconds * 1000 < Date.now()) {

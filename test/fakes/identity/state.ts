@@ -4,8 +4,6 @@ export type Method = "password" | "totp" | "webauthn" | "passkey" | "lookup_secr
 
 /** The configuration of the server. May be changed while it runs. */
 export interface Settings {
-  /** For `whoami` and settings: `highest_available` requires a second factor of every identity that has one. */
-  requiredAal: "aal1" | "highest_available"
   /** How long after a sign-in factors may be changed, in s. */
   privilegedSeconds: number
   /** How long a flow is valid, in s. */
@@ -178,11 +176,9 @@ export class State {
     return ended.length
   }
 
-  /** Whether a session lacks a second factor that its identity has and the server requires. */
+  /** Whether a session lacks a second factor that its identity has. */
   owesFactor(session: Session) {
-    return (
-      this.settings.requiredAal === "highest_available" && session.aal === "aal1" && hasSecondFactor(session.person)
-    )
+    return session.aal === "aal1" && hasSecondFactor(session.person)
   }
 
   byIdentifier(name: string) {

@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, verify } from "node:crypto"
-import { CborReader } from "./cbor.ts"
+import { decodeFirst } from "cborg"
 import { type SecurityKey } from "./state.ts"
 
 /** The relying party, and the challenge that it issued (base64url). */
@@ -44,6 +44,8 @@ const parse = (text: string, needed: ReadonlyArray<string>) => {
   return credential
 }
 
+const cborOf = (data: Buffer) => decodeFirst(data, { useMaps: true })[0] as ReadonlyMap<unknown, unknown>
+
 const field = ({ response }: Credential, name: string) => bytes(String(response[name]))
 
 const checkClientData = (credential: Credential, type: string, { challenge, origins }: Expected) => {
@@ -64,17 +66,17 @@ const checkData = (data: Buffer, { rpId }: Expected) => {
 /** Reads a new key. Only supports attestation format "none" and ES256. Throws when it can't be verified. */
 export const verifyAttestation = (text: string, expected: Expected): Pick<SecurityKey, "id" | "publicKey"> => {
   const credential = parse(text, ["attestationObject", "clientDataJSON"])
-  const object = new CborReader(field(credential, "attestationObject")).read()
-  check(object instanceof Map && object.get("fmt") === "none", "Unknown attestation format")
-  const data = (object as ReadonlyMap<unknown, unknown>).get("authData") as Buffer
+  const object = cborOf(field(credential, "attestationObject"))
+  check(object.get("fmt") === "none", "Unknown attestation format")
+  const data = Buffer.from(object.get("authData") as Uint8Array)
   checkClientData(credential, "webauthn.create", expected)
   check((checkData(data, expected) & 0x40) !== 0, "No attested credential data")
   const length = data.readUInt16BE(53)
   const id = Buffer.from(data.subarray(55, 55 + length))
   check(id.length === length && id.equals(bytes(credential.rawId)), "The ids differ")
-  const key = new CborReader(data.subarray(55 + length)).read() as ReadonlyMap<unknown, unknown>
+  const key = cborOf(data.subarray(55 + length))
   check(key.get(1) === 2 && key.get(3) === -7 && key.get(-1) === 1, "Not an ES256 key")
-  const [x, y] = [key.get(-2), key.get(-3)].map((part) => (part as Buffer).toString("base64url"))
+  const [x, y] = [key.get(-2), key.get(-3)].map((part) => Buffer.from(part as Uint8Array).toString("base64url"))
   const publicKey = createPublicKey({ format: "jwk", key: { kty: "EC", crv: "P-256", x: x!, y: y! } })
   return { id, publicKey: publicKey.export({ type: "spki", format: "pem" }) as string }
 }

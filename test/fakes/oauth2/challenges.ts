@@ -1,13 +1,7 @@
 import { type Denied, type Flow, flowOf, longToken, seconds, type State } from "./state.ts"
 import { type FakeRequest, empty, json, objectOf, OAuth2Error, type Reply, withQuery } from "./wire.ts"
 
-const missing = (what: string) => new OAuth2Error(400, "invalid_request", `${what} is missing`)
-
-const challengeOf = ({ query }: FakeRequest, name: string) => {
-  const challenge = query.get(name) ?? query.get("challenge") ?? ""
-  if (challenge === "") throw missing("The challenge")
-  return challenge
-}
+const challengeOf = ({ query }: FakeRequest, name: string) => query.get(name) ?? ""
 
 const text = (value: unknown) => (typeof value === "string" ? value : "")
 const texts = (value: unknown): ReadonlyArray<string> =>
@@ -24,7 +18,6 @@ const deniedOf = (body: Readonly<Record<string, unknown>>): Denied => ({
 export const loginRequests = (state: State, request: FakeRequest, step: string): Reply => {
   const challenge = challengeOf(request, "login_challenge")
   const body = request.method === "PUT" ? objectOf(request) : {}
-  if (step === "accept" && text(body["subject"]) === "") throw missing("subject")
   const flow = flowOf(state, state.logins, challenge)
   if (request.method === "GET") {
     return (
@@ -105,7 +98,7 @@ export const consentRequests = (state: State, request: FakeRequest, step: string
 
 /** `/admin/oauth2/auth/requests/logout` and its accept and reject calls. */
 export const logoutRequests = (state: State, request: FakeRequest, step: string): Reply => {
-  const challenge = request.query.get("logout_challenge") ?? request.query.get("challenge") ?? ""
+  const challenge = challengeOf(request, "logout_challenge")
   const logout = state.logouts.get(challenge)
   if (logout === undefined) throw new OAuth2Error(404, "No such logout")
   if (step === "reject") {

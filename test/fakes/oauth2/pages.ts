@@ -2,9 +2,7 @@ import { type FakeRequest, json, OAuth2Error, type Reply } from "./wire.ts"
 
 /** One page of a list ordered by id, with links to the first and next page (RFC 8288). Tokens are opaque. */
 export const pageOf = <A>({ path, query }: FakeRequest, all: ReadonlyArray<A>, idOf: (one: A) => string): Reply => {
-  const size = query.has("page_size") ? Number(query.get("page_size")) : 100
-  if (!Number.isInteger(size)) throw new OAuth2Error(400, "invalid_request", "page_size must be a number")
-  const limit = size < 1 ? 100 : Math.min(size, 500)
+  const limit = Math.min(Number(query.get("page_size")), 500)
   const after = tokenOf(query.get("page_token") ?? "")
   const sorted = all.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1)).filter((one) => idOf(one) > after)
   const page = sorted.slice(0, limit)

@@ -5,7 +5,7 @@ import { makeKeys } from "./keys.ts"
 import { consentSessions, loginSessions, logout } from "./sessions.ts"
 import { type Behaviour, type State, type Urls } from "./state.ts"
 import { introspect, revoke, tokens, userinfo } from "./tokens.ts"
-import { type FakeRequest, type Handler, json, listen, OAuth2Error, type Reply } from "./wire.ts"
+import { type FakeRequest, type Handler, json, listen, type Reply } from "./wire.ts"
 
 /** An OAuth 2.0 and OpenID server in memory, which implements the real protocol and admin API. */
 export interface OAuth2Server extends AsyncDisposable {
@@ -13,6 +13,8 @@ export interface OAuth2Server extends AsyncDisposable {
   readonly adminUrl: string
   readonly urls: Urls
   readonly behaviour: Behaviour
+  /** Makes all sign-ins older by so many ms. */
+  readonly age: (millis: number) => void
   /** Requests to the admin API: method, path, and the Authorization header. */
   readonly requests: Array<{ readonly call: string; readonly authorization: string | undefined }>
   /** Replaces responses of the admin API; undefined lets a request through. `hang` never responds. */
@@ -20,10 +22,6 @@ export interface OAuth2Server extends AsyncDisposable {
 }
 
 export interface OAuth2ServerOptions {
-  /** 0, the default, uses a free port. */
-  readonly publicPort?: number
-  readonly adminPort?: number
-  readonly urls?: Partial<Urls>
   readonly behaviour?: Partial<Behaviour>
 }
 
@@ -38,15 +36,13 @@ export const startOAuth2Server = async (options: OAuth2ServerOptions = {}): Prom
       consent: `${place}/consent`,
       logout: `${place}/logout`,
       error: `${place}/error`,
-      postLogout: `${place}/bye`,
-      ...options.urls
+      postLogout: `${place}/bye`
     },
     behaviour: {
       challengeSeconds: 1_800,
       accessTokenSeconds: 3_600,
       usedChallengesAreGone: false,
       adminToken: undefined,
-      pkceForPublicClients: true,
       ...options.behaviour
     },
     issuer: () => `${publicUrl}/`,
@@ -63,10 +59,10 @@ export const startOAuth2Server = async (options: OAuth2ServerOptions = {}): Prom
     refreshTokens: new Map()
   }
   const requests: OAuth2Server["requests"] = []
-  const publicSide = await listen(options.publicPort ?? 0, publicHandler(state))
+  const publicSide = await listen(publicHandler(state))
   publicUrl = publicSide.url
   const admin = adminHandler(state)
-  const adminSide = await listen(options.adminPort ?? 0, (request) => {
+  const adminSide = await listen((request) => {
     requests.push({ call: `${request.method} ${request.path}`, authorization: request.headers.authorization })
     const other = server.intercept(request)
     if (other === "hang") return new Promise<Reply>(() => undefined)
@@ -77,6 +73,9 @@ export const startOAuth2Server = async (options: OAuth2ServerOptions = {}): Prom
     adminUrl: adminSide.url,
     urls: state.urls,
     behaviour: state.behaviour,
+    age: (millis) => {
+      for (const session of state.sessions.values()) session.authenticatedAt -= millis / 1000
+    },
     requests,
     intercept: () => undefined,
     [Symbol.asyncDispose]: async () => {
@@ -125,7 +124,6 @@ const adminHandler =
     const [, kind, step = ""] =
       /^\/admin\/oauth2\/auth\/requests\/(login|consent|logout)(?:\/(accept|reject))?$/.exec(request.path) ?? []
     if (kind !== undefined) {
-      if (request.method !== (step === "" ? "GET" : "PUT")) throw new OAuth2Error(405, "method_not_allowed")
       const answers = { login: loginRequests, consent: consentRequests, logout: logoutRequests }
       return answers[kind as keyof typeof answers](state, request, step)
     }

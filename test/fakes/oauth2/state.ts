@@ -22,8 +22,6 @@ export interface Behaviour {
   usedChallengesAreGone: boolean
   /** The Bearer token that the admin API requires, as behind a gateway; undefined: none. */
   adminToken: string | undefined
-  /** Public clients must use PKCE. */
-  pkceForPublicClients: boolean
 }
 
 /** A registered application, with the server's field names. */
@@ -88,7 +86,7 @@ export interface Flow {
 
 interface LoginSession {
   readonly subject: string
-  readonly authenticatedAt: number
+  authenticatedAt: number
   readonly remember: boolean
   /** ms since 1970. */
   readonly expiresAt: number

@@ -60,9 +60,6 @@ export const objectOf = ({ text }: FakeRequest, code = "invalid_request") => {
   } catch {
     throw new OAuth2Error(400, code, "The body is not JSON")
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new OAuth2Error(400, code, "The body is not a JSON object")
-  }
   return value as Readonly<Record<string, unknown>>
 }
 
@@ -108,14 +105,14 @@ const answer = async (request: IncomingMessage, response: ServerResponse, handle
   response.end(reply.body)
 }
 
-/** An HTTP server on loopback; port 0 uses a free one. */
-export const listen = async (port: number, handler: Handler) => {
+/** An HTTP server on a free port of loopback. */
+export const listen = async (handler: Handler) => {
   const server = createServer((request, response) => {
     answer(request, response, handler).catch(() => response.destroy())
   })
   await new Promise<void>((done, failed) => {
     server.once("error", failed)
-    server.listen(port, "127.0.0.1", done)
+    server.listen(0, "127.0.0.1", done)
   })
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

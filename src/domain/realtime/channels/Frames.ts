@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { InvalidRequest } from "../../errors.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 import { bodyBounds, jsonExcess } from "../../text/JsonShape.ts"
 
 /** The version of Phoenix's protocol that a client uses. */
@@ -30,9 +31,6 @@ export interface Incoming {
 /** The longest name of a topic or an event, in characters. */
 const maxName = 1000
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const refOf = (value: unknown): string | null | undefined => {
   if (value === null || value === undefined) return null
   if (typeof value === "number") return String(value)
@@ -57,14 +55,14 @@ const parseJson = (text: string, bytes: Uint8Array = Buffer.from(text)): unknown
 
 const decodeText = (version: Version, text: string): Incoming | undefined => {
   const parsed = parseJson(text)
-  const fields = isObject(parsed)
+  const fields = isJsonObject(parsed)
     ? [parsed["join_ref"], parsed["ref"], parsed["topic"], parsed["event"], parsed["payload"]]
     : parsed
-  if (!Array.isArray(fields) || isObject(parsed) !== (version === 1)) return undefined
+  if (!Array.isArray(fields) || isJsonObject(parsed) !== (version === 1)) return undefined
   const [joinRef, ref] = [refOf(fields[0]), refOf(fields[1])]
   const [topic, event, given] = fields.slice(2) as ReadonlyArray<unknown>
   if (joinRef === undefined || ref === undefined || !isName(topic) || !isName(event)) return undefined
-  const payload = isObject(given) ? given : {}
+  const payload = isJsonObject(given) ? given : {}
   return { joinRef, ref, topic, event, payload, broadcast: broadcastOf(event, payload) }
 }
 

@@ -9,6 +9,7 @@ import {
   decodeJoin,
   encodeFrame
 } from "../../../domain/realtime/channels/Frames.ts"
+import { isJsonObject } from "../../../domain/text/JsonObject.ts"
 import { RateWindow } from "../../../domain/realtime/RateWindow.ts"
 import { randomUUID } from "node:crypto"
 import { logFailure } from "../../OwnTables.ts"
@@ -183,7 +184,7 @@ export const makeConnection = (
 
   const track = (message: Incoming, member: Member, now: number) => {
     const { event, payload } = message.payload
-    const shown = typeof payload === "object" && payload !== null && !Array.isArray(payload) ? payload : {}
+    const meta = isJsonObject(payload) ? payload : {}
     if (event === "untrack") {
       presence.untrack(member)
       return reply(message, status("ok", {}))
@@ -195,14 +196,14 @@ export const makeConnection = (
     if (!tracks.take(now)) {
       return refuse(message, `ClientPresenceRateLimitReached: Too many presence calls, at most ${maxTracks} in 10 s`)
     }
-    if (jsonLength(shown) > maxPresence) {
+    if (jsonLength(meta) > maxPresence) {
       return refuse(message, `PresencePayloadTooLarge: At most ${maxPresence} characters`)
     }
     if (!member.presence) {
       member.presence = true
       if (member.rights.presence.read) presence.tellState(member)
     }
-    presence.track(member, shown as Readonly<Record<string, unknown>>)
+    presence.track(member, meta)
     return reply(message, status("ok", {}))
   }
 

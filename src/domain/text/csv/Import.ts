@@ -1,4 +1,3 @@
-
 const quote = 0x22
 const comma = 0x2c
 const lineFeed = 0x0a

@@ -66,11 +66,14 @@ import { AuthSignInRoutes } from "./supabase/auth/SignIn.ts"
 import { AuthUserRoutes } from "./supabase/auth/User.ts"
 import { AuthVerifyRoutes } from "./supabase/auth/Verify.ts"
 import { SupabaseGate } from "./supabase/Gate.ts"
+import { SupabaseSurfaces } from "./supabase/Surfaces.ts"
 import { ChannelSocketRoute } from "./supabase/Realtime.ts"
 import { FileBucketsRoutes } from "./supabase/storage/Buckets.ts"
 import { FilesRoutes } from "./supabase/storage/Objects.ts"
 import { ResumableRoutes } from "./supabase/storage/Resumable.ts"
 import { Front } from "./front/Front.ts"
+import { Surfaces } from "./front/Surfaces.ts"
+import { McpSurface } from "./mcp/Surface.ts"
 import { ManagementAudit } from "./access/ManagementAudit.ts"
 import { PageAudit } from "./access/PageAudit.ts"
 import { layerRequestErrors } from "./wire/RequestErrors.ts"
@@ -163,8 +166,11 @@ export const Routes = Layer.mergeAll(
   FilesRoutes,
   ResumableRoutes,
   McpRoutes,
+  SupabaseSurfaces,
+  McpSurface,
   Front(methodsOf)
 ).pipe(
+  Layer.provide(Surfaces.layer),
   Layer.provide([ClientGate.layer, RealtimeGate.layer, SupabaseGate.layer, PageAudit.layer]),
   Layer.provide([ApiGate.layer, KeyLimits.layer, ManagementAudit.layer])
 )

@@ -1,5 +1,4 @@
 import { Effect, Layer } from "effect"
-import { HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import {
   BadGateway,
@@ -11,10 +10,10 @@ import {
   Unauthorized,
   Unavailable
 } from "../../domain/errors.ts"
-import { ApiGate, authorOf, CurrentKeyOrSession } from "./ApiGate.ts"
+import { administers, ApiGate, CurrentKeyOrSession } from "./ApiGate.ts"
 import { ManagementAudit } from "./ManagementAudit.ts"
-import { admittedBy } from "./Admitted.ts"
-import { CurrentAuthor, CurrentCaller, noGate } from "./Caller.ts"
+import { CurrentAuthor, noGate } from "./Caller.ts"
+import { authorOf, CurrentRequest } from "./ServedRequest.ts"
 
 const apikey = HttpApiSecurity.apiKey({ key: "apikey" })
 
@@ -31,7 +30,7 @@ export const layerServiceRole = Layer.succeed(
   ServiceRole.of({
     apikey: (app) =>
       Effect.gen(function* () {
-        const caller = yield* CurrentCaller
+        const { caller } = yield* CurrentRequest
         if (caller === undefined) return yield* noGate
         if (caller.keyType !== "service_role") return yield* needsServiceRole
         return yield* app
@@ -64,13 +63,11 @@ export const layerManagement = Layer.effect(
     return Management.of({
       apikey: (app, place) =>
         Effect.gen(function* () {
-          const request = yield* HttpServerRequest.HttpServerRequest
-          const author = yield* Effect.tapError(apiGate.management(request), (error) =>
-            audit.refused(place, request, error)
-          )
-          const who = admittedBy(request)
-          if (who?._tag === "Session") yield* audit.began(who.session, request)
-          return yield* audit.around(Effect.provideService(app, CurrentAuthor, author), place, request, author)
+          const admitted = apiGate.administrator(yield* CurrentRequest)
+          const who = yield* Effect.tapError(admitted, (error) => audit.refused(place, error))
+          if (who._tag === "Session") yield* audit.began(who.session)
+          const author = authorOf(who)
+          return yield* audit.around(Effect.provideService(app, CurrentAuthor, author), place, author)
         })
     })
   })
@@ -93,11 +90,9 @@ export const layerAnyKeyOrSession = Layer.effect(
     return AnyKeyOrSession.of({
       apikey: (app, place) =>
         Effect.gen(function* () {
-          const request = yield* HttpServerRequest.HttpServerRequest
-          const caller = yield* apiGate.keyOrSession(request)
-          const run = Effect.provideService(app, CurrentKeyOrSession, caller)
-          const author = yield* Effect.option(authorOf(caller))
-          return yield* author._tag === "Some" ? audit.around(run, place, request, author.value) : run
+          const who = yield* apiGate.keyOrSession(yield* CurrentRequest)
+          const run = Effect.provideService(app, CurrentKeyOrSession, who)
+          return yield* administers(who) ? audit.around(run, place, authorOf(who)) : run
         })
     })
   })

@@ -4,7 +4,7 @@ import { type KeyType } from "../../domain/access/ApiKey.ts"
 import { NotFound } from "../../domain/errors.ts"
 import { type Actor } from "../../services/ports/Db.ts"
 
-/** The caller of a `/v1` or `/ofrep` request, by its API key and JWT. ClientGate.ts sets it before any handler runs. */
+/** The caller of a `/v1` or `/ofrep` request, by its API key and JWT. */
 export interface Caller {
   readonly keyType: KeyType
   readonly actor: Actor
@@ -13,11 +13,6 @@ export interface Caller {
   /** The person behind a request that a page of the dashboard sends by its session. */
   readonly author?: Author
 }
-
-/** Undefined outside `/v1` and `/ofrep`. */
-export const CurrentCaller = Context.Reference<Caller | undefined>("svc/http/CurrentCaller", {
-  defaultValue: () => undefined
-})
 
 /**
  * The router decodes percent-encoding before it matches a route, the gate does not: `/%761/db/notes` is not a `/v1` path

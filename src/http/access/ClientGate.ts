@@ -1,30 +1,25 @@
 import { Context, Effect, Layer } from "effect"
-import { type HttpServerRequest } from "effect/http"
 import { type ClientError } from "../../domain/errors.ts"
-import { accountOf } from "../../domain/identity/Identity.ts"
 import { Keys, type LiveKey } from "../../services/access/Keys.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
-import { ApiGate, needsAdmin } from "./ApiGate.ts"
+import { administers, ApiGate, needsAdmin } from "./ApiGate.ts"
 import { type Caller } from "./Caller.ts"
 import { apiKeyOf, bearerOf } from "./Credentials.ts"
 import { type Headers } from "../wire/Headers.ts"
-import { KeyLimits, type Quota } from "./KeyLimits.ts"
+import { KeyLimits } from "./KeyLimits.ts"
 import { refuseOtherOrigins } from "./Origins.ts"
+import { type Admission, authorOf, type ServedRequest } from "./ServedRequest.ts"
 import { asViewer } from "./ViewAs.ts"
 
 /** Admits `/v1` and `/ofrep` requests: API key, rate limit, then the JWT if there is one (spec: Authentication). */
 export class ClientGate extends Context.Service<
   ClientGate,
   {
-    /** Fills in `quota` as far as it is known, whether the caller is admitted or not. `address`: see `clientAddress`. */
-    readonly enter: (headers: Headers, address: string, quota: Quota) => Effect.Effect<Caller, ClientError>
+    /** Fills in `admission` as far as it is known, whether the caller is admitted or not. */
+    readonly enter: (headers: Headers, admission: Admission) => Effect.Effect<Caller, ClientError>
     /** Admits a request of a dashboard page by its session. The page may read as another caller. */
-    readonly enterBySession: (
-      request: HttpServerRequest.HttpServerRequest,
-      address: string,
-      quota: Quota
-    ) => Effect.Effect<Caller, ClientError>
+    readonly enterBySession: (request: ServedRequest) => Effect.Effect<Caller, ClientError>
   }
 >()("svc/http/ClientGate") {
   static readonly layer = Layer.effect(
@@ -53,31 +48,29 @@ export class ClientGate extends Context.Service<
         }))
       }
 
-      const enter = (headers: Headers, address: string, quota: Quota) =>
+      const enter = (headers: Headers, admission: Admission) =>
         Effect.flatMapEager(apiKeyOf(headers), (given) =>
           Effect.flatMapEager(keys.verify(given), (key) =>
-            Effect.flatMapEager(limits.take(key, quota), () => callerOf(key, given, bearerOf(headers), address))
+            Effect.flatMapEager(limits.take(key, admission), () =>
+              callerOf(key, given, bearerOf(headers), admission.address)
+            )
           )
         )
 
       const enterBySession = Effect.fnUntraced(function* (
-        request: HttpServerRequest.HttpServerRequest,
-        address: string,
-        quota: Quota
+        request: ServedRequest
       ): Effect.fn.Return<Caller, ClientError> {
-        yield* refuseOtherOrigins(request, settings)
+        yield* refuseOtherOrigins(request.http, settings)
         const who = yield* apiGate.session(request)
         if (who._tag === "Key") {
-          yield* limits.take(who.key, quota)
-          const caller = yield* callerOf(who.key, "", undefined, address)
-          const author = { type: "key", id: who.key.id, label: who.key.label } as const
-          return { ...(yield* asViewer(request, caller)), author }
+          yield* limits.take(who.key, request)
+          const caller = yield* callerOf(who.key, "", undefined, request.address)
+          return { ...(yield* asViewer(request.http, caller)), author: authorOf(who) }
         }
-        const { admin, identity } = who.session
-        if (!admin) return yield* needsAdmin
-        const actor = { role: "service_role", claims: "", sub: "", client: `identity ${identity.id}` } as const
-        const author = { type: "identity", id: identity.id, label: accountOf(identity) } as const
-        return { ...(yield* asViewer(request, { keyType: "service_role", actor })), author }
+        if (!administers(who)) return yield* needsAdmin
+        const client = `identity ${who.session.identity.id}`
+        const actor = { role: "service_role", claims: "", sub: "", client } as const
+        return { ...(yield* asViewer(request.http, { keyType: "service_role", actor })), author: authorOf(who) }
       })
 
       return ClientGate.of({ enter, enterBySession })

@@ -1,22 +1,16 @@
 import { Cause, Clock, Context, Effect, Exit, Layer } from "effect"
-import { HttpRouter, type HttpServerRequest } from "effect/http"
+import { HttpRouter } from "effect/http"
 import { type HttpApiEndpoint, HttpApiError, type HttpApiGroup } from "effect/http-api"
 import { LRUCache } from "lru-cache"
 import { type AuditActor } from "../../domain/audit/Entry.ts"
 import { type Author } from "../../domain/Author.ts"
 import { type ClientError, isClientError } from "../../domain/errors.ts"
-import { accountOf } from "../../domain/identity/Identity.ts"
 import { Audit } from "../../services/audit/Audit.ts"
 import { type AuditRow, type AuditedChange, CurrentChange } from "../../services/audit/Change.ts"
 import { type Session } from "../../services/identity/Sessions.ts"
-import { IdentitySettings } from "../../services/identity/Settings.ts"
-import { admittedBy, requestIdOf } from "./Admitted.ts"
-import { clientAddress } from "./ClientAddress.ts"
 import { bearerOf } from "./Credentials.ts"
-import { headersOf } from "../wire/Headers.ts"
+import { authorOf, CurrentRequest, type ServedRequest } from "./ServedRequest.ts"
 import { frameworkFailure, knownFailure } from "../wire/ErrorBodies.ts"
-
-type Request = HttpServerRequest.HttpServerRequest
 
 /** An endpoint, as its middleware receives it. */
 export interface AuditedEndpoint {
@@ -75,6 +69,10 @@ const maxSessions = 1_000
 const actorOf = ({ id, label, type }: Author | AuditActor): AuditActor => ({ type, id: String(id), label })
 const unknown: AuditActor = { type: "unknown", id: "", label: "" }
 
+/** The key that admitted a request. Those in the form of a JWT (SVC_SUPABASE_JWT_KEYS) have no record. */
+export const keyActorOf = ({ credential }: ServedRequest): AuditActor =>
+  credential?._tag === "Key" ? actorOf(authorOf(credential)) : { type: "key", id: "", label: "JWT" }
+
 /** Records the requests that change something by the management API. */
 export class ManagementAudit extends Context.Service<
   ManagementAudit,
@@ -83,26 +81,20 @@ export class ManagementAudit extends Context.Service<
     readonly around: <A, E, R>(
       app: Effect.Effect<A, E, R>,
       place: AuditedEndpoint,
-      request: Request,
       author: Author | AuditActor
     ) => Effect.Effect<A, E, R>
     /** Records that a caller with a key or a session may not do this; those without are for the access log. */
-    readonly refused: (place: AuditedEndpoint, request: Request, error: ClientError) => Effect.Effect<void>
+    readonly refused: (place: AuditedEndpoint, error: ClientError) => Effect.Effect<void>
     /** Runs an attempt to sign in to the dashboard, or to sign out, and records how it ended. */
-    readonly signing: <A, E, R>(
-      attempt: Effect.Effect<A, E, R>,
-      action: string,
-      request: Request
-    ) => Effect.Effect<A, E, R>
+    readonly signing: <A, E, R>(attempt: Effect.Effect<A, E, R>, action: string) => Effect.Effect<A, E, R>
     /** Records an administrator's session of the identity provider when it first uses the management API. */
-    readonly began: (session: Session, request: Request) => Effect.Effect<void>
+    readonly began: (session: Session) => Effect.Effect<void>
   }
 >()("svc/http/ManagementAudit") {
   static readonly layer = Layer.effect(
     ManagementAudit,
     Effect.gen(function* () {
       const audit = yield* Audit
-      const settings = yield* IdentitySettings
       const sessions = new LRUCache<string, true>({ max: maxSessions })
       let minute = 0
       const counts = new Map<string, number>()
@@ -124,21 +116,23 @@ export class ManagementAudit extends Context.Service<
           counted(`${row.actor.id || row.address} ${row.action}`, now) ? audit.write(row) : Effect.void
         )
 
-      const changeOf = (request: Request, action: string, subject: string, actor: AuditActor): AuditedChange => {
-        const headers = headersOf(request)
-        return {
-          actor,
-          action,
-          subject,
-          before: null,
-          after: null,
-          recorded: false,
-          // A request that sends no key itself used the dashboard's cookie.
-          dashboard: [headers["apikey"], headers["x-api-key"], bearerOf(headers)].every((given) => given === undefined),
-          request_id: requestIdOf(request) ?? null,
-          address: clientAddress(request, settings)
-        }
-      }
+      const changeOf = (
+        { address, headers, id }: ServedRequest,
+        action: string,
+        subject: string,
+        actor: AuditActor
+      ): AuditedChange => ({
+        actor,
+        action,
+        subject,
+        before: null,
+        after: null,
+        recorded: false,
+        // A request that sends no key itself used the dashboard's cookie.
+        dashboard: [headers["apikey"], headers["x-api-key"], bearerOf(headers)].every((given) => given === undefined),
+        request_id: id,
+        address
+      })
       const subjectOf = ({ group }: AuditedEndpoint, params: Readonly<Record<string, string | undefined>>) =>
         [nouns[group.identifier] ?? group.identifier, Object.values(params).join("/")].filter(Boolean).join(":")
 
@@ -148,47 +142,52 @@ export class ManagementAudit extends Context.Service<
       })
 
       return ManagementAudit.of({
-        around: (app, place, request, author) => {
+        around: (app, place, author) => {
           const action = actionOf(place)
           if (action === undefined) return app
-          return Effect.flatMap(Effect.serviceOption(HttpRouter.RouteContext), (route) => {
-            const params = route._tag === "Some" ? route.value.params : {}
-            const change = changeOf(request, action, subjectOf(place, params), actorOf(author))
-            return Effect.onExit(Effect.provideService(app, CurrentChange, change), (exit) =>
-              change.recorded && Exit.isSuccess(exit) ? Effect.void : audit.write(rowOf(change, exit))
-            )
-          })
+          return Effect.flatMap(
+            Effect.all([CurrentRequest, Effect.serviceOption(HttpRouter.RouteContext)]),
+            ([request, route]) => {
+              const params = route._tag === "Some" ? route.value.params : {}
+              const change = changeOf(request, action, subjectOf(place, params), actorOf(author))
+              return Effect.onExit(Effect.provideService(app, CurrentChange, change), (exit) =>
+                change.recorded && Exit.isSuccess(exit) ? Effect.void : audit.write(rowOf(change, exit))
+              )
+            }
+          )
         },
-        refused: (place, request, { code, status }) => {
-          const action = actionOf(place)
-          const who = status === 403 ? admittedBy(request) : undefined
-          if (action === undefined || who === undefined) return Effect.void
-          const actor: AuditActor =
-            who._tag === "Key"
-              ? { type: "key", id: String(who.key.id), label: who.key.label }
-              : { type: "identity", id: who.session.identity.id, label: "" }
-          const change = changeOf(request, action, subjectOf(place, {}), actor)
-          return writeAttempt({ ...change, outcome: "refused", status, code })
-        },
-        signing: (attempt, action, request) => {
-          const change: AuditedChange = { ...changeOf(request, action, "dashboard", unknown), dashboard: true }
-          return Effect.onExit(Effect.provideService(attempt, CurrentChange, change), (exit) => {
-            if (Exit.isSuccess(exit) && (change.recorded || change.actor === unknown)) return Effect.void
-            const row = rowOf(change, exit)
-            // A failure of the service is not recorded as an attempt.
-            if (row.outcome === "failed" && (row.status ?? 500) < 500)
-              return writeAttempt({ ...row, outcome: "refused" })
-            return row.outcome === "failed" ? Effect.void : audit.write(row)
-          })
-        },
-        began: (session, request) => {
+        refused: (place, { code, status }) =>
+          Effect.flatMap(CurrentRequest, (request) => {
+            const action = actionOf(place)
+            const { credential } = request
+            if (action === undefined || status !== 403 || credential === undefined) return Effect.void
+            const actor = actorOf(authorOf(credential))
+            const shown = credential._tag === "Key" ? actor : { ...actor, label: "" }
+            const change = changeOf(request, action, subjectOf(place, {}), shown)
+            return writeAttempt({ ...change, outcome: "refused", status, code })
+          }),
+        signing: (attempt, action) =>
+          Effect.flatMap(CurrentRequest, (request) => {
+            const change: AuditedChange = { ...changeOf(request, action, "dashboard", unknown), dashboard: true }
+            return Effect.onExit(Effect.provideService(attempt, CurrentChange, change), (exit) => {
+              if (Exit.isSuccess(exit) && (change.recorded || change.actor === unknown)) return Effect.void
+              const row = rowOf(change, exit)
+              // A failure of the service is not recorded as an attempt.
+              if (row.outcome === "failed" && (row.status ?? 500) < 500)
+                return writeAttempt({ ...row, outcome: "refused" })
+              return row.outcome === "failed" ? Effect.void : audit.write(row)
+            })
+          }),
+        began: (session) => {
           if (sessions.has(session.id)) return Effect.void
           sessions.set(session.id, true)
-          const { aal, authenticated_at, id, identity, methods } = session
-          const actor: AuditActor = { type: "identity", id: identity.id, label: accountOf(identity) }
-          const change = changeOf(request, "session.sign_in", `session:${id}`, actor)
+          const { aal, authenticated_at, id, methods } = session
+          const actor = actorOf(authorOf({ _tag: "Session", session }))
           const after = { aal, methods: methods.map(String), authenticated_at }
-          return audit.write({ ...change, after, outcome: "done", status: null, code: null })
+          return Effect.flatMap(CurrentRequest, (request) => {
+            const change = changeOf(request, "session.sign_in", `session:${id}`, actor)
+            return audit.write({ ...change, after, outcome: "done", status: null, code: null })
+          })
         }
       })
     })

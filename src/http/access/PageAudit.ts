@@ -1,11 +1,10 @@
 import { Cause, Clock, Context, Effect, Exit, Layer } from "effect"
-import { HttpServerRequest } from "effect/http"
 import { shownStatements } from "../../domain/audit/ShownSql.ts"
 import { isClientError } from "../../domain/errors.ts"
 import { describeChange } from "../../services/audit/Change.ts"
 import { branchHeader } from "../wire/BranchHeader.ts"
-import { CurrentCaller } from "./Caller.ts"
 import { ManagementAudit } from "./ManagementAudit.ts"
+import { CurrentRequest } from "./ServedRequest.ts"
 
 /** The part of a result that the audit entry keeps. */
 type Kept<A> = (result: A) => Readonly<Record<string, unknown>>
@@ -54,24 +53,21 @@ export class PageAudit extends Context.Service<
           readonly after: Readonly<Record<string, unknown>>
         }
       ): Effect.Effect<A, E, R> =>
-        Effect.flatMap(CurrentCaller, (caller) => {
+        Effect.flatMap(CurrentRequest, ({ caller, headers }) => {
           const author = caller?.author
           if (author === undefined) return app
-          return Effect.flatMap(
-            Effect.all([HttpServerRequest.HttpServerRequest, Clock.currentTimeMillis]),
-            ([request, begun]) => {
-              const branch = request.headers[branchHeader]
-              const described = Effect.onExit(app, (exit) =>
-                Effect.flatMap(Clock.currentTimeMillis, (now) => {
-                  const { after, subject } = about(exit)
-                  const place = branch === undefined ? {} : { branch }
-                  return describeChange({ subject, after: { ...place, ...after, milliseconds: now - begun } })
-                })
-              )
-              const place = { group: { identifier: group }, endpoint: { identifier: action, method: "POST" } } as const
-              return audit.around(described, place, request, author)
-            }
-          ) as Effect.Effect<A, E, R>
+          return Effect.flatMap(Clock.currentTimeMillis, (begun) => {
+            const branch = headers[branchHeader]
+            const described = Effect.onExit(app, (exit) =>
+              Effect.flatMap(Clock.currentTimeMillis, (now) => {
+                const { after, subject } = about(exit)
+                const place = branch === undefined ? {} : { branch }
+                return describeChange({ subject, after: { ...place, ...after, milliseconds: now - begun } })
+              })
+            )
+            const place = { group: { identifier: group }, endpoint: { identifier: action, method: "POST" } } as const
+            return audit.around(described, place, author)
+          })
         })
 
       return PageAudit.of({

@@ -1,5 +1,4 @@
 import { Clock, Context, Effect, Layer, Semaphore, Stream } from "effect"
-import { type HttpServerRequest } from "effect/http"
 import { leewaySeconds } from "../../domain/access/JwtClaims.ts"
 import { InvalidRequest, Unauthorized, type Unavailable } from "../../domain/errors.ts"
 import { type Browser } from "../../domain/identity/Identity.ts"
@@ -11,13 +10,12 @@ import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { type Actor } from "../../services/ports/Db.ts"
 import { IdP } from "../../services/ports/IdP.ts"
 import { RealtimeSettings } from "../../services/realtime/Settings.ts"
-import { remember } from "./Admitted.ts"
 import { type ApiGateError } from "./ApiGate.ts"
-import { clientAddress } from "./ClientAddress.ts"
 import { apiKeyOf, bearerOf } from "./Credentials.ts"
 import { dashboardTokenOf } from "./cookies/DashboardCookie.ts"
 import { isSecure, refuseCrossSiteSocket } from "./Origins.ts"
 import { credentialsOf, hasSessionCookie } from "./cookies/SessionCookies.ts"
+import { type ServedRequest } from "./ServedRequest.ts"
 
 /** A client that may receive events. */
 export interface RealtimeCaller {
@@ -52,10 +50,7 @@ export interface QueryCredentials {
 export class RealtimeGate extends Context.Service<
   RealtimeGate,
   {
-    readonly enter: (
-      request: HttpServerRequest.HttpServerRequest,
-      query: QueryCredentials
-    ) => Effect.Effect<RealtimeCaller, ApiGateError>
+    readonly enter: (request: ServedRequest, query: QueryCredentials) => Effect.Effect<RealtimeCaller, ApiGateError>
     /** Fails once `verified` fails after a change of API keys. Never succeeds. */
     readonly revoked: (
       verified: Effect.Effect<unknown, Unauthorized | Unavailable>
@@ -116,18 +111,14 @@ export class RealtimeGate extends Context.Service<
           Effect.forever
         )
 
-      const enter = Effect.fnUntraced(function* (
-        request: HttpServerRequest.HttpServerRequest,
-        query: QueryCredentials
-      ) {
-        const { headers } = request
-        const address = clientAddress(request, settings)
+      const enter = Effect.fnUntraced(function* (request: ServedRequest, query: QueryCredentials) {
+        const { address, headers, http } = request
         const inHeaders = yield* apiKeyOf(headers)
         const key = yield* apiKeyOf({ apikey: inHeaders || query.apikey, "x-api-key": query.apikey })
         if (key === "" && open) return { actor: withoutJwt("service_role"), client: address, until: Effect.never }
-        const page = key === "" ? dashboardTokenOf(headers["cookie"], isSecure(request, settings)) : undefined
+        const page = key === "" ? dashboardTokenOf(headers["cookie"], isSecure(http, settings)) : undefined
         if (page !== undefined) {
-          yield* refuseCrossSiteSocket(request, settings)
+          yield* refuseCrossSiteSocket(http, settings)
           const live = yield* Effect.result(dashboard.verify(page))
           // A page that is left open must not keep its session.
           const verified = dashboard.verify(page, false)
@@ -140,21 +131,21 @@ export class RealtimeGate extends Context.Service<
           )
           if (live._tag === "Success") {
             const { key } = live.success
-            remember(request, { _tag: "Key", key })
+            request.credential = { _tag: "Key", key }
             const client = `${key.id} ${address}`
             return { actor: withoutJwt("service_role"), client, until: Effect.raceFirst(revoked(verified), again) }
           }
           if (live.failure._tag === "Unavailable") return yield* live.failure
         }
         if (key === "" && idp.configured && hasSessionCookie(headers["cookie"])) {
-          yield* refuseCrossSiteSocket(request, settings)
+          yield* refuseCrossSiteSocket(http, settings)
           const browser = { credentials: credentialsOf(headers["cookie"]), returnTo: undefined }
           const { admin, identity } = yield* sessions.current(browser)
           const actor = withoutJwt(admin ? "service_role" : "authenticated")
           return { actor, client: `identity ${identity.id}`, until: ended(browser, admin) }
         }
         const live = yield* keys.verify(key)
-        remember(request, { _tag: "Key", key: live })
+        request.credential = { _tag: "Key", key: live }
         const { id, type } = live
         const until = revoked(Effect.suspend(() => keys.verify(key)))
         const bearer = bearerOf(headers)

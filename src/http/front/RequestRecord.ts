@@ -2,14 +2,12 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Clock, Effect } from "effect"
 import { type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { IncomingMessage } from "node:http"
-import { type LiveKey } from "../../services/access/Keys.ts"
 import { type Access } from "../../domain/requests/AccessLine.ts"
 import { AccessLog } from "../../services/requests/AccessLog.ts"
 import { RequestLog } from "../../services/requests/RequestLog.ts"
-import { type Admitted, admittedBy } from "../access/Admitted.ts"
-import { type Caller } from "../access/Caller.ts"
-import { type Headers, headersOf } from "../wire/Headers.ts"
 import { dashboardHeader } from "../access/Origins.ts"
+import { type ServedRequest } from "../access/ServedRequest.ts"
+import { type Headers } from "../wire/Headers.ts"
 import { routeName } from "./RouteNames.ts"
 import { failureOf } from "../wire/ErrorBodies.ts"
 
@@ -27,95 +25,59 @@ const ofDashboard = /^(?:\/api)?\/dashboard(?:\/|$)/
 /** A part of a text would keep the whole of it. */
 const ownText = (text: string) => Buffer.from(text).toString()
 
-/** A request that has arrived. */
-export interface Arrival {
-  readonly request: HttpServerRequest.HttpServerRequest
-  readonly path: string
-  readonly id: string
-  /** `at` is in ms since 1970; `begun` in ns of a clock that is never adjusted. */
-  readonly at: number
-  readonly begun: bigint
-  readonly client: string
-  /** Set once a request to `/v1` is admitted. */
-  caller: Caller | undefined
-}
-
 /** Keeps requests for the log: costs a few microseconds, and waits for nothing. */
 export const makeRequestRecord = Effect.gen(function* () {
   const log = yield* RequestLog
   const { log: access } = yield* AccessLog
   const clock = yield* Clock.Clock
 
-  const arrived = (
-    request: HttpServerRequest.HttpServerRequest,
-    path: string,
-    id: string,
-    client: string
-  ): Arrival => ({
-    request,
-    path,
-    id,
-    at: clock.currentTimeMillisUnsafe(),
-    begun: clock.monotonicTimeNanosUnsafe(),
-    client,
-    caller: undefined
-  })
-
-  /** `response`: undefined if the client disconnected before it. `key`: the one that admitted it to `/v1`. */
-  const ended = (
-    arrival: Arrival,
-    response: HttpServerResponse.HttpServerResponse | undefined,
-    key: LiveKey | undefined
-  ) => {
-    const { at, begun, id, path, request } = arrival
+  /** `response`: undefined if the client disconnected before it. */
+  const ended = (request: ServedRequest, response: HttpServerResponse.HttpServerResponse | undefined) => {
+    const { at, begun, credential, headers, http, id, sentPath: path } = request
     // Probes would fill the log; preflights belong to the request that follows.
-    if (path === "/healthz" || path === "/readyz" || request.method === "OPTIONS") return
+    if (path === "/healthz" || path === "/readyz" || http.method === "OPTIONS") return
     const millis = Number(clock.monotonicTimeNanosUnsafe() - begun) / 1_000_000
-    const headers = headersOf(request)
-    const who = key === undefined ? admittedBy(request) : undefined
-    const byKey = key ?? (who?._tag === "Key" ? who.key : undefined)
+    const key = credential?._tag === "Key" ? credential.key : undefined
     const status = response?.status ?? disconnected
     const socket = path === "/realtime" && status < 300
     const route = routeName(path)
     const code = response === undefined || status < 400 ? "" : ownText(failureOf(response).code.slice(0, maxCode))
     if (access !== undefined) {
-      const entry = accessOf(arrival, who, byKey, { route, code, millis, status: socket ? upgraded : status })
-      afterBytes(request, response, (bytesOut) => access({ ...entry, bytesOut }))
+      const entry = accessOf(request, { route, code, millis, status: socket ? upgraded : status })
+      afterBytes(http, response, (bytesOut) => access({ ...entry, bytesOut }))
     }
     log.record({
       at,
       id,
-      method: request.method,
-      path: request.url.length > longUrl ? ownText(path.slice(0, maxPath)) : path.slice(0, maxPath),
+      method: http.method,
+      path: http.url.length > longUrl ? ownText(path.slice(0, maxPath)) : path.slice(0, maxPath),
       route,
       status: socket ? upgraded : status,
       code,
       millis,
       bytes: response === undefined ? -1 : bytesOf(response),
-      keyId: byKey?.id ?? 0,
-      keyLabel: byKey?.label ?? "",
-      identity: who?._tag === "Session" ? who.session.identity.id : "",
+      keyId: key?.id ?? 0,
+      keyLabel: key?.label ?? "",
+      identity: credential?._tag === "Session" ? credential.session.identity.id : "",
       dashboard: headers[dashboardHeader] === "1" || ofDashboard.test(path)
     })
   }
-  return { arrived, ended }
+  return { ended }
 })
 
 /** A request as the access log has it. */
 const accessOf = (
-  { at, caller, client, id, path, request }: Arrival,
-  who: Admitted | undefined,
-  key: LiveKey | undefined,
+  { address, at, caller, credential, headers, http, id, sentPath: path }: ServedRequest,
   outcome: Pick<Access, "route" | "code" | "millis" | "status">
 ): Omit<Access, "bytesOut"> => {
-  const headers = headersOf(request)
-  const session = who?._tag === "Session" ? who.session : undefined
+  const key = credential?._tag === "Key" ? credential.key : undefined
+  const session = credential?._tag === "Session" ? credential.session : undefined
   return {
     ...outcome,
     at,
     id,
-    client,
-    method: request.method,
+    client: address,
+    method: http.method,
     path: path.slice(0, maxPath),
     bytesIn: bytesInOf(headers),
     keyId: key?.id ?? 0,

@@ -6,7 +6,8 @@ import { Branches } from "../../services/branches/Branches.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
 import { databaseOf } from "../wire/BranchHeader.ts"
-import { CurrentCaller, noGate } from "../access/Caller.ts"
+import { noGate } from "../access/Caller.ts"
+import { CurrentRequest } from "../access/ServedRequest.ts"
 import { allowResponse } from "../rows/Response.ts"
 import { choosesProfile, profileOf } from "../rows/Profile.ts"
 
@@ -37,7 +38,7 @@ export const ApiDescriptionsRoutes = HttpRouter.use(
     const { schemas } = yield* ExposedSchemas
 
     const describe = Effect.gen(function* () {
-      const caller = yield* CurrentCaller
+      const { caller } = yield* CurrentRequest
       if (caller === undefined) return yield* noGate
       const request = yield* HttpServerRequest.HttpServerRequest
       const schema = yield* Effect.fromResult(profileOf(request, schemas))

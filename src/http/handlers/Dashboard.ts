@@ -43,15 +43,13 @@ export const DashboardHandlers = HttpApiBuilder.group(
       open: Effect.fnUntraced(function* ({ payload }) {
         const { address, secure } = yield* CurrentBrowser
         const opened = sessions.open(payload, address, yield* tokenOfBrowser)
-        const request = yield* HttpServerRequest.HttpServerRequest
-        const { expiresAt, key, token } = yield* audit.signing(opened, "dashboard.sign_in", request)
+        const { expiresAt, key, token } = yield* audit.signing(opened, "dashboard.sign_in")
         yield* setDashboardCookie(token, secure)
         return { author: { type: "key" as const, id: key.id, label: key.label }, expires_at: expiresAt }
       }),
       close: Effect.fnUntraced(function* () {
         const token = yield* tokenOfBrowser
-        const request = yield* HttpServerRequest.HttpServerRequest
-        if (token !== undefined) yield* audit.signing(sessions.close(token), "dashboard.sign_out", request)
+        if (token !== undefined) yield* audit.signing(sessions.close(token), "dashboard.sign_out")
         yield* clearDashboardCookie((yield* CurrentBrowser).secure)
         return success
       }),

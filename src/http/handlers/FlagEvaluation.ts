@@ -1,5 +1,5 @@
 import { Effect, Result } from "effect"
-import { HttpRouter, HttpServerRequest } from "effect/http"
+import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { type FlagEnvironment, flagEnvironments } from "../../domain/flags/Environment.ts"
 import { contextProblems } from "../../domain/flags/Json.ts"
 import { type FlagProblem, problemLines } from "../../domain/flags/Problem.ts"
@@ -9,6 +9,7 @@ import { isJsonObject, type JsonObject } from "../../domain/text/JsonObject.ts"
 import { FlagEvaluations } from "../../services/flags/Evaluations.ts"
 import { jsonAnswer, jsonBody } from "../wire/Body.ts"
 import { ApiGate } from "../access/ApiGate.ts"
+import { CurrentRequest } from "../access/ServedRequest.ts"
 import { queryOf } from "../wire/Paths.ts"
 
 /** Maximum number of flags of a bulk request. */
@@ -33,10 +34,10 @@ export const FlagEvaluationRoutes = HttpRouter.use(
     const evaluations = yield* FlagEvaluations
 
     const handle = (limit: number, run: (body: JsonObject, input: Input) => Effect.Effect<unknown, ClientError>) =>
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.flatMap(CurrentRequest, (request) =>
         Effect.flatMapEager(apiGate.keyOrSession(request), () =>
-          Effect.flatMap(bodyOf(request, limit), (body) => {
-            const input = inputOf(body, request.url)
+          Effect.flatMap(bodyOf(request.http, limit), (body) => {
+            const input = inputOf(body, request.http.url)
             if (Result.isFailure(input)) return Effect.fail(invalid(input.failure))
             return Effect.mapEager(run(body, input.success), (answer) => jsonAnswer(JSON.stringify(answer)))
           })

@@ -1,11 +1,10 @@
 import { Effect } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 import { InvalidRequest, NotFound } from "../../domain/errors.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { McpSettings } from "../../services/mcp/Settings.ts"
 import { OAuth2Endpoints } from "../../services/oauth2/Endpoints.ts"
-import { headersOf } from "../wire/Headers.ts"
-import { type Quota } from "../access/KeyLimits.ts"
+import { CurrentRequest } from "../access/ServedRequest.ts"
 import { McpApi } from "../api/Mcp.ts"
 import { withChosenStatus } from "../wire/ErrorBodies.ts"
 import { makeMcpGate } from "../mcp/Gate.ts"
@@ -35,15 +34,13 @@ export const McpRoutes = HttpRouter.use(
 
     const message = Effect.gen(function* () {
       if (mode === "off") return yield* off
-      const request = yield* HttpServerRequest.HttpServerRequest
-      const quota: Quota = { limit: -1, remaining: -1, reset: 0, key: undefined }
-      const caller = yield* enter(request, quota)
-      const { value } = yield* jsonBody(request, bodyLimit)
+      const request = yield* CurrentRequest
+      const caller = yield* enter(request)
+      const { value } = yield* jsonBody(request.http, bodyLimit)
       // Each message of an array would be a call that the key's rate limit does not count.
       if (Array.isArray(value)) return yield* batch
-      const given = headersOf(request)
       const headers = passed.flatMap((name): Array<[string, string]> => {
-        const text = given[name]
+        const text = request.headers[name]
         return text === undefined ? [] : [[name, text]]
       })
       const { status, text, type } = yield* answer({ caller, request }, headers, value)
@@ -54,8 +51,8 @@ export const McpRoutes = HttpRouter.use(
           contentType: type ?? "application/json",
           headers: {
             "cache-control": "no-store",
-            "x-ratelimit-limit": String(quota.limit),
-            "x-ratelimit-remaining": String(quota.remaining)
+            "x-ratelimit-limit": String(request.limit),
+            "x-ratelimit-remaining": String(request.remaining)
           }
         })
       )

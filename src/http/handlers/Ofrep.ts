@@ -5,7 +5,8 @@ import { answerOfrep, bulkReply, type OfrepReply, singleReply } from "../../doma
 import { FlagEngine } from "../../services/ports/FlagEngine.ts"
 import { FlagSettings } from "../../services/flags/Settings.ts"
 import { bodyBytes, turnOf } from "../wire/Body.ts"
-import { CurrentCaller, noGate } from "../access/Caller.ts"
+import { noGate } from "../access/Caller.ts"
+import { CurrentRequest } from "../access/ServedRequest.ts"
 import { headersOf } from "../wire/Headers.ts"
 import { textResponse } from "../wire/OwnedResponse.ts"
 import { lastSegment } from "../wire/Paths.ts"
@@ -23,7 +24,7 @@ export const OfrepRoutes = HttpRouter.use(
 
     /** `key` is undefined for all flags. */
     const evaluate = Effect.fnUntraced(function* (key: string | undefined) {
-      if ((yield* CurrentCaller) === undefined) return yield* noGate
+      if ((yield* CurrentRequest).caller === undefined) return yield* noGate
       const request = yield* HttpServerRequest.HttpServerRequest
       const body = yield* bodyBytes(request, contextBytes)
       yield* turnOf(body)

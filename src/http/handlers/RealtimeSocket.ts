@@ -6,6 +6,7 @@ import { shorten } from "../../domain/text/Shorten.ts"
 import { aLoopTurn } from "../../services/LoopTurn.ts"
 import { Realtime } from "../../services/realtime/Realtime.ts"
 import { RealtimeGate } from "../access/RealtimeGate.ts"
+import { CurrentRequest } from "../access/ServedRequest.ts"
 
 /** Close codes of RFC 6455 7.4.1: shutdown, and credentials that are no longer valid. */
 const goingAway = new Socket.CloseEvent(1001, "The service is shutting down")
@@ -26,7 +27,7 @@ export const RealtimeSocket = HttpRouter.use(
       const request = yield* HttpServerRequest.HttpServerRequest
       const query = new URLSearchParams(request.url.split("?")[1])
       yield* refuseUnknown(query)
-      const { actor, client, until } = yield* gate.enter(request, {
+      const { actor, client, until } = yield* gate.enter(yield* CurrentRequest, {
         apikey: query.get("apikey") ?? undefined,
         jwt: query.get("jwt") ?? undefined
       })

@@ -10,7 +10,8 @@ import { ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 import { PageAudit } from "../access/PageAudit.ts"
 import { type DecodedRequest, requestDecoder } from "../rows/Request.ts"
-import { csvStream, hasTexts, rowBody, withCsvHint, withoutTimeLimit } from "../rows/Body.ts"
+import { csvStream, hasTexts, rowBody, withCsvHint } from "../rows/Body.ts"
+import { withoutTimeLimit } from "../wire/Body.ts"
 import { importedTable } from "../wire/Paths.ts"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { RowCursor } from "../../domain/rows/parse/Cursor.ts"
@@ -112,13 +113,13 @@ export const RowsRoutes = HttpRouter.use(
       const nullText = query.find(([name]) => name === "null")?.[1]
       const conflict = yield* conflictOf(query)
       const bytes = yield* csvStream(request)
-      yield* withoutTimeLimit(request)
+      withoutTimeLimit(request)
       const given = { database, actor, schema, searchPath, table, nullText, conflict }
       const loading = audit.rows(imports.load(given, bytes), "import", `${schema}.${table}`, (imported) => ({
         ...imported
       }))
       return HttpServerResponse.jsonUnsafe(yield* loading, { status: 201 })
-    }).pipe(Effect.scoped)
+    })
 
     const remove = Effect.gen(function* () {
       const decoded = yield* decode(yield* incoming)

@@ -8,7 +8,8 @@ import { type Actor, type Database, Db } from "../../services/ports/Db.ts"
 import { type SqlAnswer, type SqlError, SqlRunner } from "../../services/sql/SqlRunner.ts"
 import { bodyLimit, jsonAnswer, jsonBody } from "../wire/Body.ts"
 import { databaseOf } from "../wire/BranchHeader.ts"
-import { CurrentCaller, noGate } from "../access/Caller.ts"
+import { noGate } from "../access/Caller.ts"
+import { CurrentRequest } from "../access/ServedRequest.ts"
 import { PageAudit } from "../access/PageAudit.ts"
 import { issueLines } from "../wire/RequestErrors.ts"
 
@@ -43,7 +44,7 @@ export const SqlRoutes = HttpRouter.use(
       textsOf: (request: A) => ReadonlyArray<string>
     ) =>
       Effect.gen(function* () {
-        const caller = yield* CurrentCaller
+        const { caller } = yield* CurrentRequest
         if (caller === undefined) return yield* noGate
         if (caller.keyType !== "service_role")
           return yield* new Forbidden({ error: "This endpoint requires a service_role key" })

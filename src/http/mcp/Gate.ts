@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import { type HttpServerRequest } from "effect/http"
 import { isIP } from "node:net"
 import { Forbidden, Unauthorized } from "../../domain/errors.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
@@ -7,14 +6,9 @@ import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { makeAttemptLimit } from "../../services/identity/AttemptLimits.ts"
 import { type McpCaller } from "../../services/mcp/Tool.ts"
 import { Counts } from "../../services/ports/workers/Counts.ts"
-import { remember } from "../access/Admitted.ts"
 import { ClientGate } from "../access/ClientGate.ts"
-import { clientAddress } from "../access/ClientAddress.ts"
 import { apiKeyOf, bearerOf, withBearerKey } from "../access/Credentials.ts"
-import { headersOf } from "../wire/Headers.ts"
-import { type Quota } from "../access/KeyLimits.ts"
-
-type Request = HttpServerRequest.HttpServerRequest
+import { authorOf, type ServedRequest } from "../access/ServedRequest.ts"
 
 /** Requests of a user without a key in a minute. */
 const maxOfUser = 120
@@ -34,6 +28,8 @@ const foreignHost = new Forbidden({
   hint: "Set PUBLIC_URL to the URL at which clients reach the service"
 })
 
+const noKey = { type: "key", id: 0, label: "" } as const
+
 const hostnameOf = (url: string) => (URL.canParse(url) ? new URL(url).hostname : "")
 
 /**
@@ -52,16 +48,16 @@ export const makeMcpGate = Effect.gen(function* () {
   const origins = new Set([ownUrl, dashboardUrl].flatMap((url) => (url === undefined ? [] : [new URL(url).origin])))
 
   /** The MCP specification's checks against DNS rebinding. */
-  const refuseForeign = (request: Request): Effect.Effect<void, Forbidden> => {
-    const { host = "", origin } = headersOf(request)
+  const refuseForeign = ({ headers }: ServedRequest): Effect.Effect<void, Forbidden> => {
+    const { host = "", origin } = headers
     if (origin !== undefined && !origins.has(origin)) return Effect.fail(foreignOrigin)
     const name = hostnameOf(`http://${host}`)
     return isLocal(name) || name === hostnameOf(ownUrl) ? Effect.void : Effect.fail(foreignHost)
   }
 
-  const enter = Effect.fnUntraced(function* (request: Request, quota: Quota) {
+  const enter = Effect.fnUntraced(function* (request: ServedRequest) {
     yield* refuseForeign(request)
-    const headers = headersOf(request)
+    const { headers } = request
     const token = bearerOf(headers)
     const key = yield* apiKeyOf(headers)
     if (key === "" && token === undefined) return yield* missing
@@ -71,11 +67,9 @@ export const makeMcpGate = Effect.gen(function* () {
       const actor = { role: "authenticated", claims, sub, client: `user ${sub}` } as const
       return { actor, author: { type: "identity", id: sub, label: "" } } satisfies McpCaller
     }
-    const { actor } = yield* gate.enter(withBearerKey(headers), clientAddress(request, settings), quota)
-    const admitted = quota.key
-    if (admitted !== undefined) remember(request, { _tag: "Key", key: admitted })
-    const { id, label } = admitted ?? { id: 0, label: "" }
-    return { actor, author: { type: "key", id, label } } satisfies McpCaller
+    const { actor } = yield* gate.enter(withBearerKey(headers), request)
+    const author = request.credential === undefined ? noKey : authorOf(request.credential)
+    return { actor, author } satisfies McpCaller
   })
 
   return enter

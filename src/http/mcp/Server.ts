@@ -1,16 +1,16 @@
 import { Cause, Effect, Exit, Schema } from "effect"
 import type { McpServer } from "@modelcontextprotocol/server"
-import { type HttpServerRequest } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { isClientError } from "../../domain/errors.ts"
 import { McpTools } from "../../services/mcp/McpTools.ts"
 import { ManagementAudit } from "../access/ManagementAudit.ts"
+import { CurrentRequest, type ServedRequest } from "../access/ServedRequest.ts"
 import { type McpCaller, type McpTool } from "../../services/mcp/Tool.ts"
 
 interface McpRequest {
   readonly caller: McpCaller
   /** The request that the message came with. */
-  readonly request: HttpServerRequest.HttpServerRequest
+  readonly request: ServedRequest
 }
 
 const instructions = `Tools on a PostgreSQL database behind an API. Start with list_tables and describe_table. Texts between
@@ -73,7 +73,8 @@ export const makeMcpServer = Effect.gen(function* () {
       const run = tool.run(caller, input)
       if (!tool.writes(input)) return answered(tool, yield* run)
       const place = { group: { identifier: "mcp" }, endpoint: { identifier: tool.name, method: "POST" } } as const
-      return answered(tool, yield* audit.around(run, place, request, caller.author))
+      const recorded = Effect.provideService(audit.around(run, place, caller.author), CurrentRequest, request)
+      return answered(tool, yield* recorded)
     },
     (effect, tool) =>
       Effect.catchCause(effect, (cause) => {

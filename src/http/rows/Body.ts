@@ -1,6 +1,5 @@
 import { Effect, Stream } from "effect"
 import { type HttpServerError, type HttpServerRequest } from "effect/http"
-import { IncomingMessage } from "node:http"
 import { CsvRows } from "../../domain/text/csv/Csv.ts"
 import { FormFields, FormObject, maxFields } from "../../domain/text/Form.ts"
 import {
@@ -11,7 +10,6 @@ import {
   UnsupportedMediaType
 } from "../../domain/errors.ts"
 import { type CallBody } from "../../domain/rows/functions/Call.ts"
-import { longRequests } from "../../services/access/LongRequests.ts"
 import { inSteps } from "../../services/LoopTurn.ts"
 import { headersOf } from "../wire/Headers.ts"
 import { bodyBytes, jsonBytes, rowBodyLimit, uncoded, utf8 } from "../wire/Body.ts"
@@ -135,18 +133,6 @@ export const csvStream = (request: Request) => {
   const bytes = Stream.timeoutOrElse(request.stream, { duration: stallMillis, orElse: () => Stream.fail(stalled) })
   return Effect.as(uncoded(request), bytes)
 }
-
-/** Lets the request take longer than others, until the scope closes. */
-export const withoutTimeLimit = (request: Request) =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const { source } = request
-      if (!(source instanceof IncomingMessage)) return undefined
-      longRequests.add(source.socket)
-      return source.socket
-    }),
-    (socket) => Effect.sync(() => void (socket && longRequests.delete(socket)))
-  )
 
 /** Errors of values in a CSV name no line. */
 export const withCsvHint = <A, E>(

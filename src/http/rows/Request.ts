@@ -10,11 +10,12 @@ import { type ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
 import { type Database, type Db, type Freshness } from "../../services/ports/Db.ts"
 import { type RowRequest } from "../../services/rows/Rows.ts"
 import { type RowSettings } from "../../services/rows/Settings.ts"
-import { CurrentCaller, noGate } from "../access/Caller.ts"
+import { branchHeader, branchOf } from "../wire/BranchHeader.ts"
+import { noGate } from "../access/Caller.ts"
 import { bearerOf } from "../access/Credentials.ts"
 import { isDashboardCookie } from "../access/cookies/DashboardCookie.ts"
 import { isSessionCookie } from "../access/cookies/SessionCookies.ts"
-import { branchHeader, branchOf } from "../wire/BranchHeader.ts"
+import { CurrentRequest } from "../access/ServedRequest.ts"
 import { headersOf } from "../wire/Headers.ts"
 import { lastSegment, queryOf } from "../wire/Paths.ts"
 import { accepted } from "./Accept.ts"
@@ -161,7 +162,7 @@ export const requestDecoder = ({ branches, db, exposed, settings }: RequestDepen
 
   return (request: HttpServerRequest.HttpServerRequest) =>
     Effect.withFiber<DecodedRequest, ClientError>((fiber) => {
-      const caller = fiber.getRef(CurrentCaller)
+      const { caller } = fiber.getRef(CurrentRequest)
       if (caller === undefined) return Effect.fail(noGate)
       const { method, url } = request
       const headers = headersOf(request)

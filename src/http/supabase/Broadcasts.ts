@@ -2,13 +2,10 @@ import { Effect, Option, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Forbidden, PayloadTooLarge, Unavailable, Unprocessable } from "../../domain/errors.ts"
 import { type FrameBody } from "../../domain/realtime/channels/Frames.ts"
-import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { Channels } from "../../services/realtime/channels/Channels.ts"
-import { remember } from "../access/Admitted.ts"
 import { noGate } from "../access/Caller.ts"
-import { clientAddress } from "../access/ClientAddress.ts"
+import { CurrentRequest } from "../access/ServedRequest.ts"
 import { headersOf } from "../wire/Headers.ts"
-import { type Quota } from "../access/KeyLimits.ts"
 import { bodyBytes, bodyLimit, jsonBody } from "../wire/Body.ts"
 import { queryOf } from "../wire/Paths.ts"
 import { SupabaseGate } from "./Gate.ts"
@@ -55,15 +52,13 @@ export const BroadcastRoutes = HttpRouter.use(
     const channels = yield* Channels
     if (channels === undefined) return
     const gate = yield* SupabaseGate
-    const settings = yield* IdentitySettings
 
     const caller = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       // The router decodes percent-encoding, the gate does not.
       if (!request.url.startsWith(path)) return yield* noGate
-      const quota: Quota = { limit: -1, remaining: -1, reset: 0, key: undefined }
-      const { actor } = yield* gate.enter(headersOf(request), clientAddress(request, settings), quota)
-      if (quota.key !== undefined) remember(request, { _tag: "Key", key: quota.key })
+      const served = yield* CurrentRequest
+      const { actor } = yield* gate.enter(served.headers, served)
       return { actor, request }
     })
     const unreachable = (error: string) => new Unavailable({ error, retry_after: 5 })

@@ -1,6 +1,8 @@
 import { HttpBody, HttpServerResponse } from "effect/http"
 import { type ClientError, InvalidRequest, NotFound, NotImplemented } from "../../domain/errors.ts"
-import { type SupabaseApi } from "./Prefix.ts"
+
+/** An API of Supabase's clients, by the first segment of its paths. */
+export type SupabaseApi = "rest" | "auth" | "storage" | "realtime" | "functions" | "graphql"
 
 type Response = HttpServerResponse.HttpServerResponse
 

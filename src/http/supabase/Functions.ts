@@ -2,16 +2,13 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { IncomingMessage } from "node:http"
 import { InvalidRequest } from "../../domain/errors.ts"
-import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { bodyTooLarge, FunctionServer, maxFunctionBody } from "../../services/ports/supabase/FunctionServer.ts"
 import { SupabaseSettings } from "../../services/supabase/Settings.ts"
-import { remember } from "../access/Admitted.ts"
 import { type Caller, noGate } from "../access/Caller.ts"
-import { clientAddress } from "../access/ClientAddress.ts"
-import { type Headers, headersOf } from "../wire/Headers.ts"
-import { type Quota } from "../access/KeyLimits.ts"
+import { CurrentRequest } from "../access/ServedRequest.ts"
+import { type Headers } from "../wire/Headers.ts"
 import { withChosenStatus } from "../wire/ErrorBodies.ts"
-import { withoutTimeLimit } from "../rows/Body.ts"
+import { withoutTimeLimit } from "../wire/Body.ts"
 import { SupabaseGate } from "./Gate.ts"
 
 const mount = "/functions/v1"
@@ -77,7 +74,6 @@ export const FunctionsProxyRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const server = yield* FunctionServer
     const gate = yield* SupabaseGate
-    const identity = yield* IdentitySettings
     const { enabled, functions } = yield* SupabaseSettings
     if (!enabled || functions.url === undefined) return
 
@@ -87,13 +83,11 @@ export const FunctionsProxyRoutes = HttpRouter.use(
       if (!url.startsWith(`${mount}/`) || !(source instanceof IncomingMessage)) return yield* noGate
       const path = pathOf(url)
       if (path === undefined) return yield* noFunction
-      const headers = headersOf(request)
+      const served = yield* CurrentRequest
+      const { address, headers } = served
       if (Number(headers["content-length"] ?? 0) > maxFunctionBody) return yield* bodyTooLarge
-      const address = clientAddress(request, identity)
-      const quota: Quota = { limit: -1, remaining: -1, reset: 0, key: undefined }
-      const caller = functions.verifyJwt ? yield* gate.enter(headers, address, quota, true) : undefined
-      if (quota.key !== undefined) remember(request, { _tag: "Key", key: quota.key })
-      yield* withoutTimeLimit(request)
+      const caller = functions.verifyJwt ? yield* gate.enter(headers, served, true) : undefined
+      withoutTimeLimit(request)
       const reply = yield* server.call({
         method,
         path,

@@ -7,7 +7,8 @@ import { Keys, type LiveKey } from "../../services/access/Keys.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
 import { SupabaseSettings } from "../../services/supabase/Settings.ts"
 import { type Caller } from "../access/Caller.ts"
-import { KeyLimits, type Quota } from "../access/KeyLimits.ts"
+import { KeyLimits } from "../access/KeyLimits.ts"
+import { type Admission } from "../access/ServedRequest.ts"
 import { apiKeyOf, bearerOf } from "../access/Credentials.ts"
 import { type Headers } from "../wire/Headers.ts"
 
@@ -48,12 +49,7 @@ export class SupabaseGate extends Context.Service<
   SupabaseGate,
   {
     /** Like `ClientGate.enter`. `keyless`: a user's JWT suffices, without an API key. */
-    readonly enter: (
-      headers: Headers,
-      address: string,
-      quota: Quota,
-      keyless?: boolean
-    ) => Effect.Effect<Caller, ClientError>
+    readonly enter: (headers: Headers, admission: Admission, keyless?: boolean) => Effect.Effect<Caller, ClientError>
   }
 >()("svc/http/SupabaseGate") {
   static readonly layer = Layer.effect(
@@ -90,14 +86,10 @@ export class SupabaseGate extends Context.Service<
           : ownKey(text)
 
       /** The role of a key, unless its rate limit is exceeded. */
-      const admitted = (
-        { key, type }: Credential,
-        address: string,
-        quota: Quota
-      ): Effect.Effect<Caller, ClientError> => {
-        const client = `${key?.id ?? type} ${address}`
+      const admitted = ({ key, type }: Credential, admission: Admission): Effect.Effect<Caller, ClientError> => {
+        const client = `${key?.id ?? type} ${admission.address}`
         const caller: Caller = { keyType: type, actor: { role: type, claims: "", sub: "", client }, supabase: true }
-        return key === undefined ? Effect.succeed(caller) : Effect.mapEager(limits.take(key, quota), () => caller)
+        return key === undefined ? Effect.succeed(caller) : Effect.mapEager(limits.take(key, admission), () => caller)
       }
 
       const userOf = ({ claims, sub }: JwtClaims, client: string): Caller => ({
@@ -106,23 +98,23 @@ export class SupabaseGate extends Context.Service<
         supabase: true
       })
 
-      const enter: SupabaseGate["Service"]["enter"] = (headers, address, quota, keyless = false) =>
+      const enter: SupabaseGate["Service"]["enter"] = (headers, admission, keyless = false) =>
         Effect.flatMapEager(apiKeyOf(headers), (given) => {
           const bearer = bearerOf(headers)
           const token = bearer === given ? undefined : bearer
           if (token !== undefined && looksLikeKey(token)) {
-            const decides = Effect.flatMapEager(ownKey(token), (key) => admitted(key, address, quota))
+            const decides = Effect.flatMapEager(ownKey(token), (key) => admitted(key, admission))
             return given === "" ? decides : Effect.flatMapEager(keyOf(given), () => decides)
           }
           if (given === "" && token === undefined) return Effect.fail(missing)
-          const byKey = () => Effect.flatMapEager(keyOf(given), (credential) => admitted(credential, address, quota))
+          const byKey = () => Effect.flatMapEager(keyOf(given), (credential) => admitted(credential, admission))
           if (token === undefined) return byKey()
           return Effect.flatMapEager(given === "" ? Effect.undefined : byKey(), (caller) =>
             Effect.flatMap(tokens.verify(token), (claims): Effect.Effect<Caller, ClientError> => {
               const credential = jwtKeys ? asKey(token, claims) : undefined
-              if (credential !== undefined) return admitted(credential, address, quota)
+              if (credential !== undefined) return admitted(credential, admission)
               if (caller === undefined && !keyless) return Effect.fail(missing)
-              return Effect.succeed(userOf(claims, caller?.actor.client ?? address))
+              return Effect.succeed(userOf(claims, caller?.actor.client ?? admission.address))
             })
           )
         })

@@ -7,19 +7,15 @@ import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
 import { looksLikeKey } from "../../domain/access/ApiKey.ts"
 import { aLoopTurn } from "../../services/LoopTurn.ts"
 import { Keys } from "../../services/access/Keys.ts"
-import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { receive } from "../../services/realtime/Inbound.ts"
 import { Channels } from "../../services/realtime/channels/Channels.ts"
 import { type Authorized } from "../../services/realtime/channels/Connection.ts"
 import { CurrentMeters } from "../../services/metrics/Meters.ts"
 import { Realtime } from "../../services/realtime/Realtime.ts"
-import { remember } from "../access/Admitted.ts"
 import { noGate } from "../access/Caller.ts"
-import { clientAddress } from "../access/ClientAddress.ts"
 import { apiKeyOf } from "../access/Credentials.ts"
-import { headersOf } from "../wire/Headers.ts"
-import { type Quota } from "../access/KeyLimits.ts"
 import { RealtimeGate } from "../access/RealtimeGate.ts"
+import { CurrentRequest, newAdmission } from "../access/ServedRequest.ts"
 import { queryOf } from "../wire/Paths.ts"
 import { SupabaseGate } from "./Gate.ts"
 
@@ -33,8 +29,6 @@ const inbound = { bytes: 256 * 1024, messages: 2_000, millis: 10_000 }
 const goingAway = new Socket.CloseEvent(1001, "The service is shutting down")
 const refused = (why: string) => new Socket.CloseEvent(1008, why)
 const upgradeRequired = HttpServerResponse.empty({ status: 426, headers: { upgrade: "websocket" } })
-
-const noQuota = (): Quota => ({ limit: -1, remaining: -1, reset: 0, key: undefined })
 
 /** The error texts of Supabase, which clients compare. */
 const reasonOf = ({ code, error }: ClientError) => {
@@ -60,19 +54,16 @@ export const ChannelSocketRoute = HttpRouter.use(
     const { revoked } = yield* RealtimeGate
     const keys = yield* Keys
     const sent = (yield* CurrentMeters).counter("svc_realtime_messages_total", {})
-    const settings = yield* IdentitySettings
 
     const connect = Effect.gen(function* () {
       yield* aLoopTurn
       const request = yield* HttpServerRequest.HttpServerRequest
       if (!request.url.startsWith(socketPath) || !(request.source instanceof IncomingMessage)) return yield* noGate
       const query = new URLSearchParams(queryOf(request.url))
-      const address = clientAddress(request, settings)
-      const headers = headersOf(request)
+      const served = yield* CurrentRequest
+      const { address, headers } = served
       const key = (yield* apiKeyOf(headers)) || (query.get("apikey") ?? "")
-      const quota = noQuota()
-      const { actor } = yield* gate.enter({ apikey: key }, address, quota)
-      if (quota.key !== undefined) remember(request, { _tag: "Key", key: quota.key })
+      const { actor } = yield* gate.enter({ apikey: key }, served)
       const vsn = query.get("vsn") ?? "1.0.0"
       if (!/^[12]\.0\.0$/.test(vsn)) return yield* new InvalidRequest({ error: "vsn must be 1.0.0 or 2.0.0" })
       if (headers["upgrade"]?.toLowerCase() !== "websocket") return upgradeRequired
@@ -84,8 +75,7 @@ export const ChannelSocketRoute = HttpRouter.use(
         gate
           .enter(
             { apikey: key, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
-            address,
-            noQuota()
+            newAdmission(address)
           )
           .pipe(
             Effect.map(({ actor }) => {

@@ -5,6 +5,7 @@ import { HttpIncomingMessage, type HttpServerError, HttpServerRequest } from "ef
 import { HttpApiMiddleware } from "effect/http-api"
 import { InvalidRequest, PayloadTooLarge, UnsupportedMediaType } from "../../domain/errors.ts"
 import { type JsonBounds, bodyBounds, jsonExcess } from "../../domain/text/JsonShape.ts"
+import { IncomingRequest } from "../../services/access/IncomingRequest.ts"
 import { aLoopTurn, largeBody } from "../../services/LoopTurn.ts"
 import { headersOf } from "./Headers.ts"
 import { textResponse } from "./OwnedResponse.ts"
@@ -157,3 +158,8 @@ export const layerUtf8Bodies = Layer.succeed(
     })
   )
 )
+
+/** Lets the request take longer than others. */
+export const withoutTimeLimit = ({ source }: HttpServerRequest.HttpServerRequest): void => {
+  if (source instanceof IncomingRequest) source.unhurried = true
+}

@@ -1,6 +1,7 @@
 import { type IncomingMessage, type Server, ServerResponse } from "node:http"
 import { type Socket } from "node:net"
 import { type AnswerMemory, largeAnswer } from "../../services/access/AnswerBudget.ts"
+import { IncomingRequest } from "../../services/access/IncomingRequest.ts"
 
 /** How often sockets are looked at, in ms. */
 const lookMillis = 1_000
@@ -47,7 +48,7 @@ export class UnreadResponses {
   sending(response: ServerResponse, bytes: number): void {
     if (bytes < largeAnswer) return
     const { memory } = this
-    const client = memory.clientOf(response.req)
+    const client = clientOf(response.req)
     const tooSlow = setTimeout(() => response.destroy(), this.stallMillis + (bytes / slowestRate) * 1000).unref()
     memory.add(client, bytes)
     response.once("close", () => {
@@ -113,3 +114,7 @@ export const batchedResponses = (unread: UnreadResponses) =>
       return this
     }
   }
+
+/** The client to which the memory of the response belongs. */
+const clientOf = (request: IncomingMessage) =>
+  (request instanceof IncomingRequest ? request.client : undefined) ?? request.socket.remoteAddress ?? ""

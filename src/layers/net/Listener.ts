@@ -1,6 +1,6 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
-import { createServer, type IncomingMessage, type Server } from "node:http"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { type Socket } from "node:net"
 import { type Duplex } from "node:stream"
 import { UnreadResponses, batchedResponses } from "./BatchedResponse.ts"
@@ -13,8 +13,8 @@ import { withShortTurns } from "./ShortTurns.ts"
 import { webSocketOptions } from "./WebSockets.ts"
 import { sharesPort, workerNumber } from "../process/WorkerSettings.ts"
 import { duration, integer, text, url } from "../../domain/Settings.ts"
-import { longRequests } from "../../services/access/LongRequests.ts"
 import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
+import { IncomingRequest } from "../../services/access/IncomingRequest.ts"
 import { Shutdown, shutdownDelay } from "../../services/Shutdown.ts"
 
 /** Address of the API. */
@@ -77,7 +77,7 @@ const makeServer = ({ begun, delay }: Shutdown["Service"], unread: UnreadRespons
       keepAliveTimeout: 65_000
     })
       .on("clientError", (error: Error & { readonly code?: string }, socket: Socket) => {
-        if (!isTimeout(error) || !longRequests.has(socket)) refuseInvalid(error, socket, unlimited)
+        if (!isTimeout(error) || !isUnhurried(socket)) refuseInvalid(error, socket, unlimited)
       })
       .on("connect", (_request, socket: Duplex) => refuse(socket, noTunnel, unlimited))
       .on("checkExpectation", ({ socket }) => refuse(socket, noExpectation, unlimited)),
@@ -85,4 +85,15 @@ const makeServer = ({ begun, delay }: Shutdown["Service"], unread: UnreadRespons
   )
   unread.watch(server)
   return withRequestsInOrder(withShortTurns(server))
+}
+
+/** The member of a server's socket that Node's types do not list: the response to the request that it serves. */
+interface SocketInternals {
+  readonly _httpMessage?: ServerResponse | null
+}
+
+/** Whether the request of a connection may take longer. Node reports a timeout once for each, so it is not ended later. */
+const isUnhurried = (socket: Socket) => {
+  const request = (socket as SocketInternals)._httpMessage?.req
+  return request instanceof IncomingRequest && request.unhurried
 }

@@ -1,4 +1,4 @@
-import { IncomingMessage } from "node:http"
+import { IncomingRequest } from "../../services/access/IncomingRequest.ts"
 
 /** Parts of a body below this size are merged, in bytes, up to the second size. */
 const [smallBytes, mergedBytes] = [1024, 16 * 1024]
@@ -23,7 +23,7 @@ const nextTurn = () => {
  * take a hundred times its size: each part is an object, and keeps in memory all that arrived together with it. Such
  * bodies are also read in turn, because all of them together would occupy the event loop.
  */
-export class MergedRequest extends IncomingMessage {
+export class MergedRequest extends IncomingRequest {
   private seen = false
   private merged: Buffer | undefined
   private length = 0

@@ -1,5 +1,4 @@
 import { Context, Effect, Layer } from "effect"
-import { type IncomingMessage } from "node:http"
 import { FairQueue, Shares } from "../../domain/FairQueue.ts"
 import { integer } from "../../domain/Settings.ts"
 
@@ -27,7 +26,6 @@ export class AnswerMemory {
   private used = 0
   private readonly shares = new Shares()
   private readonly waiting = new FairQueue<Waiter>()
-  private readonly clients = new WeakMap<IncomingMessage, string>()
   private readonly limit: number
 
   constructor(limit: number) {
@@ -62,14 +60,5 @@ export class AnswerMemory {
       this.add(next.client, next.bytes)
       next.go()
     }
-  }
-
-  /** Assigns the response to a request to a client. */
-  belongs(request: IncomingMessage, client: string): void {
-    this.clients.set(request, client)
-  }
-
-  clientOf(request: IncomingMessage): string {
-    return this.clients.get(request) ?? request.socket.remoteAddress ?? ""
   }
 }

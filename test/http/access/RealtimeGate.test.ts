@@ -4,6 +4,7 @@ import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { BadGateway, Unauthorized } from "../../../src/domain/errors.ts"
 import { RealtimeGate } from "../../../src/http/access/RealtimeGate.ts"
+import { newAdmission, type ServedRequest } from "../../../src/http/access/ServedRequest.ts"
 import { IdentitySettings } from "../../../src/services/identity/Settings.ts"
 import { IdP, type SessionError } from "../../../src/services/ports/IdP.ts"
 import { Keys } from "../../../src/services/access/Keys.ts"
@@ -35,9 +36,20 @@ const gate = (now: () => { readonly admin: boolean } | SessionError) =>
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({})))
   )
 
-const request = HttpServerRequest.fromWeb(
+const http = HttpServerRequest.fromWeb(
   new Request("http://a.example/realtime", { headers: { cookie: "svc_session=x", host: "a.example" } })
 )
+const request: ServedRequest = {
+  ...newAdmission("192.0.2.1"),
+  id: "1",
+  http,
+  headers: http.headers,
+  sentPath: "/realtime",
+  path: "/realtime",
+  at: 0,
+  begun: 0n,
+  caller: undefined
+}
 
 describe("RealtimeGate", () => {
   it.effect.each([

@@ -16,15 +16,13 @@ import {
   SupabaseAuth
 } from "../../../services/ports/supabase/AuthCalls.ts"
 import { SupabaseSettings } from "../../../services/supabase/Settings.ts"
-import { keyActorOf, remember } from "../../access/Admitted.ts"
 import { deviceOf } from "../../access/BrowserRequests.ts"
 import { noGate } from "../../access/Caller.ts"
-import { clientAddress } from "../../access/ClientAddress.ts"
 import { apiKeyOf, bearerOf } from "../../access/Credentials.ts"
 import { headersOf } from "../../wire/Headers.ts"
-import { type Quota } from "../../access/KeyLimits.ts"
 import { languageOfRequest } from "../../access/PageLanguage.ts"
-import { ManagementAudit, type AuditedEndpoint } from "../../access/ManagementAudit.ts"
+import { type AuditedEndpoint, keyActorOf, ManagementAudit } from "../../access/ManagementAudit.ts"
+import { CurrentRequest } from "../../access/ServedRequest.ts"
 import { issueLines } from "../../wire/RequestErrors.ts"
 import { bodyBytes, bodyLimit, utf8, withinBounds } from "../../wire/Body.ts"
 import { queryOf } from "../../wire/Paths.ts"
@@ -64,10 +62,10 @@ export const makeAuthRoutes = Effect.fnUntraced(function* (router: HttpRouter.Ht
   const identity = yield* IdentitySettings
 
   /** Admits a request by its key; the call itself checks the bearer token. */
-  const admit = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, admits: Admits) {
+  const admit = Effect.fnUntraced(function* (admits: Admits) {
     if (admits === "everybody") return
-    const headers = headersOf(request)
-    const quota: Quota = { limit: -1, remaining: -1, reset: 0, key: undefined }
+    const request = yield* CurrentRequest
+    const { headers } = request
     const key = yield* apiKeyOf(headers)
     const bearer = bearerOf(headers)
     const shown =
@@ -78,9 +76,7 @@ export const makeAuthRoutes = Effect.fnUntraced(function* (router: HttpRouter.Ht
           : bearer !== undefined && looksLikeKey(bearer)
             ? { authorization: `Bearer ${bearer}` }
             : {}
-    const { actor } = yield* gate.enter(shown, clientAddress(request, identity), quota)
-    if (quota.key !== undefined) remember(request, { _tag: "Key", key: quota.key })
-    return actor.role
+    return (yield* gate.enter(shown, request)).actor.role
   })
 
   /** Runs a call of admins, which the audit records if it is a write. */
@@ -91,8 +87,8 @@ export const makeAuthRoutes = Effect.fnUntraced(function* (router: HttpRouter.Ht
     work: Effect.Effect<AuthResponse, E, R>
   ) =>
     role === "service_role"
-      ? audit.around(work, place, request, keyActorOf(request))
-      : Effect.tapError(notAdminOf(request), (error) => audit.refused(place, request, error))
+      ? Effect.flatMap(CurrentRequest, (served) => audit.around(work, place, keyActorOf(served)))
+      : Effect.tapError(notAdminOf(request), (error) => audit.refused(place, error))
 
   const on = <M extends Method, E extends ClientError, R>(
     method: M,
@@ -111,7 +107,7 @@ export const makeAuthRoutes = Effect.fnUntraced(function* (router: HttpRouter.Ht
             const request = yield* HttpServerRequest.HttpServerRequest
             if (!request.url.startsWith("/auth/v1/")) return yield* noGate
             yield* noStore
-            const role = yield* admit(request, admits)
+            const role = yield* admit(admits)
             const query = new URLSearchParams(queryOf(request.url))
             const calls = yield* port.calls
             const session = Effect.suspend(() => {

@@ -65,7 +65,7 @@ export const FileBucketsRoutes = HttpRouter.use(
 
     const list = Effect.gen(function* () {
       const request = yield* access.request
-      const actor = yield* access.enter(request)
+      const actor = yield* access.enter
       const query = new URLSearchParams(queryOf(request.url))
       const column = columns.find((one) => one === query.get("sortColumn")) ?? "name"
       return jsonAnswer(
@@ -81,7 +81,7 @@ export const FileBucketsRoutes = HttpRouter.use(
 
     const create = Effect.gen(function* () {
       const request = yield* access.request
-      const actor = yield* access.enter(request)
+      const actor = yield* access.enter
       const making = Effect.gen(function* () {
         const given = yield* newOf(request)
         const id = given.id ?? given.name
@@ -91,12 +91,12 @@ export const FileBucketsRoutes = HttpRouter.use(
         yield* buckets.create(actor, id, change)
         return id
       })
-      return HttpServerResponse.jsonUnsafe({ name: yield* access.recorded(request, actor, "create", making) })
+      return HttpServerResponse.jsonUnsafe({ name: yield* access.recorded(actor, "create", making) })
     })
 
     const get = Effect.gen(function* () {
       const request = yield* access.request
-      return HttpServerResponse.jsonUnsafe(yield* buckets.get(yield* access.enter(request), yield* idOf(request)))
+      return HttpServerResponse.jsonUnsafe(yield* buckets.get(yield* access.enter, yield* idOf(request)))
     })
 
     /** A change of the bucket in the path, and what it answers. */
@@ -107,10 +107,10 @@ export const FileBucketsRoutes = HttpRouter.use(
     ) =>
       Effect.gen(function* () {
         const request = yield* access.request
-        const actor = yield* access.enter(request)
+        const actor = yield* access.enter
         const id = (yield* idOf(request)).replace(/\/empty$/, "")
         const work = Effect.andThen(describeChange({ subject: subjectOf(id) }), change(actor, id, request))
-        yield* access.recorded(request, actor, action, work)
+        yield* access.recorded(actor, action, work)
         return HttpServerResponse.jsonUnsafe({ message })
       })
 

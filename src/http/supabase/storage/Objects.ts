@@ -9,8 +9,7 @@ import { type FileName, Files, maxFileBytes } from "../../../services/supabase/F
 import { SignedUrls } from "../../../services/supabase/SignedUrls.ts"
 import { SupabaseSettings } from "../../../services/supabase/Settings.ts"
 import { headersOf } from "../../wire/Headers.ts"
-import { withoutTimeLimit } from "../../rows/Body.ts"
-import { jsonAnswer } from "../../wire/Body.ts"
+import { jsonAnswer, withoutTimeLimit } from "../../wire/Body.ts"
 import { queryOf } from "../../wire/Paths.ts"
 import { fileResponse, noTransformations, sizeOf, metadataText } from "./Downloads.ts"
 import {
@@ -105,21 +104,21 @@ export const FilesRoutes = HttpRouter.use(
 
     /** A route for callers with credentials. `operation`: the name that policies can read, after `storage.object.`. */
     const forCaller = <A, E, R>(operation: string, use: (request: Request, actor: Actor) => Effect.Effect<A, E, R>) =>
-      Effect.flatMap(access.request, (request) =>
-        Effect.flatMap(access.enter(request), (actor) => use(request, actor))
-      ).pipe(Effect.provideService(FileOperation, `storage.object.${operation}`))
+      Effect.flatMap(access.request, (request) => Effect.flatMap(access.enter, (actor) => use(request, actor))).pipe(
+        Effect.provideService(FileOperation, `storage.object.${operation}`)
+      )
 
-    const clientOf = (request: Request, { client }: Actor) => client ?? access.addressOf(request)
+    const clientOf = ({ client }: Actor) => (client === undefined ? access.address : Effect.succeed(client))
 
     const uploaded = (request: Request, actor: Actor, file: FileName, upsert: boolean, checked: boolean) =>
       Effect.gen(function* () {
-        yield* withoutTimeLimit(request)
+        withoutTimeLimit(request)
         const stored = withUpload(request, maxBytes, (described, bytes) =>
           files.upload(actor, { ...file, ...described, upsert }, bytes, checked)
         )
         const millis = 60_000 + (maxBytes / slowestRate) * 1000
         const inTime = Effect.timeoutOrElse(stored, { duration: millis, orElse: () => Effect.fail(tooSlow) })
-        const { id } = yield* turns.take(clientOf(request, actor), inTime)
+        const { id } = yield* turns.take(yield* clientOf(actor), inTime)
         return HttpServerResponse.jsonUnsafe({ Id: id, Key: urlOf(file) })
       })
 
@@ -204,7 +203,7 @@ export const FilesRoutes = HttpRouter.use(
       const request = yield* access.request
       const file = yield* fileOf(request, "/object/upload/sign")
       const { sub, upsert } = yield* urls.verify(queryParameter(request, "token"), urlOf(file), "upload")
-      return yield* uploaded(request, { ...serviceActor, sub, client: access.addressOf(request) }, file, upsert, true)
+      return yield* uploaded(request, { ...serviceActor, sub, client: yield* access.address }, file, upsert, true)
     })
 
     const list = forCaller("list", (request, actor) =>
@@ -242,7 +241,7 @@ export const FilesRoutes = HttpRouter.use(
           const to = { bucket: destinationBucket ?? bucket, name: destinationKey }
           const from = { bucket, name: sourceKey }
           const written = moves ? files.move(actor, from, to) : files.copy(actor, from, to, asked(request))
-          const { id } = yield* turns.take(clientOf(request, actor), written)
+          const { id } = yield* turns.take(yield* clientOf(actor), written)
           return HttpServerResponse.jsonUnsafe({
             ...(moves ? { message: "Successfully moved" } : {}),
             Id: id,

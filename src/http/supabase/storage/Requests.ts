@@ -1,17 +1,13 @@
 import { Effect, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { type ClientError, InvalidRequest, NotFound } from "../../../domain/errors.ts"
-import { IdentitySettings } from "../../../services/identity/Settings.ts"
 import { type Actor } from "../../../services/ports/Db.ts"
 import { type FileName } from "../../../services/supabase/Files.ts"
-import { keyActorOf, remember } from "../../access/Admitted.ts"
 import { noGate } from "../../access/Caller.ts"
-import { clientAddress } from "../../access/ClientAddress.ts"
-import { type Quota } from "../../access/KeyLimits.ts"
-import { ManagementAudit } from "../../access/ManagementAudit.ts"
+import { keyActorOf, ManagementAudit } from "../../access/ManagementAudit.ts"
+import { CurrentRequest } from "../../access/ServedRequest.ts"
 import { bodyBytes, bodyLimit, utf8, withinBounds } from "../../wire/Body.ts"
 import { branchHeader } from "../../wire/BranchHeader.ts"
-import { headersOf } from "../../wire/Headers.ts"
 import { issueLines } from "../../wire/RequestErrors.ts"
 import { SupabaseGate } from "../Gate.ts"
 
@@ -22,20 +18,18 @@ export type Request = HttpServerRequest.HttpServerRequest
 /** Admits the callers of `/storage/v1`: by a key, or by a user's JWT alone. */
 export const makeAccess = Effect.gen(function* () {
   const gate = yield* SupabaseGate
-  const settings = yield* IdentitySettings
   const audit = yield* ManagementAudit
 
-  const addressOf = (request: Request) => clientAddress(request, settings)
+  /** The client's address. */
+  const address = Effect.map(CurrentRequest, (request) => request.address)
 
-  /** The caller of a request, whose path must be written as the front has read it. */
-  const enter = Effect.fnUntraced(function* (request: Request): Effect.fn.Return<Actor, ClientError> {
+  /** The caller of the request. */
+  const enter: Effect.Effect<Actor, ClientError> = Effect.flatMap(CurrentRequest, (request) =>
     // The files are of the main database: a branch has its rows, but not their bytes.
-    if (headersOf(request)[branchHeader] !== undefined) return yield* noBranches
-    const quota: Quota = { limit: -1, remaining: -1, reset: 0, key: undefined }
-    const { actor } = yield* gate.enter(headersOf(request), addressOf(request), quota, true)
-    if (quota.key !== undefined) remember(request, { _tag: "Key", key: quota.key })
-    return actor
-  })
+    request.headers[branchHeader] === undefined
+      ? Effect.map(gate.enter(request.headers, request, true), ({ actor }) => actor)
+      : Effect.fail(noBranches)
+  )
 
   /** The request, if its path is not percent-encoded where the router would not see it. */
   const request = Effect.flatMap(HttpServerRequest.HttpServerRequest, (given) =>
@@ -43,15 +37,17 @@ export const makeAccess = Effect.gen(function* () {
   )
 
   /** Runs a change of a bucket, which the audit records if it is by a service_role key: users' are under policies. */
-  const recorded = <A, E, R>(request: Request, actor: Actor, action: string, change: Effect.Effect<A, E, R>) => {
+  const recorded = <A, E, R>(actor: Actor, action: string, change: Effect.Effect<A, E, R>) => {
     const place = {
       endpoint: { identifier: action, method: "POST" },
       group: { identifier: "supabaseBuckets" }
     } as const
-    return actor.role === "service_role" ? audit.around(change, place, request, keyActorOf(request)) : change
+    return actor.role === "service_role"
+      ? Effect.flatMap(CurrentRequest, (request) => audit.around(change, place, keyActorOf(request)))
+      : change
   }
 
-  return { addressOf, enter, recorded, request }
+  return { address, enter, recorded, request }
 })
 
 const mount = "/storage/v1"

@@ -18,8 +18,8 @@ import { SignedUrls } from "../../../services/supabase/SignedUrls.ts"
 import { SupabaseSettings } from "../../../services/supabase/Settings.ts"
 import { headersOf } from "../../wire/Headers.ts"
 import { baseUrlOf } from "../../access/Origins.ts"
+import { withoutTimeLimit } from "../../wire/Body.ts"
 import { withChosenStatus } from "../../wire/ErrorBodies.ts"
-import { withoutTimeLimit } from "../../rows/Body.ts"
 import { type Request, makeAccess, restOf } from "./Requests.ts"
 import { rawBytes, safeText, storedCacheControl } from "./Uploads.ts"
 
@@ -71,13 +71,13 @@ export const ResumableRoutes = HttpRouter.use(
       const signature = headersOf(request)["x-signature"]
       if (signature === undefined || url === undefined) {
         return {
-          actor: yield* access.enter(request),
+          actor: yield* access.enter,
           checked: false,
           upsert: headersOf(request)["x-upsert"] === "true"
         }
       }
       const { sub, upsert } = yield* urls.verify(signature, url, "upload")
-      const actor: Actor = { ...serviceActor, sub, client: access.addressOf(request) }
+      const actor: Actor = { ...serviceActor, sub, client: yield* access.address }
       return { actor, checked: true, upsert }
     })
 
@@ -88,13 +88,11 @@ export const ResumableRoutes = HttpRouter.use(
       at: { readonly offset: number; readonly length: number | undefined },
       checked: boolean
     ) =>
-      Effect.andThen(
-        withoutTimeLimit(request),
-        turns.take(
-          actor.client ?? access.addressOf(request),
-          uploads.append(actor, upload, at, rawBytes(request), checked)
-        )
-      )
+      Effect.gen(function* () {
+        withoutTimeLimit(request)
+        const client = actor.client ?? (yield* access.address)
+        return yield* turns.take(client, uploads.append(actor, upload, at, rawBytes(request), checked))
+      })
 
     const create = Effect.fnUntraced(function* (request: Request, signed: boolean) {
       const headers = headersOf(request)

@@ -1,15 +1,19 @@
 import { type Cause, Effect, Schema } from "effect"
+import { type ErrorCode } from "./codes/ErrorCode.ts"
 
 const nullable = <S extends Schema.Top>(schema: S) =>
   Schema.NullOr(schema).pipe(Schema.withConstructorDefault(Effect.succeed(null)))
+
+/** A text to the wire, whose values the compiler checks. */
+const Code = Schema.String as object as Schema.Literals<ReadonlyArray<ErrorCode>>
 
 /**
  * The fields of every failed response. `error` is our contract's, the others are those that clients of PostgREST read;
  * http/front/ErrorBodies.ts adds `message` and `request_id`.
  */
-const body = (code: string) => ({
+const body = (code: ErrorCode) => ({
   error: Schema.String,
-  code: Schema.String.pipe(Schema.withConstructorDefault(Effect.succeed(code))),
+  code: Code.pipe(Schema.withConstructorDefault(Effect.succeed(code))),
   details: nullable(Schema.Json),
   hint: nullable(Schema.String)
 })
@@ -25,7 +29,7 @@ const problem =
   <const Tag extends string, const Status extends number, const Fields extends Schema.Struct.Fields = {}>(
     tag: Tag,
     status: Status,
-    code: string,
+    code: ErrorCode,
     fields?: Fields
   ) => {
     const shared = body(code)

@@ -56,7 +56,10 @@ export const useMails = (recipient: string, enabled: boolean) =>
   })
 
 /** Whether nothing is wrong but that another server keeps the accounts, or none. */
-export const isElsewhere = (error: unknown) => ["USE_IDP", "NOT_CONFIGURED"].includes(codeOf(error) ?? "")
+export const isElsewhere = (error: unknown) => {
+  const code = codeOf(error)
+  return code === "USE_IDP" || code === "NOT_CONFIGURED"
+}
 
 /** What a person is called by: the address of the account, else its id. */
 export const nameOf = ({ addresses, id, traits }: Pick<Person, "addresses" | "id" | "traits">) => {

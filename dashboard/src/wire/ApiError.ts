@@ -1,7 +1,10 @@
+import { type ErrorCode } from "../../../src/domain/codes/ErrorCode.ts"
+
 /** The body of every failed response (src/http/front/ErrorBodies.ts). */
 export interface ErrorBody {
   readonly error: string
-  readonly code: string
+  /** `UNREADABLE`: the response is not the service's. */
+  readonly code: ErrorCode | "UNREADABLE"
   readonly details: unknown
   readonly hint: string | null
   readonly request_id: string

@@ -1,4 +1,4 @@
-import { ApiError, apiErrorOf, NoResponse } from "./ApiError.ts"
+import { ApiError, apiErrorOf, type ErrorBody, NoResponse } from "./ApiError.ts"
 import { branchState } from "./branch.ts"
 import { parseExact } from "./exact.ts"
 import { branchHeaders } from "./place.ts"
@@ -24,7 +24,7 @@ export interface RequestOptions {
 }
 
 /** Of a session that has ended. A statement that runs as another role can be 401 for its own reasons. */
-const sessionCodes = new Set(["UNAUTHENTICATED", "INVALID_API_KEY", "UNAUTHORIZED"])
+const sessionCodes = new Set<ErrorBody["code"]>(["UNAUTHENTICATED", "INVALID_API_KEY", "UNAUTHORIZED"])
 
 /** The headers of every request to a path: the service's own page asks, about this database. */
 export const pageHeaders = (path: string): Readonly<Record<string, string>> => ({

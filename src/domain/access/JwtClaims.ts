@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import { type ErrorCode } from "../codes/ErrorCode.ts"
 import { Unauthorized } from "../errors.ts"
 
 type Claims = Readonly<Record<string, unknown>>
@@ -40,7 +41,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true })
 /** `\u0000` whose backslash is not itself escaped: PostgreSQL can't store that character in text. */
 const escapedNul = /(?<!\\)(?:\\\\)*\\u0000/
 
-const refuse = (error: string, code = "JWT_INVALID") => Result.fail(new Unauthorized({ error, code }))
+const refuse = (error: string, code: ErrorCode = "JWT_INVALID") => Result.fail(new Unauthorized({ error, code }))
 
 /** Requirements on a token beyond its signature and times. */
 export interface TokenRules {

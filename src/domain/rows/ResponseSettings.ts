@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import { type ErrorCode, type SqlState } from "../codes/ErrorCode.ts"
 import { DatabaseError } from "../errors.ts"
 import { isJsonObject } from "../text/JsonObject.ts"
 
@@ -17,7 +18,7 @@ export interface ChosenResponse {
 
 export const nothingChosen: ChosenResponse = { status: undefined, headers: [] }
 
-const refused = (code: string, error: string) => Result.fail(new DatabaseError({ status: 500, error, code }))
+const refused = (code: ErrorCode, error: string) => Result.fail(new DatabaseError({ status: 500, error, code }))
 const badHeaders = () =>
   refused(
     "PGRST111",
@@ -76,7 +77,7 @@ export interface RaisedAnswer {
   readonly status: number
   readonly status_text?: string
   readonly headers?: ChosenResponse["headers"]
-  readonly code: string
+  readonly code: ErrorCode
   readonly error: string
   readonly details: string | null
   readonly hint: string | null
@@ -144,7 +145,7 @@ export const raisedAnswer = (message: string, detail: string | undefined): Raise
     status,
     ...statusText(reasonText ?? ""),
     headers: withoutFraming(headers),
-    code,
+    code: code as SqlState,
     error,
     details,
     hint

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { type ErrorCode } from "../codes/ErrorCode.ts"
 import { InvalidRequest } from "../errors.ts"
 
 /** One statement of a script: its text from the first word on, and that word's offset in the script (UTF-16 units). */
@@ -237,4 +238,4 @@ export const checkSingle = (text: string): Effect.Effect<SqlPiece, InvalidReques
   return refused === undefined ? Effect.succeed(piece) : fail("SQL_NOT_ALLOWED", refused)
 }
 
-const fail = (code: string, error: string) => Effect.fail(new InvalidRequest({ error, code }))
+const fail = (code: ErrorCode, error: string) => Effect.fail(new InvalidRequest({ error, code }))

@@ -4,6 +4,7 @@ import { type HttpApiEndpoint, HttpApiError, type HttpApiGroup } from "effect/ht
 import { LRUCache } from "lru-cache"
 import { type AuditActor } from "../../domain/audit/Entry.ts"
 import { type Author } from "../../domain/Author.ts"
+import { type ErrorCode } from "../../domain/codes/ErrorCode.ts"
 import { type ClientError, isClientError } from "../../domain/errors.ts"
 import { Audit } from "../../services/audit/Audit.ts"
 import { type AuditRow, type AuditedChange, CurrentChange } from "../../services/audit/Change.ts"
@@ -201,7 +202,7 @@ const endpointError = (error: unknown): unknown =>
 /** How a request ended that did not succeed. */
 const failureOf = (given: Cause.Cause<unknown>) => {
   const cause = Cause.map(given, endpointError)
-  const failed = (status: number, code: string) => ({ outcome: "failed", status, code }) as const
+  const failed = (status: number, code: ErrorCode | "DISCONNECTED") => ({ outcome: "failed", status, code }) as const
   const known = knownFailure(cause)
   if (known !== undefined) return failed(known.status, known.code)
   const isInvalid = cause.reasons.some(

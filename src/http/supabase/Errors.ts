@@ -1,4 +1,6 @@
 import { HttpBody, HttpServerResponse } from "effect/http"
+import { type ErrorCode } from "../../domain/codes/ErrorCode.ts"
+import { type AuthCode, type FileCode } from "../../domain/codes/SupabaseCodes.ts"
 import { type ClientError, InvalidRequest, NotFound, NotImplemented } from "../../domain/errors.ts"
 
 /** An API of Supabase's clients, by the first segment of its paths. */
@@ -8,7 +10,7 @@ type Response = HttpServerResponse.HttpServerResponse
 
 /** The service's own error body, and what a handler added to it. */
 interface Fields {
-  readonly code: string
+  readonly code: ErrorCode
   readonly error: string
   readonly [name: string]: unknown
 }
@@ -33,7 +35,7 @@ const rest = (fields: Fields, _status: number, method: string): Shape => {
 }
 
 /** `error` of storage's answers, where it is not the code. */
-const storageErrors: Readonly<Record<string, string>> = {
+const storageErrors: Readonly<Partial<Record<ErrorCode, string>>> = {
   NoSuchBucket: "Bucket not found",
   NoSuchKey: "not_found",
   BucketAlreadyExists: "Duplicate",
@@ -47,7 +49,7 @@ const storageErrors: Readonly<Record<string, string>> = {
 }
 
 /** Codes of the service as storage names them. */
-const storageCodes: Readonly<Record<string, string>> = {
+const storageCodes: Readonly<Partial<Record<ErrorCode, FileCode>>> = {
   INVALID_API_KEY: "AccessDenied",
   INVALID_REQUEST: "InvalidRequest",
   PAYLOAD_TOO_LARGE: "EntityTooLarge",
@@ -57,7 +59,7 @@ const storageCodes: Readonly<Record<string, string>> = {
 /** Storage answers 400 to faults of the caller, and has the status in the body. */
 const storage = ({ code: given, error: message, request_id }: Fields, status: number): Shape => {
   const denied = given.startsWith("JWT_") || status === 401
-  const code = denied ? "AccessDenied" : (storageCodes[given] ?? given)
+  const code: ErrorCode = denied ? "AccessDenied" : (storageCodes[given] ?? given)
   const statusCode = String(denied ? 403 : status)
   return {
     status: (status >= 500 && status !== 501) || status === 429 ? status : 400,
@@ -66,7 +68,7 @@ const storage = ({ code: given, error: message, request_id }: Fields, status: nu
 }
 
 /** Codes of the service as the sign-in API names them. */
-const authCodes: Readonly<Record<string, string>> = {
+const authCodes: Readonly<Partial<Record<ErrorCode, AuthCode>>> = {
   ADDRESS_TAKEN: "email_exists",
   FLOW_EXPIRED: "flow_state_expired",
   FLOW_NOT_FOUND: "flow_state_not_found",
@@ -81,7 +83,7 @@ const authCodes: Readonly<Record<string, string>> = {
 }
 
 /** A code of the service, as the sign-in API names it. */
-export const authCodeOf = (code: string) =>
+export const authCodeOf = (code: ErrorCode) =>
   code.startsWith("JWT_") ? "bad_jwt" : (authCodes[code] ?? code.toLowerCase())
 
 const weakReason = (error: string) =>
@@ -133,7 +135,9 @@ export const shaped = (api: SupabaseApi, response: Response, method: string): Re
   )
 }
 
-const unserved: Readonly<Record<Exclude<SupabaseApi, "rest">, readonly [code: string, error: string, hint: string]>> = {
+const unserved: Readonly<
+  Record<Exclude<SupabaseApi, "rest">, readonly [code: ErrorCode, error: string, hint: string]>
+> = {
   auth: ["NOT_FOUND", "This server does not serve this part of the sign-in API", "See docs/supabase.md"],
   storage: ["FeatureNotEnabled", "This server does not serve this part of the storage API", "See docs/supabase.md"],
   realtime: [

@@ -1,5 +1,6 @@
 import { type Cause, Schema } from "effect"
 import { HttpBody, HttpServerError, HttpServerResponse } from "effect/http"
+import { type ErrorCode } from "../../domain/codes/ErrorCode.ts"
 import { type ClientError, isClientError } from "../../domain/errors.ts"
 import { byteString } from "../../domain/text/Utf8.ts"
 import { shorten } from "../../domain/text/Shorten.ts"
@@ -58,7 +59,7 @@ export const bearer = 'Bearer realm="svc"'
 /** The characters that a quoted string of a challenge cannot contain (RFC 6750 3). */
 const unquotable = /[^\x20-\x7e]|["\\]/g
 
-const challengeOf = (code: string, error: string) => {
+const challengeOf = (code: ErrorCode, error: string) => {
   if (code === "INVALID_API_KEY") return 'ApiKey realm="svc"'
   if (!code.startsWith("JWT_")) return bearer
   return `${bearer}, error="invalid_token", error_description="${shorten(error, 200).replaceAll(unquotable, "'")}"`
@@ -89,7 +90,7 @@ export const errorResponse = (error: ClientError, requestId: string): HttpServer
   return HttpServerResponse.setBody(answer, HttpBody.uint8Array(Buffer.from(answer.body.body), "application/json"))
 }
 
-const plain: Readonly<Record<number, readonly [code: string, text: string]>> = {
+const plain: Readonly<Record<number, readonly [code: ErrorCode, text: string]>> = {
   400: ["INVALID_REQUEST", "The request is malformed"],
   404: ["NOT_FOUND", "No such route"],
   408: ["REQUEST_TIMEOUT", "The request took too long to arrive"],
@@ -126,7 +127,7 @@ export const completed = (response: HttpServerResponse.HttpServerResponse, reque
   }
   const [code, error] = plain[response.status] ?? ["INTERNAL_ERROR", "Internal error"]
   const body: Record<string, unknown> = typeof given?.["error"] === "string" ? given : { error, code }
-  const challenge = challengeOf(String(body["code"]), String(body["error"]))
+  const challenge = challengeOf(body["code"] as ErrorCode, String(body["error"]))
   const made = withBody(
     response.status,
     body,

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto"
 import { type Duplex } from "node:stream"
+import { type ErrorCode } from "../../domain/codes/ErrorCode.ts"
 
 /** A request that does not reach the routes: status line, code and text. */
-type Refusal = readonly [status: string, code: string, text: string]
+type Refusal = readonly [status: string, code: ErrorCode, text: string]
 
 export const tooLate: Refusal = ["408 Request Timeout", "REQUEST_TIMEOUT", "The request took too long to arrive"]
 const refusals: Readonly<Record<string, Refusal>> = {

@@ -5,9 +5,13 @@ import { type Unavailable } from "../../domain/errors.ts"
 import { databaseUnreachable } from "../../services/OwnTables.ts"
 import { atPrimary, type Login, ownSearchPath, pgConfig } from "./Login.ts"
 import { endIfUnanswered } from "./Unanswered.ts"
+import { type SqlState } from "../../domain/codes/ErrorCode.ts"
 
 /** PostgreSQL rejected a statement (`code` is its SQLSTATE), or the connection broke (`code` is ""). */
-export class QueryFailed extends Data.TaggedError("QueryFailed")<{ readonly code: string; readonly message: string }> {}
+export class QueryFailed extends Data.TaggedError("QueryFailed")<{
+  readonly code: SqlState | ""
+  readonly message: string
+}> {}
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -26,7 +30,7 @@ interface ClientInternals {
 const queryFailed = (cause: unknown) => {
   const { code, message, severity } = cause as { code?: unknown; message?: unknown; severity?: unknown }
   // Node's own errors have a `code` too, but no severity.
-  const sqlState = typeof severity === "string" && typeof code === "string" ? code : ""
+  const sqlState = typeof severity === "string" && typeof code === "string" ? (code as SqlState) : ""
   return new QueryFailed({ code: sqlState, message: typeof message === "string" ? message : String(cause) })
 }
 

@@ -1,3 +1,4 @@
+import { type SqlState } from "../../domain/codes/ErrorCode.ts"
 import { DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { raisedAnswer, statusText } from "../../domain/rows/ResponseSettings.ts"
 import { statusOf } from "../../domain/sql/States.ts"
@@ -81,7 +82,7 @@ export const fromServerError = (cause: unknown, anonymous: boolean): DatabaseErr
   }
   return new DatabaseError({
     error: bounded(message),
-    code: sqlState,
+    code: sqlState as SqlState,
     status: statusOf(sqlState, message, anonymous),
     details: textOrNull(error.detail),
     hint: textOrNull(error.hint) ?? hintOf(sqlState, bounded(message)),

@@ -2,6 +2,7 @@ import { Clock, Context, Effect, Layer, Redacted } from "effect"
 import { base64url, compactVerify, decodeProtectedHeader } from "jose"
 import { LRUCache } from "lru-cache"
 import { flag, list, secret as secretText, SettingError, text, url } from "../../domain/Settings.ts"
+import { type ErrorCode } from "../../domain/codes/ErrorCode.ts"
 import { Unauthorized, Unavailable } from "../../domain/errors.ts"
 import { type JwtClaims, leewaySeconds, readClaims, type TokenRules } from "../../domain/access/JwtClaims.ts"
 import { OwnSigningKeys } from "./OwnSigningKeys.ts"
@@ -25,7 +26,7 @@ interface Verified {
   readonly until: number
 }
 
-const refused = (error: string, code = "JWT_INVALID") => new Unauthorized({ error, code })
+const refused = (error: string, code: ErrorCode = "JWT_INVALID") => new Unauthorized({ error, code })
 /** One message covers every fault of a signature, so that a forger gets no hint. */
 const forged = refused("The JWT is malformed, or not signed with a key that this service trusts")
 const unreachable = new Unavailable({

@@ -47,7 +47,7 @@ const migrationFailure = (
   const line = offset === undefined ? null : lineAt(script.text, offset)
   const given = {
     error: `${file.path}${line === null ? "" : `:${line}`}: ${error.error}`,
-    code: "MIGRATION_FAILED",
+    code: "MIGRATION_FAILED" as const,
     details: { ...migration, line, sqlstate: error.code, detail: error.details },
     hint: error.hint ?? hintOf(error, at)
   }

@@ -1,4 +1,5 @@
 import { Deferred, Effect, Exit, Pull, Scope, Stream } from "effect"
+import { type ErrorCode } from "../../domain/codes/ErrorCode.ts"
 import { type ClientError, type DatabaseError, type TooManyRequests, type Unavailable } from "../../domain/errors.ts"
 import { type RowPlan } from "../../domain/rows/plan/Plan.ts"
 import { maxAnswerSetting } from "../../domain/rows/sql/Size.ts"
@@ -31,7 +32,7 @@ export const mayStream = ({ actor, context, form, preferences, range }: CsvReque
   range === undefined &&
   preferences.count === undefined
 
-export const isTooLarge = (error: { readonly code: string }) => error.code === "RESULT_TOO_LARGE"
+export const isTooLarge = (error: { readonly code: ErrorCode }) => error.code === "RESULT_TOO_LARGE"
 
 /** The settings in which user code can read the request, as in `Statement`. */
 const contextSettings = `select pg_catalog.set_config('request.method', $1, false), pg_catalog.set_config('request.path', $2, false),

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type HttpServerResponse } from "effect/http"
+import { type ErrorCode } from "../../../src/domain/codes/ErrorCode.ts"
 import { Forbidden } from "../../../src/domain/errors.ts"
 import { English } from "../../../src/domain/language/English.ts"
 import { German } from "../../../src/domain/language/German.ts"
@@ -187,7 +188,7 @@ const shown: Readonly<
       signIn.administratorPage(visit, { flow: "1", token: "2", here: "http://a.example", account: name })
     ),
   providerFailurePage: (visit) =>
-    Object.keys(English.providerFailures).flatMap((code) =>
+    (Object.keys(English.providerFailures) as ReadonlyArray<ErrorCode>).flatMap((code) =>
       [true, false].map((linking) =>
         provider.providerFailurePage(visit, "Work", linking, new Forbidden({ error: "x", code }))
       )
@@ -208,7 +209,7 @@ const shown: Readonly<
   oauth2ErrorPage: (_visit, look) =>
     [...Object.keys(English.oauth2Errors), "other"].map((code) => notices.oauth2ErrorPage(code, look)),
   failurePage: ({ look }) =>
-    [...Object.keys(English.failures), "OTHER"].map((code) =>
+    [...(Object.keys(English.failures) as ReadonlyArray<ErrorCode>), "CONFLICT" as const].map((code) =>
       pages.failurePage(new Forbidden({ ...error, error: "x", code }), look.language)
     ),
   redirectPage: ({ look }) => [pages.redirectPage("http://a.example", look.language)]

@@ -55,7 +55,7 @@ const ask = (request: Effect.Effect<unknown, ClientError, Db | Rows | Functions>
       run: (actor, statement) => {
         if (actor.role !== "anon") return db.main.run(actor, statement)
         statements.push(statement)
-        const skipped = new Unavailable({ error: "The statement is not clean", code: "UNCLEAN" })
+        const skipped = new Unavailable({ error: "The statement is not clean", code: "EXECUTION_IN_DOUBT" })
         return onlyClean && !isClean(statement) ? Effect.fail(skipped) : db.main.run(actor, statement)
       }
     }

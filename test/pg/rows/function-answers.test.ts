@@ -1,3 +1,4 @@
+import { type SqlState } from "../../../src/domain/codes/ErrorCode.ts"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -199,7 +200,7 @@ suite("answers of functions", (it) => {
             status: 402,
             status_text: "Pay Up",
             headers: [["x-price", "1 €"]],
-            code: "123",
+            code: message.code as SqlState,
             error: "no",
             details: "because",
             hint: "give up"

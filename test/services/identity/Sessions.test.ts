@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
+import { type ErrorCode } from "../../../src/domain/codes/ErrorCode.ts"
 import { BadGateway, StepUpRequired, TooManyRequests, Unauthorized } from "../../../src/domain/errors.ts"
 import { type Credential, type IdentitySession, type Browser } from "../../../src/domain/identity/Identity.ts"
 import { makeAttemptLimit, makeFailureLimit } from "../../../src/services/identity/AttemptLimits.ts"
@@ -187,7 +188,7 @@ describe("Sessions", () => {
   })
 
   describe("a step-up", () => {
-    const owes = (code: string) => new StepUpRequired({ error: "more", code, redirect_to: "upstream" })
+    const owes = (code: ErrorCode) => new StepUpRequired({ error: "more", code, redirect_to: "upstream" })
     const other = session({ identity: { ...session().identity, id: "5b1f6a3e-0000-4000-8000-000000000000" } })
     /** Sessions by the value of their credential. */
     const sessions = (value: string) =>

@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { type Catalogue, type Relation } from "../../catalogue/Catalogue.ts"
+import { type ErrorCode } from "../../codes/ErrorCode.ts"
 import { DatabaseError, InvalidRequest } from "../../errors.ts"
 import { type AnswerForm, bodyForm, type Preferences } from "../Preferences.ts"
 import { type Findings, planCondition } from "./Fields.ts"
@@ -33,7 +34,7 @@ interface PlannedWrite {
 
 type Planned = Result.Result<PlannedWrite, InvalidRequest | DatabaseError>
 
-const invalid = (error: string, code: string, hint: string | null = null, details: string | null = null) =>
+const invalid = (error: string, code: ErrorCode, hint: string | null = null, details: string | null = null) =>
   Result.fail(new InvalidRequest({ error, code, hint, details }))
 
 const ownFilters = ({ filters }: RowQuery) => filters.filter(({ path }) => path.length === 0).map(({ value }) => value)

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { DatabaseError as ServerError } from "pg"
+import { type SqlState } from "../../../domain/codes/ErrorCode.ts"
 import { DatabaseError, type Unavailable } from "../../../domain/errors.ts"
 import { sqlResultTooLarge } from "../../../domain/sql/Result.ts"
 import { statusOfOwnSql } from "../../../domain/sql/States.ts"
@@ -20,7 +21,7 @@ const asApiError = (failure: unknown): DatabaseError | Unavailable => {
   if (code.startsWith("57P0")) return databaseUnreachable()
   return new DatabaseError({
     error: message,
-    code,
+    code: code as SqlState,
     status: statusOfOwnSql(code, message),
     details: detailed(where, detail),
     hint: hint ?? null,

@@ -1,4 +1,5 @@
 import { Data } from "effect"
+import { type ErrorCode } from "../../../domain/codes/ErrorCode.ts"
 import {
   BadGateway,
   Conflict,
@@ -59,9 +60,9 @@ const credentialCodes = new Set([
   "RequestTimeTooSkewed"
 ])
 
-const notFound = (code: string, error: string) => new NotFound({ error, code })
-const invalid = (code: string, error: string) => new InvalidRequest({ error, code })
-const conflict = (code: string, error: string) => new Conflict({ error, code })
+const notFound = (code: ErrorCode, error: string) => new NotFound({ error, code })
+const invalid = (code: ErrorCode, error: string) => new InvalidRequest({ error, code })
+const conflict = (code: ErrorCode, error: string) => new Conflict({ error, code })
 const busy = new Unavailable({
   error: "The object store is overloaded; retry later",
   code: "STORE_BUSY",

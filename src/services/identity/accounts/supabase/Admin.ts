@@ -11,6 +11,7 @@ import { SupabaseFactors } from "./Factors.ts"
 import { OneTimes, typeOf } from "./OneTime.ts"
 import { Users } from "./Users.ts"
 import { SupabasePasskeys } from "./Passkeys.ts"
+import { type ErrorCode } from "../../../../domain/codes/ErrorCode.ts"
 
 /** Fields of app_metadata that only the service sets. */
 const reserved = ["provider", "providers", "svc_role"]
@@ -61,7 +62,7 @@ export class SupabaseUserAdmin extends Context.Service<SupabaseUserAdmin>()("svc
       }
     })
 
-    const taken = <A, E extends { readonly code: string }, R>(effect: Effect.Effect<A, E, R>) =>
+    const taken = <A, E extends { readonly code: ErrorCode }, R>(effect: Effect.Effect<A, E, R>) =>
       Effect.catchIf(
         effect,
         ({ code }) => code === "ADDRESS_TAKEN",

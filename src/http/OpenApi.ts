@@ -60,7 +60,7 @@ const securityOf = (path: string, method: string): Security | undefined => {
   if (open.test(path) || path.startsWith("/.well-known/") || path.startsWith("/auth/")) return []
   // Signing in needs no credentials, signing out nothing but the cookie.
   if (path === "/api/dashboard/session" && method !== "get") return method === "post" ? [] : dashboard
-  if (/^\/oauth2\/(?:auth|sessions|token|revoke|introspect|userinfo)/.test(path)) return []
+  if (/^\/oauth2\/(?:auth|sessions|token|revoke|introspect|userinfo|error|signed-out)/.test(path)) return []
   if (path.startsWith("/api/auth/") || path.startsWith("/oauth2/")) return session
   if (path.startsWith("/api/") || path === "/realtime") return [{ apikey: [] }, ...dashboard, ...session]
   if (path === "/mcp") return [{ apikey: [] }, { bearer: [] }, { apikey: [], bearer: [] }]

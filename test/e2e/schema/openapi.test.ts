@@ -324,6 +324,9 @@ describe("/openapi.json", () => {
         }
       }
     }
+    for (const path of ["/oauth2/error", "/oauth2/signed-out"]) {
+      assert.deepStrictEqual(paths[path]?.["get"]?.security, [], `${path} needs no session`)
+    }
   })
 })
 

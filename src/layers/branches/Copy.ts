@@ -4,7 +4,7 @@ import { quoteName } from "../../domain/sql/Names.ts"
 import { type CopyPlan } from "./FreeSpace.ts"
 import { copyFailure, sessionsSql } from "./Source.ts"
 import { type MainSessions } from "../postgres/MainSessions.ts"
-import { outageOrDie, type DirectConnection } from "../postgres/DirectConnection.ts"
+import { outageOrDie, type DirectConnection } from "../postgres/client/DirectConnection.ts"
 
 export interface CopyOptions {
   readonly sessions: MainSessions["Service"]

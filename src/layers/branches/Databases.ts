@@ -21,7 +21,7 @@ import { sourceBusy, checkRights, copyLocks, unlock, whenFree, whenQuiet } from 
 import { atPrimary, type Login } from "../postgres/Login.ts"
 import { MainSessions } from "../postgres/MainSessions.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
-import { outageOrDie, connectDirectly } from "../postgres/DirectConnection.ts"
+import { outageOrDie, connectDirectly } from "../postgres/client/DirectConnection.ts"
 
 /** A branch waits for others that are being created. */
 const whileCreated = {

@@ -5,7 +5,7 @@ import { type BranchNames } from "../../domain/branches/Branch.ts"
 import { unsubscribeSql } from "../../domain/branches/BranchSql.ts"
 import { Unavailable } from "../../domain/errors.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
-import { type DirectConnection, type QueryFailed, connectDirectly } from "../postgres/DirectConnection.ts"
+import { type DirectConnection, type QueryFailed, connectDirectly } from "../postgres/client/DirectConnection.ts"
 import { type Login } from "../postgres/Login.ts"
 import { isLocal, serverColumns } from "./FreeSpace.ts"
 

@@ -3,7 +3,7 @@ import { branchFillLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { quoteLiteral, quoteName } from "../../domain/sql/Names.ts"
 import { DumpFailed } from "../../services/ports/DumpTools.ts"
 import { type Login } from "../postgres/Login.ts"
-import { connectDirectly, type DirectConnection } from "../postgres/DirectConnection.ts"
+import { connectDirectly, type DirectConnection } from "../postgres/client/DirectConnection.ts"
 
 const providers: Readonly<Record<string, string>> = { b: "builtin", c: "libc", i: "icu" }
 

@@ -16,7 +16,12 @@ import { signalsSql } from "../../domain/sql/Signals.ts"
 import { type BranchPasswords } from "../../services/ports/BranchDatabases.ts"
 import { copyFailure } from "./Source.ts"
 import { type Login } from "../postgres/Login.ts"
-import { outageOrDie, connectDirectly, type QueryFailed, type DirectConnection } from "../postgres/DirectConnection.ts"
+import {
+  outageOrDie,
+  connectDirectly,
+  type QueryFailed,
+  type DirectConnection
+} from "../postgres/client/DirectConnection.ts"
 
 const all = (on: DirectConnection, texts: ReadonlyArray<string>) =>
   Effect.forEach(texts, (text) => on.query(text), { discard: true })

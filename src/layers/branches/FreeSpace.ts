@@ -2,7 +2,7 @@ import { readFile, statfs } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { Unavailable } from "../../domain/errors.ts"
-import { type DirectConnection } from "../postgres/DirectConnection.ts"
+import { type DirectConnection } from "../postgres/client/DirectConnection.ts"
 
 /**
  * PostgreSQL writes postmaster.pid with the second in which its process began, and reports a moment after that, so the

@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import { Forbidden, Unavailable } from "../../domain/errors.ts"
 import { backupsLock, migrationsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { noSpace } from "./FreeSpace.ts"
-import { type QueryFailed, type DirectConnection } from "../postgres/DirectConnection.ts"
+import { type QueryFailed, type DirectConnection } from "../postgres/client/DirectConnection.ts"
 
 export const sourceBusy = (details: string, hint: string) =>
   new Unavailable({

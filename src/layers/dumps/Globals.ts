@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { quoteLiteral, quoteName } from "../../domain/sql/Names.ts"
 import { type Login } from "../postgres/Login.ts"
-import { outageOrDie, connectDirectly, type DirectConnection } from "../postgres/DirectConnection.ts"
+import { outageOrDie, connectDirectly, type DirectConnection } from "../postgres/client/DirectConnection.ts"
 
 /**
  * Roles that the script does not create: the server's own, and the service's login, which the service creates itself.

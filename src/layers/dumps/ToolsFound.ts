@@ -10,7 +10,7 @@ import { layerProcesses } from "./native/Process.ts"
 import { dumpWasm, wasmMajor, wasmVersion } from "./wasm/Wasm.ts"
 import { restorePlain } from "./plain/Restore.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
-import { outageOrDie, connectDirectly } from "../postgres/DirectConnection.ts"
+import { outageOrDie, connectDirectly } from "../postgres/client/DirectConnection.ts"
 
 /** Programs may be installed while the service runs. */
 const cacheFor = "5 minutes"

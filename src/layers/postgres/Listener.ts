@@ -1,9 +1,9 @@
 import { Data, DateTime, Effect, Latch, Layer, Queue, Schedule, Semaphore, Stream } from "effect"
-import { type Socket } from "node:net"
-import { Client } from "pg"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { Listener, type ListenerMessage, type ListenerSubscription } from "../../services/ports/Listener.ts"
-import { atPrimary, type Login, ownSearchPath, pgConfig } from "./Login.ts"
+import { type Client } from "pg"
+import { breakWithPrimary, keptAlive, openClient } from "./client/Client.ts"
+import { type Login, ownSearchPath } from "./Login.ts"
 import { MainSessions, type Pausable } from "./MainSessions.ts"
 import { PostgresAddress } from "./Address.ts"
 
@@ -15,11 +15,6 @@ const queryTimeout = 3_000
 
 class ConnectionLost extends Data.TaggedError("ConnectionLost")<{ readonly message: string }> {}
 const lost = (cause: unknown) => new ConnectionLost({ message: cause instanceof Error ? cause.message : String(cause) })
-
-/** Members of the driver's client that its types do not list. */
-interface ClientInternals {
-  readonly connection: { readonly stream: Socket }
-}
 
 interface Subscriber {
   readonly channels: Set<string>
@@ -185,25 +180,10 @@ export const layerListener = Layer.effect(
 ).pipe(Layer.provide(MainSessions.layer))
 
 const connected = (given: Login) =>
-  Effect.acquireRelease(
-    Effect.tryPromise({
-      try: async () => {
-        const login = atPrimary(given)
-        const client = new Client({
-          ...pgConfig(login, { search_path: ownSearchPath }),
-          application_name: "svc listener",
-          keepAlive: true,
-          keepAliveInitialDelayMillis: 10_000,
-          connectionTimeoutMillis: 5_000,
-          query_timeout: queryTimeout
-        })
-        // An "error" event without a handler would end the process.
-        client.on("error", () => undefined)
-        await client.connect()
-        login.at.servers?.join((client as unknown as ClientInternals).connection.stream, login.at)
-        return client
-      },
-      catch: lost
-    }),
-    (client) => Effect.promise(() => client.end().catch(() => undefined)).pipe(Effect.timeoutOption("1 second"))
-  )
+  openClient(given, {
+    name: "listener",
+    settings: { search_path: ownSearchPath },
+    more: { ...keptAlive, query_timeout: queryTimeout },
+    failed: lost,
+    connected: breakWithPrimary
+  })

@@ -8,7 +8,7 @@ import { BoundedPool } from "./BoundedPool.ts"
 import { atPrimary, clientConfig, type Login, socketAddress } from "./Login.ts"
 import { transactions } from "./pooler/Transactions.ts"
 import { type PoolUse } from "../../domain/metrics/Sample.ts"
-import { endIfUnanswered } from "./Unanswered.ts"
+import { endIfUnanswered } from "./client/Unanswered.ts"
 import { type Pausable } from "./MainSessions.ts"
 
 /** ms to wait for reserved connections, which are held for longer than a transaction. */

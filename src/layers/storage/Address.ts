@@ -46,6 +46,8 @@ export class ObjectStoreAddress extends Context.Service<
     readonly forcePathStyle: boolean
     /** Whether browsers may use presigned URLs in pages of this origin, whatever the CORS rules of a bucket are. */
     readonly admitsPages: (origin: string) => boolean
+    /** Whether there is a bucket, without a request; undefined for a store that is not in this process. */
+    readonly hasBucket?: (bucket: string) => Effect.Effect<boolean>
   }
 >()("svc/layers/ObjectStoreAddress") {}
 

@@ -35,10 +35,9 @@ const reachable = (host: string) => {
  * with the scope. Fails if another process uses the directory.
  *
  * The service uses it like an external store, through the AWS SDK and HTTP on the loopback interface, although the server
- * runs in the same process. Each request of its own (a check that a bucket exists, a listing, a metadata change, a small
- * upload) is signed, sent, authenticated, answered in XML and parsed again, which takes about 1 ms of processor time. In
+ * runs in the same process. Each request of its own (a listing, a metadata change, a small upload) is signed, sent, authenticated, answered in XML and parsed again, which takes about 1 ms of processor time. In
  * return there is one implementation of ObjectStore, and one contract test for both stores. Presigned transfers do not
- * pay this price: clients send them directly to the endpoint.
+ * pay this price: clients send them directly to the endpoint, and whether a bucket exists is asked of the store itself.
  */
 export const layerEmbeddedS3 = Layer.effect(
   ObjectStoreAddress,
@@ -70,7 +69,9 @@ export const layerEmbeddedS3 = Layer.effect(
       accessKey,
       secretKey,
       forcePathStyle: true,
-      admitsPages: (origin: string) => isOwnPage(origin, new URL(known).host)
+      admitsPages: (origin: string) => isOwnPage(origin, new URL(known).host),
+      hasBucket: (bucket: string) =>
+        Effect.match(store.bucket(bucket), { onFailure: () => false, onSuccess: () => true })
     }
   })
 )

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { readFile, stat } from "node:fs/promises"
 import { type OnProgress } from "../../../services/ports/DumpTools.ts"
 import { type Login } from "../../postgres/Login.ts"
-import { connectDirectly, type DirectConnection } from "../../postgres/DirectConnection.ts"
+import { connectDirectly, type DirectConnection } from "../../postgres/client/DirectConnection.ts"
 
 /** Interval in ms. */
 const pause = 500

@@ -1,17 +1,10 @@
 import { Effect, Exit, type Scope } from "effect"
-import { type EventEmitter } from "node:events"
-import { Client } from "pg"
+import { type Client } from "pg"
 import { type DumpStatement } from "../../../domain/dumps/Statement.ts"
 import { DumpFailed } from "../../../services/ports/DumpTools.ts"
-import { cancelRequest } from "../../postgres/CancelRequest.ts"
-import { atPrimary, type Login, pgConfig } from "../../postgres/Login.ts"
-
-/** Internals of the driver that its types don't have. */
-interface Internals {
-  readonly processID: number
-  readonly secretKey: number
-  readonly connection: EventEmitter & { readonly stream: { destroy(): void } }
-}
+import { cancelRequest } from "../../postgres/client/CancelRequest.ts"
+import { internalsOf, keptAlive, newClient } from "../../postgres/client/Client.ts"
+import { atPrimary, type Login } from "../../postgres/Login.ts"
 
 /** A session that fills a database. */
 export interface RestoreSession {
@@ -73,26 +66,19 @@ export const restoreRefusal = (cause: unknown, statement?: DumpStatement) => {
   return restoreFailed(`${clipped(String(message))} (${String(code)})${at}${row}`)
 }
 
-/** @param more settings of the session, to which RESET returns */
+/** @param own settings of the session, to which RESET returns */
 export const connectRestore = (
   given: Login,
-  more: Readonly<Record<string, string>> = {}
+  own: Readonly<Record<string, string>> = {}
 ): Effect.Effect<RestoreSession, DumpFailed, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
         const login = atPrimary(given)
-        const client = new Client({
-          ...pgConfig(login, { ...settings, ...more }),
-          application_name: "svc restore",
-          connectionTimeoutMillis: connectMillis,
-          keepAlive: true,
-          keepAliveInitialDelayMillis: 10_000
-        })
-        // An error without a listener would end the process.
-        client.on("error", () => undefined)
+        const more = { ...keptAlive, connectionTimeoutMillis: connectMillis }
+        const client = newClient(login, "restore", { ...settings, ...own }, more)
         const reported = new Map<string, string>()
-        const { connection } = client as unknown as Internals
+        const { connection } = internalsOf(client)
         connection.on("parameterStatus", (message: { parameterName: string; parameterValue: string }) =>
           reported.set(message.parameterName, message.parameterValue)
         )
@@ -104,7 +90,7 @@ export const connectRestore = (
     // Cancels a running statement: it would not notice the disconnect while it still receives rows.
     ({ client, login }, exit) =>
       Effect.callback<void>((resume) => {
-        const { connection, processID, secretKey } = client as unknown as Internals
+        const { connection, processID, secretKey } = internalsOf(client)
         const close = () => {
           connection.stream.destroy()
           resume(Effect.void)

@@ -16,10 +16,11 @@ import { CurrentMeters } from "../../../services/metrics/Meters.ts"
 import { ChangeLog, ChangeLogLost, type ChangeStream, logPaused } from "../../../services/ports/ChangeLog.ts"
 import { StartError } from "../../process/StartError.ts"
 import { PostgresAddress } from "../Address.ts"
+import { internalsOf } from "../client/Client.ts"
 import { type Login } from "../Login.ts"
 import { MainSessions, type Pausable } from "../MainSessions.ts"
 import { Feed } from "./Feed.ts"
-import { connectToLog, connectToPass, internals, isForbidden, lost, one, rowsOf } from "./Session.ts"
+import { connectToLog, connectToPass, isForbidden, lost, one, rowsOf } from "./Session.ts"
 
 /**
  * Makes the slot if it is missing, or was invalidated by PostgreSQL. Changes are missing then, which is recorded before, so
@@ -72,7 +73,7 @@ const openStream = Effect.fnUntraced(function* (login: Login, opened: (count: nu
   const name = yield* slotOf(client, writer)
   const feed = new Feed(client)
   yield* Effect.callback<void, ChangeLogLost>((resume) => {
-    internals(client).connection.once("replicationStart", () => resume(Effect.void))
+    internalsOf(client).connection.once("replicationStart", () => resume(Effect.void))
     client
       .query(`START_REPLICATION SLOT ${name} LOGICAL 0/0 (proto_version '1', publication_names '${logPublication}')`)
       .catch((cause: unknown) => {

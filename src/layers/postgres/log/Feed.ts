@@ -2,7 +2,8 @@ import { Effect } from "effect"
 import { type Client } from "pg"
 import { decodeLogMessage, type LogMessage } from "../../../domain/changes/LogMessage.ts"
 import { type ChangeLogLost } from "../../../services/ports/ChangeLog.ts"
-import { type ClientInternals, internals, lost } from "./Session.ts"
+import { internalsOf } from "../client/Client.ts"
+import { lost } from "./Session.ts"
 
 /** Messages that are given at once, and bytes of those that wait, beyond which nothing more is received. */
 const maxMessages = 5_000
@@ -33,12 +34,12 @@ export class Feed {
   /** The time of the last messages, and how many times they came too often. */
   private came = { at: 0, often: 0 }
   private woken = false
-  private readonly client: ClientInternals["connection"]
+  private readonly client: ReturnType<typeof internalsOf>["connection"]
   private wake: (() => void) | undefined
   failure: ChangeLogLost | undefined
 
   constructor(client: Client) {
-    this.client = internals(client).connection
+    this.client = internalsOf(client).connection
     client.on("error", (cause) => this.fail(cause))
     client.on("end", () => this.fail("The connection was closed"))
     this.client.on("copyData", ({ chunk }) => {

@@ -1,8 +1,9 @@
 import { Effect } from "effect"
 import { Socket, type SocketConstructorOpts } from "node:net"
-import { Client, type QueryConfig } from "pg"
+import { type Client, type QueryConfig } from "pg"
 import { ChangeLogLost } from "../../../services/ports/ChangeLog.ts"
-import { atPrimary, type Login, ownSearchPath, pgConfig } from "../Login.ts"
+import { breakWithPrimary, internalsOf, openClient } from "../client/Client.ts"
+import { type Login, ownSearchPath } from "../Login.ts"
 
 /** PostgreSQL ends the session of a reader that is silent for this long, so that another can take over. */
 const senderTimeout = "10s"
@@ -34,17 +35,6 @@ const passing = {
   jit: "off"
 }
 
-/** Members of the driver's client that its types do not list. */
-export interface ClientInternals {
-  readonly connection: {
-    readonly stream: Socket
-    readonly on: (event: "copyData", listener: (message: { readonly chunk: Buffer }) => void) => void
-    readonly once: (event: "replicationStart", listener: () => void) => void
-    readonly sendCopyFromChunk: (chunk: Buffer) => void
-  }
-}
-export const internals = (client: Client) => client as unknown as ClientInternals
-
 export const isForbidden = (message: string) =>
   /permission denied to start|must be superuser or replication role|permission denied to use replication/i.test(message)
 
@@ -57,31 +47,15 @@ export const lost = (cause: unknown, user?: string) => {
 
 /** A session at the primary; `more`: further options of the client. */
 const connect = (given: Login, options: Readonly<Record<string, string>>, more: object = {}) =>
-  Effect.acquireRelease(
-    Effect.tryPromise({
-      try: async () => {
-        const login = atPrimary(given)
-        const client = new Client({
-          ...pgConfig(login, options),
-          ...more,
-          application_name: "svc changes",
-          keepAlive: true,
-          connectionTimeoutMillis: 5_000
-        })
-        // An "error" event without a handler would end the process.
-        client.on("error", () => undefined)
-        await client.connect()
-        login.at.servers?.join(internals(client).connection.stream, login.at)
-        return client
-      },
-      catch: (cause) => lost(cause, given.user)
-    }),
-    (client) =>
-      Effect.sync(() => {
-        // Ending it politely would wait for the stream's end.
-        internals(client).connection.stream.destroy()
-      })
-  )
+  openClient(given, {
+    name: "changes",
+    settings: options,
+    more: { keepAlive: true, ...more },
+    failed: (cause) => lost(cause, given.user),
+    connected: breakWithPrimary,
+    // Ending it politely would wait for the stream's end.
+    close: (client) => Effect.sync(() => void internalsOf(client).connection.stream.destroy())
+  })
 
 /** The session that passes changes on. */
 export const connectToPass = (login: Login) => connect(login, passing)

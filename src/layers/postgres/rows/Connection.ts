@@ -1,11 +1,12 @@
 import { Effect } from "effect"
 import { type Socket } from "node:net"
-import { Client } from "pg"
+import { type Client } from "pg"
 import { type AnswerMemory } from "../../../services/access/AnswerBudget.ts"
-import { cancelRequest } from "../CancelRequest.ts"
-import { atPrimary, type Login, pgConfig } from "../Login.ts"
+import { cancelRequest } from "../client/CancelRequest.ts"
+import { internalsOf, keptAlive, newClient } from "../client/Client.ts"
+import { atPrimary, type Login } from "../Login.ts"
 import { requirePrimary } from "../servers/Primary.ts"
-import { endIfUnanswered } from "../Unanswered.ts"
+import { endIfUnanswered } from "../client/Unanswered.ts"
 import { MessageReader, type ServerError, type TextRow } from "./MessageReader.ts"
 import { MessageWriter, type Param } from "./MessageWriter.ts"
 import { type ExchangeFailure, isUnbound, nulInText, type Outcome, oversized } from "./Outcome.ts"
@@ -40,13 +41,6 @@ export interface AnswerLimits {
   readonly maxRowSize: number
   /** The counter of large answers. Undefined on connections that several requests share, which no answer may block. */
   readonly memory?: AnswerMemory | undefined
-}
-
-/** Members of the driver's client that its types do not list. */
-interface ClientInternals {
-  readonly processID: number
-  readonly secretKey: number
-  readonly connection: { readonly stream: Socket }
 }
 
 const connectTimeout = 4_000
@@ -85,7 +79,7 @@ export class RowConnection {
   private readonly prepared = new PreparedStatements((name) => this.writer.closeStatement(name))
 
   private constructor(login: Login, client: Client, limits: AnswerLimits, onClose: () => void) {
-    const { connection, processID, secretKey } = client as unknown as ClientInternals
+    const { connection, processID, secretKey } = internalsOf(client)
     this.login = login
     this.socket = connection.stream
     this.processId = processID
@@ -123,14 +117,8 @@ export class RowConnection {
   ): Effect.Effect<RowConnection, unknown> {
     return Effect.callback((resume) => {
       const login = atPrimary(given)
-      const client = new Client({
-        ...pgConfig(login, settings),
-        application_name: "svc rows",
-        client_encoding: "UTF8",
-        connectionTimeoutMillis: connectTimeout,
-        keepAlive: true,
-        keepAliveInitialDelayMillis: 10_000
-      })
+      const more = { ...keptAlive, client_encoding: "UTF8", connectionTimeoutMillis: connectTimeout }
+      const client = newClient(login, "rows", settings, more)
       if (login.at.standby === undefined) requirePrimary(client)
       const failed = (error: unknown) => resume(Effect.fail(error))
       client.once("error", failed)
@@ -144,7 +132,6 @@ export class RowConnection {
         resume(Effect.succeed(connection))
       })
       return Effect.sync(() => {
-        client.on("error", () => undefined)
         void client.end().catch(() => undefined)
       })
     })

@@ -1,6 +1,7 @@
 import { Effect, type Scope, Schedule } from "effect"
-import { Client } from "pg"
-import { atPrimary, type Login, ownSearchPath, pgConfig } from "../Login.ts"
+import { type Client } from "pg"
+import { openClient } from "../client/Client.ts"
+import { type Login, ownSearchPath } from "../Login.ts"
 import { requirePrimary } from "./Primary.ts"
 
 /** How long a start waits for a server. */
@@ -18,25 +19,13 @@ export const firstLine = ({ message }: Failure) => String(message).split("\n")[0
 
 /** A connection of the start's own. */
 export const openAtStart = (given: Login): Effect.Effect<Client, Failure, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.tryPromise({
-      try: async () => {
-        const client = new Client({
-          ...pgConfig(atPrimary(given), { search_path: ownSearchPath }),
-          application_name: "svc start",
-          connectionTimeoutMillis: 5_000,
-          query_timeout: 10_000
-        })
-        // An "error" event without a handler would end the process.
-        client.on("error", () => undefined)
-        requirePrimary(client)
-        await client.connect()
-        return client
-      },
-      catch: (cause) => cause as Failure
-    }),
-    (client) => Effect.promise(() => client.end().catch(() => undefined)).pipe(Effect.timeoutOption("1 second"))
-  )
+  openClient(given, {
+    name: "start",
+    settings: { search_path: ownSearchPath },
+    more: { query_timeout: 10_000 },
+    failed: (cause) => cause as Failure,
+    before: requirePrimary
+  })
 
 /** Runs a statement whose result is one value. */
 export const ask = (client: Client, sql: string, params: ReadonlyArray<string> = []) =>

@@ -1,8 +1,7 @@
 import { Effect, Semaphore } from "effect"
-import { type EventEmitter } from "node:events"
-import { type Socket } from "node:net"
-import { Client } from "pg"
-import { atPlace, type Login, ownSearchPath, pgConfig } from "../Login.ts"
+import { type Client } from "pg"
+import { internalsOf, newClient } from "../client/Client.ts"
+import { atPlace, type Login, ownSearchPath } from "../Login.ts"
 import { MainSessions } from "../MainSessions.ts"
 import { isSame, type HostAndPort } from "./Servers.ts"
 
@@ -48,13 +47,9 @@ class Candidate {
   }
 
   private async open() {
-    const client = new Client({
-      ...pgConfig(this.login, { search_path: ownSearchPath, statement_timeout: String(answerMillis) }),
-      application_name: "svc primary",
-      connectionTimeoutMillis: answerMillis,
-      query_timeout: answerMillis
-    })
-    // An "error" event without a handler would end the process.
+    const settings = { search_path: ownSearchPath, statement_timeout: String(answerMillis) }
+    const more = { connectionTimeoutMillis: answerMillis, query_timeout: answerMillis }
+    const client = newClient(this.login, "primary", settings, more)
     client.on("error", () => this.close())
     this.client = client
     await client.connect()
@@ -115,14 +110,9 @@ export const followPrimary = Effect.fnUntraced(function* (login: Login) {
   )
 })
 
-/** Members of the driver's client that its types do not list. */
-interface ClientInternals {
-  readonly connection: EventEmitter & { readonly stream: Socket }
-}
-
 /** Makes a client fail to connect to a server in recovery, to which writes would fail. PostgreSQL names its state at once. */
 export const requirePrimary = (client: Client): void => {
-  const { connection } = client as unknown as ClientInternals
+  const { connection } = internalsOf(client)
   connection.on("parameterStatus", (message: { readonly parameterName: string; readonly parameterValue: string }) => {
     if (message.parameterName !== "in_hot_standby" || message.parameterValue !== "on") return
     connection.stream.destroy(new Error("The server is a standby"))

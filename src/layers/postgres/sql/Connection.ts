@@ -1,22 +1,15 @@
 import { Effect } from "effect"
-import { type EventEmitter } from "node:events"
 import { type Socket } from "node:net"
-import { Client, type Submittable } from "pg"
+import { type Client, type Submittable } from "pg"
 import { maxResultSize } from "../../../domain/sql/Result.ts"
-import { cancelRequest } from "../CancelRequest.ts"
+import { cancelRequest } from "../client/CancelRequest.ts"
 import { claimsSetting, serviceActor } from "../../../services/ports/Db.ts"
-import { atPrimary, type Login, pgConfig } from "../Login.ts"
+import { internalsOf, keptAlive, newClient } from "../client/Client.ts"
+import { atPrimary, type Login } from "../Login.ts"
 import { requirePrimary } from "../servers/Primary.ts"
-import { endIfUnanswered } from "../Unanswered.ts"
+import { endIfUnanswered } from "../client/Unanswered.ts"
 import { ResetQuery, type RowsQuery } from "./Queries.ts"
 import { type Follower } from "./InFlightQuery.ts"
-
-/** Members of the driver's client that its types do not list. */
-interface ClientInternals {
-  readonly processID: number
-  readonly secretKey: number
-  readonly connection: EventEmitter & { readonly stream: Socket }
-}
 
 interface Resetting {
   /** Undefined until the reset has ended. */
@@ -77,14 +70,8 @@ export class SqlConnection {
 
   constructor(login: Login, options: SqlConnectionOptions, onClose: (connection: SqlConnection) => void) {
     this.login = atPrimary(login)
-    this.client = new Client({
-      ...pgConfig(this.login, startupOptions(options)),
-      application_name: "svc sql",
-      client_encoding: "UTF8",
-      connectionTimeoutMillis: connectTimeout,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: 10_000
-    })
+    const more = { ...keptAlive, client_encoding: "UTF8", connectionTimeoutMillis: connectTimeout }
+    this.client = newClient(this.login, "sql", startupOptions(options), more)
     requirePrimary(this.client)
     const closed = () => {
       if (this.dead) return
@@ -104,7 +91,7 @@ export class SqlConnection {
   }
 
   private get internals() {
-    return this.client as unknown as ClientInternals
+    return internalsOf(this.client)
   }
 
   /** Fails with the driver's error. */

@@ -37,7 +37,7 @@ const definedOnly = (rule: CORSRule) =>
   Object.fromEntries(Object.entries(rule).filter(([, value]) => value !== undefined))
 
 /** Buckets, their policies and CORS rules. */
-export const makeBuckets = ({ send, call }: S3): Port => {
+export const makeBuckets = ({ address: { hasBucket }, call, send }: S3): Port => {
   const list = Effect.fnUntraced(function* (prefix: string | undefined) {
     const buckets: Array<Bucket> = []
     let token: string | undefined
@@ -54,11 +54,16 @@ export const makeBuckets = ({ send, call }: S3): Port => {
   })
 
   /** A response to HEAD has no body that names the missing object; here it can only be the bucket. */
-  const findBucket = (bucket: string): Effect.Effect<void, StoreError> =>
+  const requestBucket = (bucket: string): Effect.Effect<void, StoreError> =>
     send((s3, options) => s3.send(new HeadBucketCommand({ Bucket: bucket }), options)).pipe(
       Effect.catch((failure) => failWith(failure.status === 404 ? noSuchBucket : failure, { bucket })),
       Effect.asVoid
     )
+
+  const findBucket = (bucket: string): Effect.Effect<void, StoreError> =>
+    hasBucket === undefined
+      ? requestBucket(bucket)
+      : Effect.flatMap(hasBucket(bucket), (exists) => (exists ? Effect.void : failWith(noSuchBucket, { bucket })))
 
   const createBucket = Effect.fn("ObjectStore.createBucket")(function* (bucket: string) {
     // S3 accepts a second creation in us-east-1.

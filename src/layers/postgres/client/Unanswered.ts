@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net"
-import { atPrimary, type Login, socketAddress } from "./Login.ts"
+import { atPrimary, type Login, socketAddress } from "../Login.ts"
 
 /** A server that is silent for this long while a statement runs is asked for a sign of life, in ms. */
 const silenceMillis = 5_000

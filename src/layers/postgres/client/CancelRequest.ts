@@ -1,6 +1,6 @@
 import { type EventEmitter } from "node:events"
 import { Connection, type ConnectionConfig } from "pg"
-import { type Login } from "./Login.ts"
+import { type Login } from "../Login.ts"
 
 interface Wire extends EventEmitter {
   readonly stream: { destroy(): void }

@@ -1,11 +1,10 @@
 import { Data, Effect, type Scope } from "effect"
-import { type Socket } from "node:net"
-import { Client } from "pg"
-import { type Unavailable } from "../../domain/errors.ts"
-import { databaseUnreachable } from "../../services/OwnTables.ts"
-import { atPrimary, type Login, ownSearchPath, pgConfig } from "./Login.ts"
+import { type Unavailable } from "../../../domain/errors.ts"
+import { databaseUnreachable } from "../../../services/OwnTables.ts"
+import { internalsOf, openClient } from "./Client.ts"
+import { type Login, ownSearchPath } from "../Login.ts"
 import { endIfUnanswered } from "./Unanswered.ts"
-import { type SqlState } from "../../domain/codes/ErrorCode.ts"
+import { type SqlState } from "../../../domain/codes/ErrorCode.ts"
 
 /** PostgreSQL rejected a statement (`code` is its SQLSTATE), or the connection broke (`code` is ""). */
 export class QueryFailed extends Data.TaggedError("QueryFailed")<{
@@ -19,12 +18,6 @@ type Row = Readonly<Record<string, unknown>>
 export interface DirectConnection {
   readonly pid: number
   readonly query: (text: string, params?: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<Row>, QueryFailed>
-}
-
-/** Members of the driver's client that its types do not list. */
-interface ClientInternals {
-  readonly processID: number
-  readonly connection: { readonly stream: Socket }
 }
 
 const queryFailed = (cause: unknown) => {
@@ -44,28 +37,15 @@ export const connectDirectly = (
   timeout = 10_000
 ): Effect.Effect<DirectConnection, QueryFailed, Scope.Scope> =>
   Effect.map(
-    Effect.acquireRelease(
-      Effect.tryPromise({
-        try: async () => {
-          const login = atPrimary(given)
-          const client = new Client({
-            ...pgConfig(login, { search_path: ownSearchPath, statement_timeout: "0", lock_timeout: "0", ...settings }),
-            application_name: "svc branches",
-            connectionTimeoutMillis: timeout
-          })
-          // An "error" event without a handler would end the process.
-          client.on("error", () => undefined)
-          await client.connect()
-          endIfUnanswered(login, (client as unknown as ClientInternals).connection.stream)
-          return client
-        },
-        catch: queryFailed
-      }),
-      // This also breaks off a statement in progress.
-      (client) => Effect.promise(() => client.end().catch(() => undefined)).pipe(Effect.timeoutOption("1 second"))
-    ),
+    openClient(given, {
+      name: "branches",
+      settings: { search_path: ownSearchPath, statement_timeout: "0", lock_timeout: "0", ...settings },
+      more: { connectionTimeoutMillis: timeout },
+      failed: queryFailed,
+      connected: (socket, login) => endIfUnanswered(login, socket)
+    }),
     (client) => ({
-      pid: (client as unknown as ClientInternals).processID,
+      pid: internalsOf(client).processID,
       query: (text, params = []) =>
         Effect.map(
           Effect.tryPromise({

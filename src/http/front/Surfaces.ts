@@ -27,7 +27,7 @@ export interface Surface {
   readonly error?: (response: Response, request: ServedRequest) => Response
   /** The error of a path without a route. Absent: 404, 405, or what else NoRoute.ts finds. */
   readonly noRoute?: (request: ServedRequest) => ClientError
-  /** What a 401 tells clients to send, given the challenge of the error. */
+  /** The `WWW-Authenticate` of a 401, made from the challenge of the error. */
   readonly challenge?: (challenge: string) => string
 }
 

@@ -1,7 +1,7 @@
 import "./ui/theme.css"
 import "./ui/parts.css"
 import "./shell/shell.css"
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
+import { QueryClientProvider } from "@tanstack/react-query"
 import { RouterProvider } from "@tanstack/react-router"
 import { createRoot } from "react-dom/client"
 import { catalogueQuery } from "./catalogue/queries.ts"
@@ -10,6 +10,7 @@ import { signInByLink } from "./shell/link.ts"
 import { applyTheme, currentTheme } from "./shell/theme.ts"
 import { ApiError } from "./wire/ApiError.ts"
 import { isSettled } from "./wire/place.ts"
+import { Queries } from "./wire/Queries.ts"
 import { session } from "./wire/session.ts"
 
 // A page that is older than the service asks for files that are gone.
@@ -24,7 +25,7 @@ addEventListener("vite:preloadError", (event) => {
 applyTheme(currentTheme())
 void signInByLink()
 
-const client = new QueryClient({
+const client = new Queries({
   defaultOptions: {
     queries: {
       // What the service refuses, or is not configured for, it refuses again.

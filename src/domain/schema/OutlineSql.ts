@@ -4,9 +4,13 @@ import { computedRelationshipsSql, keyedSql, keysSql, viewsSql } from "../catalo
 const rowsOf = (catalogue: string, where = "oid >= 16384") =>
   `(select pg_catalog.concat(pg_catalog.count(*), ':', pg_catalog.sum(pg_catalog.hashtextextended(xmin::text || ctid::text, 0))) from ${catalogue} where ${where})`
 
+/** The roles whose privileges the current role has: all of a superuser's, whose privileges depend on none of them. */
+const rolesSql = `(select case when rolsuper then 'all' else
+  (select pg_catalog.string_agg(r.oid::text, ',' order by r.oid) from pg_roles r where pg_catalog.pg_has_role(r.oid, 'USAGE'))
+  end from pg_roles where rolname = current_user)`
+
 const stampSql = `pg_catalog.concat_ws(' ',
-  (select pg_catalog.concat(rolsuper, ':', rolinherit) from pg_roles where rolname = current_user),
-  ${rowsOf("pg_auth_members", "true")}, ${rowsOf("pg_namespace", "true")}, ${rowsOf("pg_class")},
+  ${rolesSql}, ${rowsOf("pg_namespace", "true")}, ${rowsOf("pg_class")},
   ${rowsOf("pg_attribute", "attrelid >= 16384 and attnum > 0")}, ${rowsOf("pg_attrdef")}, ${rowsOf("pg_constraint")},
   ${rowsOf("pg_type")}, ${rowsOf("pg_enum")}, ${rowsOf("pg_proc")}, ${rowsOf("pg_cast")}, ${rowsOf("pg_rewrite")},
   ${rowsOf("pg_trigger")}, ${rowsOf("pg_description", "objoid >= 16384 or classoid = 'pg_namespace'::regclass")})`

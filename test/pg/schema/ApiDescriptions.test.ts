@@ -346,6 +346,12 @@ suite("the API's description", (it) => {
       const first = yield* again()
       yield* sql(`analyze authors; insert into authors ("pen name") values ('a')`)
       assert.strictEqual(yield* again(first), first)
+      // Roles of other databases of the same server come and go.
+      const [one, other] = [`stranger_${process.pid}`, `kin_${process.pid}`]
+      yield* sql(`create role ${one}; create role ${other}; grant ${one} to ${other}`)
+      assert.strictEqual(yield* again(first), first)
+      yield* sql(`drop role ${one}; drop role ${other}`)
+      assert.strictEqual(yield* again(first), first)
       yield* sql("grant insert on authors to anon")
       const second = yield* again(first)
       assert.match(second.text, /^2: /)

@@ -56,7 +56,7 @@ const onlyWhenWriting = /^(create|listen|select nextval)/
 const suite = layer(
   layerDatabase({
     name: "callers",
-    settings: { SVC_DB_POOL_SIZE: "1", SVC_DB_TIMEOUT: "400ms" },
+    settings: { SVC_DB_POOL_SIZE: "1", SVC_DB_TIMEOUT: "1s" },
     before: `
       grant create, usage on schema public to anon, authenticated;
       create sequence counting;

@@ -186,6 +186,24 @@ describe("a request that waits for a transaction with DDL", () => {
     }
   })
 
+  it("runs again if further definitions change faster than they can be read", async () => {
+    const ask = () => isolated.ask("u1", "PATCH /v1/db/plain?id=eq.1", { body: "new" })
+    for (let times = 0; times < 5; times++) {
+      await warmed(ask)
+      const ending = new AbortController()
+      const sent = sentBefore("lock table plain; create table beside_it (); drop table beside_it", async () => {
+        const answer = await ask()
+        ending.abort()
+        return answer
+      })
+      const until = performance.now() + 10_000
+      while (!ending.signal.aborted && performance.now() < until) {
+        await isolated.outside("create table further (); drop table further")
+      }
+      assert.deepInclude(await sent, { status: 200 })
+    }
+  })
+
   it("is refused if it may have run a new trigger", async () => {
     let inserted = 0
     const ask = async () => {

@@ -32,7 +32,7 @@ export interface RowPathOptions extends Omit<PoolOptions, "meters"> {
 const maxDropping = 100
 
 /** How often a statement is planned again because definitions have changed before it began. */
-const maxReplans = 3
+const maxReplans = 10
 
 /** Texts that are remembered to see whether they recur, and their characters. */
 const maxTexts = 2000
@@ -127,16 +127,18 @@ export const makeRowPath = (
      * because epochs only grow. Else it must be clean by today's definitions, too.
      */
     const settle = (gate: number | undefined, tries: number): Effect.Effect<Answer, unknown> =>
-      Effect.flatMap(attempt({ prepare: false, fresh: true, gate }), (answer) => {
-        if (answer !== "moved") return Effect.succeed(answer)
-        if (statement.replan === undefined || tries === 0) return inDoubt
-        return Effect.flatMap(statement.replan, (today) => {
-          const same = today.clean && today.text === statement.text
-          // A read without a known epoch is not refused because DDL comes faster than the catalogue can be read.
-          const known = today.epoch !== undefined || statement.access === "read"
-          return same && known ? settle(today.epoch, tries - 1) : inDoubt
-        })
+      Effect.flatMap(attempt({ prepare: false, fresh: true, gate }), (answer) =>
+        answer === "moved" ? replanned(tries) : Effect.succeed(answer)
+      )
+    const replanned = (tries: number): Effect.Effect<Answer, unknown> => {
+      if (statement.replan === undefined || tries === 0) return inDoubt
+      return Effect.flatMap(statement.replan, (today) => {
+        if (!today.clean || today.text !== statement.text) return inDoubt
+        // While DDL comes faster than the catalogue can be read, a read does not wait for an epoch, and a write does.
+        const runs = today.epoch !== undefined || statement.access === "read"
+        return runs ? settle(today.epoch, tries - 1) : replanned(tries - 1)
       })
+    }
     const claims = actor.claims === "" ? [] : [claimsOf(actor)]
     const main = { text: written, params: statement.params, prepare }
     const { access, bounded = false, text } = statement

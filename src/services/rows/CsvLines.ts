@@ -3,7 +3,7 @@ import { type ErrorCode } from "../../domain/codes/ErrorCode.ts"
 import { type ClientError, type DatabaseError, type TooManyRequests, type Unavailable } from "../../domain/errors.ts"
 import { type RowPlan } from "../../domain/rows/plan/Plan.ts"
 import { maxAnswerSetting } from "../../domain/rows/sql/Size.ts"
-import { csvHead } from "../../domain/rows/sql/Csv.ts"
+import { csvHead, csvNames } from "../../domain/rows/sql/Csv.ts"
 import { linesSql } from "../../domain/rows/sql/Statement.ts"
 import { type AnswerForm, type Preferences, type RequestContext } from "../../domain/rows/Preferences.ts"
 import { type RowRange } from "../../domain/rows/plan/Page.ts"
@@ -53,6 +53,18 @@ const keepTurn = (turns: Turns["Service"], client: string) =>
     yield* Deferred.await(taken)
   })
 
+/** The text of `csvSql`: no line break ends it, unless the last row is NULL in its only column. */
+const withBreaks = <E>(head: string, lines: Stream.Stream<string, E>, columns: number) => {
+  let last: string | undefined
+  const separated = Stream.map(lines, (line) => {
+    const text = last === undefined ? line : `\n${line}`
+    last = line
+    return text
+  })
+  const end = Stream.suspend(() => (columns < 2 && last === "" ? Stream.make("\n") : Stream.empty))
+  return Stream.concat(Stream.make(head), Stream.concat(separated, end))
+}
+
 /**
  * The rows of a plan, as lines of CSV that PostgreSQL makes while they are taken, in a session of their own. Fails here if
  * there is no session or turn, or if the statement fails before its first rows; both end with the stream.
@@ -82,11 +94,8 @@ export const csvLines = (
     yield* Effect.forkDetach(Effect.delay(abandoned, beginMillis))
     const lines = Stream.suspend(() => {
       begun = true
-      const head = Stream.fromIterable([csvHead(rows), ...(first ?? [])])
-      return first === undefined ? head : Stream.concat(head, Stream.fromPull(Effect.succeed(pull)))
+      const some = Stream.fromIterable(first ?? [])
+      return first === undefined ? some : Stream.concat(some, Stream.fromPull(Effect.succeed(pull)))
     })
-    return Stream.ensuring(
-      Stream.map(lines, (line) => `${line}\n`),
-      close
-    )
+    return Stream.ensuring(withBreaks(`${csvHead(rows)}\n`, lines, csvNames(rows)?.length ?? 0), close)
   })

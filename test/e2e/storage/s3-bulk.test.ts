@@ -10,20 +10,22 @@ beforeAll(async () => {
 })
 afterAll(() => s3.stop())
 
-/** The longest turn of this thread's event loop until the promise resolves, in ms of processor time. */
-const longestTurn = async <A>(promise: Promise<A>) => {
-  let longest = 0
+/** The longest turn of this thread's event loop until the promise resolves, and all of them, in ms of processor time. */
+const measureTurns = async <A>(promise: Promise<A>) => {
+  let [longest, whole] = [0, 0]
   let last = process.threadCpuUsage()
   let done = false
   const look = () => {
     const { system, user } = process.threadCpuUsage(last)
-    longest = Math.max(longest, (system + user) / 1000)
+    const turn = (system + user) / 1000
+    longest = Math.max(longest, turn)
+    whole += turn
     last = process.threadCpuUsage()
     if (!done) setImmediate(look)
   }
   setImmediate(look)
   try {
-    return { answer: await promise, longest }
+    return { answer: await promise, longest, whole }
   } finally {
     done = true
   }
@@ -51,11 +53,12 @@ it.each([
   }
   for (let round = 0; round < 3; round++) {
     await Promise.all(names.slice(0, 20).map((Key) => s3.client.send(new PutObjectCommand({ Bucket, Key, Body: "x" }))))
-    const { answer, longest } = await longestTurn(remove(document(extra)))
+    const { answer, longest, whole } = await measureTurns(remove(document(extra)))
     assert.strictEqual(answer.status, 200, answer.text.slice(0, 300))
     const deleted = answer.text.split("<Deleted>").length - 1
     assert.strictEqual(deleted, extra === "" ? 1000 : 20)
     // The first rounds also compile the code.
-    if (round === 2) assert.isBelow(longest, 20)
+    // The machine may be slow: a turn is short, or a part of many.
+    if (round === 2) assert.isBelow(longest, Math.max(20, whole / 4))
   }
 })

@@ -242,11 +242,11 @@ describe("a CSV", () => {
     assert.strictEqual(reply.headers.get("content-type"), "text/csv; charset=utf-8")
     const x = "x".repeat(200)
     assert.isTrue(reply.text.startsWith(`id,text,more\n1,${x},""\n2,${x},"a,""b""\né"\n3,${x},\n4,`))
-    assert.isTrue(reply.text.endsWith(`\n60000,${x},\n`))
+    assert.isTrue(reply.text.endsWith(`\n60000,${x},`))
     assert.strictEqual(reply.text.split(`,${x},`).length, 60_001)
     const named = await read("many?select=%22a,b%22:id&id=gt.59990&order=id")
     assert.isTrue(named.text.startsWith('"a,b"\n59991\n'))
-    assert.lengthOf((await read("many?select=id&id=lte.30000&order=id.desc&limit=20000")).text.split("\n"), 20_002)
+    assert.lengthOf((await read("many?select=id&id=lte.30000&order=id.desc&limit=20000")).text.split("\n"), 20_001)
   })
 
   it("is an error if its first row fails", async () => {
@@ -278,9 +278,9 @@ describe("a CSV", () => {
 
   it("takes its turn, and gives it back", async () => {
     const all = await Promise.all(Array.from({ length: 6 }, () => read("many?select=id")))
-    for (const { status, text } of all) assert.deepStrictEqual([status, text.split("\n").length], [200, 60_002])
+    for (const { status, text } of all) assert.deepStrictEqual([status, text.split("\n").length], [200, 60_001])
     for (let n = 0; n < 12; n++)
-      assert.strictEqual((await read("many?select=id&limit=200")).text.split("\n").length, 202)
+      assert.strictEqual((await read("many?select=id&limit=200")).text.split("\n").length, 201)
   })
 
   it("ends when its client does not read it, and when it goes", async () => {

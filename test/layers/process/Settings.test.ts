@@ -7,7 +7,7 @@ import { Service } from "../../../src/main.ts"
 const cases: ReadonlyArray<readonly [name: string, value: string, says: RegExp]> = [
   ["PORT", "http", /a whole number from 0 to 65535/],
   ["SVC_DB_POOL_SIZE", "0", /a whole number from 1 to 1000/],
-  ["SVC_DB_TIMEOUT", "8", /a duration such as 500ms, 8s, 5m or 2h/],
+  ["SVC_DB_TIMEOUT", "8", /a duration such as 500ms, 8s, 5m, 2h or 7d/],
   ["SVC_SQL_TIMEOUT", "soon", /a duration/],
   ["SVC_DB_MAX_ROWS", "-1", /a whole number/],
   ["SVC_DB_DEFAULT_RETURN", "rows", /representation, minimal/],

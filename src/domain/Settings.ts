@@ -1,4 +1,4 @@
-import { Config, Data, Effect, Option, Redacted, Schema } from "effect"
+import { Config, Cron, Data, Effect, Option, Redacted, Result, Schema } from "effect"
 import { mask } from "./connections/Url.ts"
 
 /** A setting as shown to administrators. */
@@ -62,21 +62,21 @@ const setting = <A>(
       : value
   })
 
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 const millisOf = (text: string) => {
-  const match = /^(\d{1,9})(ms|s|m|h)$/.exec(text)
+  const match = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text)
   return match ? Number(match[1]) * (units[match[2] ?? ""] ?? 1) : undefined
 }
 
 const written = (millis: number) => {
-  const unit = ["h", "m", "s"].find((unit) => millis % (units[unit] ?? 1) === 0) ?? "ms"
+  const unit = ["d", "h", "m", "s"].find((unit) => millis % (units[unit] ?? 1) === 0) ?? "ms"
   return `${millis / (units[unit] ?? 1)}${unit}`
 }
 
-/** A duration in ms, written as `500ms`, `8s`, `5m` or `2h`. */
+/** A duration in ms, written as `500ms`, `8s`, `5m`, `2h` or `7d`. */
 export const duration = (name: string, fallback: number) =>
-  setting(name, fallback, "a duration such as 500ms, 8s, 5m or 2h", millisOf, written)
+  setting(name, fallback, "a duration such as 500ms, 8s, 5m, 2h or 7d", millisOf, written)
 
 /** Several durations, separated by commas. */
 export const durations = (name: string, fallback: ReadonlyArray<number>) =>
@@ -113,6 +113,27 @@ export const oneOf = <const A extends string>(name: string, fallback: A, values:
 
 export const text = <A extends string | undefined>(name: string, fallback: A) =>
   setting<string | A>(name, fallback, "text", (value) => value)
+
+/** A schedule in UTC; `fallback` may be undefined, which is not set. */
+export const cron = Effect.fnUntraced(function* <A extends string | undefined>(name: string, fallback: A) {
+  const given: string | A = yield* text(name, fallback)
+  if (given === undefined) return undefined as A extends string ? never : undefined
+  const parsed = Cron.parse(given, "UTC")
+  if (Result.isSuccess(parsed) && given.split(/\s+/).length === 5 && everFires(parsed.success)) return parsed.success
+  return yield* new SettingError({
+    message: `${name} must be a cron expression of five fields such as 0 3 * * *, but it is "${given}"`
+  })
+})
+
+/** Whether the schedule ever fires; false for e.g. 31 February. */
+const everFires = (schedule: Cron.Cron) => {
+  try {
+    Cron.next(schedule)
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** A value that is never printed; undefined if not set. */
 export const secret = (name: string) =>

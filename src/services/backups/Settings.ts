@@ -1,7 +1,7 @@
-import { Context, Cron, Effect, Layer, Result } from "effect"
+import { Context, type Cron, Effect, Layer } from "effect"
 import { join, resolve } from "node:path"
 import { DumpFailed } from "../ports/DumpTools.ts"
-import { duration, integer, oneOf, SettingError, text } from "../../domain/Settings.ts"
+import { cron, duration, integer, oneOf, text } from "../../domain/Settings.ts"
 
 export type BackupVerify = "auto" | "scheduled" | "all" | "off"
 
@@ -33,7 +33,7 @@ export class BackupSettings extends Context.Service<
         directory: resolve(directory ?? join(yield* text("SVC_DATA_DIR", ".svc"), "backups")),
         programs: yield* text("PG_BIN_DIR", undefined),
         bucket: yield* text("SVC_BACKUP_BUCKET", undefined),
-        schedule: yield* cron("SVC_BACKUP_CRON"),
+        schedule: yield* cron("SVC_BACKUP_CRON", undefined),
         keep: yield* integer("SVC_BACKUP_KEEP", 7, 0, 10_000),
         verify: yield* oneOf<BackupVerify>("SVC_BACKUP_VERIFY", "auto", ["auto", "scheduled", "all", "off"]),
         timeout: yield* duration("SVC_BACKUP_TIMEOUT", 6 * 3_600_000)
@@ -50,23 +50,3 @@ export const withinBackupTimeout =
       duration: timeout,
       orElse: () => Effect.fail(new DumpFailed({ reason: `It took over ${timeout / 1000} s (SVC_BACKUP_TIMEOUT)` }))
     })
-
-const cron = Effect.fnUntraced(function* (name: string) {
-  const given = yield* text(name, undefined)
-  if (given === undefined) return undefined
-  const parsed = Cron.parse(given, "UTC")
-  if (Result.isSuccess(parsed) && given.split(/\s+/).length === 5 && everFires(parsed.success)) return parsed.success
-  return yield* new SettingError({
-    message: `${name} must be a cron expression of five fields such as 0 3 * * *, but it is "${given}"`
-  })
-})
-
-/** Whether the schedule ever fires; false for e.g. 31 February. */
-const everFires = (schedule: Cron.Cron) => {
-  try {
-    Cron.next(schedule)
-    return true
-  } catch {
-    return false
-  }
-}

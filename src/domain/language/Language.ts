@@ -1,13 +1,21 @@
-import { type English } from "./English.ts"
+import german from "./de.json" with { type: "json" }
+import english from "./en.json" with { type: "json" }
 
-/** The languages of pages and e-mails, as `lang` and `ui_locales` write them. */
+/** The languages of pages and e-mails, as `lang` and `ui_locales` write them. A further one is added with a file like `de.json`. */
 export const languages = ["en", "de"] as const
 export type Language = (typeof languages)[number]
 
-type Texts<A> = { readonly [K in keyof A]: A[K] extends string ? string : Texts<A[K]> }
+/** All texts of a language. Other languages have the type of English, so they are complete. */
+export type Words = typeof english
 
-/** All texts of a language. */
-export type Words = Texts<typeof English>
+/** German says "Sie". The soft hyphens allow narrow screens to break its longest words. */
+const words: Readonly<Record<Language, Words>> = { en: english, de: german }
+
+/**
+ * All texts that people read on pages and in e-mails, in a language. Those in `faults`, `failures`, `providerFailures` and
+ * `oauth2Errors` have the code of an error as their name; `withValues` replaces `{name}` and the like.
+ */
+export const wordsOf = (language: Language): Words => words[language]
 
 const languageOf = (tag: string): Language | undefined =>
   languages.find((language) => language === tag.trim().split("-")[0]?.toLowerCase())

@@ -1,7 +1,6 @@
 import { type HttpServerResponse } from "effect/http"
 import { type ConsentRequest } from "../../domain/oauth2/OAuth2.ts"
-import { withValues, type Words } from "../../domain/language/Language.ts"
-import { wordsOf } from "../../domain/language/Words.ts"
+import { withValues, type Words, wordsOf } from "../../domain/language/Language.ts"
 import { filledHtml, type Html, html, type Look, nameText, page, webLink } from "./Html.ts"
 import { type Brand } from "../../services/identity/Brand.ts"
 import { form, type FormToken } from "./Pages.ts"

@@ -1,5 +1,5 @@
 import { type HttpServerResponse } from "effect/http"
-import { wordsOf } from "../../domain/language/Words.ts"
+import { wordsOf } from "../../domain/language/Language.ts"
 import { filledHtml, html, type Look, nameText, page } from "./Html.ts"
 import { form, type FormToken } from "./Pages.ts"
 

@@ -1,5 +1,5 @@
 import { type HttpServerResponse } from "effect/http"
-import { wordsOf } from "../../domain/language/Words.ts"
+import { wordsOf } from "../../domain/language/Language.ts"
 import { type Look, html, page } from "./Html.ts"
 
 /** The OAuth 2.0 server redirects here after a sign-out that no app started. */

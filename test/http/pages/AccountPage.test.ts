@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { type HttpServerResponse } from "effect/http"
 import { decodeQR } from "qr/decode.js"
-import { wordsOf } from "../../../src/domain/language/Words.ts"
+import { wordsOf } from "../../../src/domain/language/Language.ts"
 import { totpPage } from "../../../src/http/pages/accounts/AccountPage.ts"
 import { type Visit } from "../../../src/http/pages/accounts/Visit.ts"
 import { html } from "../../../src/http/pages/Html.ts"

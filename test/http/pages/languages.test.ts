@@ -2,10 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { type HttpServerResponse } from "effect/http"
 import { type ErrorCode } from "../../../src/domain/codes/ErrorCode.ts"
 import { Forbidden } from "../../../src/domain/errors.ts"
-import { English } from "../../../src/domain/language/English.ts"
-import { German } from "../../../src/domain/language/German.ts"
-import { acceptedLanguage, languageOfLocales, type Language, languages } from "../../../src/domain/language/Language.ts"
-import { wordsOf } from "../../../src/domain/language/Words.ts"
+import { passwordFaults } from "../../../src/domain/identity/Password.ts"
+import {
+  acceptedLanguage,
+  languageOfLocales,
+  type Language,
+  languages,
+  wordsOf
+} from "../../../src/domain/language/Language.ts"
 import * as account from "../../../src/http/pages/accounts/AccountPage.ts"
 import * as mails from "../../../src/http/pages/accounts/MailPages.ts"
 import * as provider from "../../../src/http/pages/accounts/ProviderPages.ts"
@@ -24,27 +28,25 @@ const textsOf = (value: unknown, path = ""): ReadonlyArray<readonly [path: strin
     : Object.entries(value as object).flatMap(([name, one]) => textsOf(one, `${path}.${name}`))
 
 describe("the texts", () => {
-  it("of all languages are filled in with the same", () => {
-    const filledIn = (text: string) => [...new Set(text.match(/\{\w+\}/g))].toSorted()
-    const german = new Map(textsOf(German))
-    for (const [path, text] of textsOf(English)) {
-      assert.deepStrictEqual(filledIn(german.get(path) ?? ""), filledIn(text), path)
-    }
-    assert.deepStrictEqual(
-      [...german.keys()].toSorted(),
-      textsOf(English)
-        .map(([path]) => path)
+  it.each(languages)("of %s are all that English has, filled in with the same", (language) => {
+    const filledIn = (of: Language) =>
+      textsOf(wordsOf(of))
+        .map(([path, text]) => [path, ...new Set(text.match(/\{\w+\}/g) ?? [])].toSorted().join(" "))
         .toSorted()
-    )
+    assert.deepStrictEqual(filledIn(language), filledIn("en"))
+  })
+
+  it("of faults of a password are those of the API", () => {
+    assert.deepStrictEqual(wordsOf("en").passwordFaults, passwordFaults)
   })
 
   it("are complete sentences and free of mistakes that are easy to make", () => {
-    for (const [path, text] of [...textsOf(English), ...textsOf(German)]) {
+    for (const [path, text] of languages.flatMap((language) => textsOf(wordsOf(language)))) {
       assert.strictEqual(text, text.trim(), path)
       assert.isNotEmpty(text, path)
       assert.notMatch(text, / {2}|\s[.,;:!?]|\.\.$/, path)
     }
-    for (const [path, text] of textsOf(German)) assert.notMatch(text, /\b(?:du|dein\w*|dich|dir)\b/i, path)
+    for (const [path, text] of textsOf(wordsOf("de"))) assert.notMatch(text, /\b(?:du|dein\w*|dich|dir)\b/i, path)
   })
 })
 
@@ -188,7 +190,7 @@ const shown: Readonly<
       signIn.administratorPage(visit, { flow: "1", token: "2", here: "http://a.example", account: name })
     ),
   providerFailurePage: (visit) =>
-    (Object.keys(English.providerFailures) as ReadonlyArray<ErrorCode>).flatMap((code) =>
+    (Object.keys(wordsOf("en").providerFailures) as ReadonlyArray<ErrorCode>).flatMap((code) =>
       [true, false].map((linking) =>
         provider.providerFailurePage(visit, "Work", linking, new Forbidden({ error: "x", code }))
       )
@@ -207,9 +209,9 @@ const shown: Readonly<
   stillSignedInPage: (_visit, look) => [logout.stillSignedInPage(look)],
   signedOutPage: (_visit, look) => [notices.signedOutPage(look)],
   oauth2ErrorPage: (_visit, look) =>
-    [...Object.keys(English.oauth2Errors), "other"].map((code) => notices.oauth2ErrorPage(code, look)),
+    [...Object.keys(wordsOf("en").oauth2Errors), "other"].map((code) => notices.oauth2ErrorPage(code, look)),
   failurePage: ({ look }) =>
-    [...(Object.keys(English.failures) as ReadonlyArray<ErrorCode>), "CONFLICT" as const].map((code) =>
+    [...(Object.keys(wordsOf("en").failures) as ReadonlyArray<ErrorCode>), "CONFLICT" as const].map((code) =>
       pages.failurePage(new Forbidden({ ...error, error: "x", code }), look.language)
     ),
   redirectPage: ({ look }) => [pages.redirectPage("http://a.example", look.language)]

@@ -3,7 +3,7 @@ import { HttpRouter, HttpServerRequest } from "effect/http"
 import { type ClientError, InvalidRequest } from "../../../domain/errors.ts"
 import { accountOf } from "../../../domain/identity/Identity.ts"
 import { otpauthUri } from "../../../domain/identity/SecondFactors.ts"
-import { English } from "../../../domain/language/English.ts"
+import { wordsOf } from "../../../domain/language/Language.ts"
 import { Mfa } from "../../../services/identity/Mfa.ts"
 import { type Session, Sessions } from "../../../services/identity/Sessions.ts"
 import { IdentitySettings } from "../../../services/identity/Settings.ts"
@@ -119,7 +119,7 @@ export const AccountRoutes = HttpRouter.use(
     const end = Effect.fnUntraced(function* (visit: Visit, calls: AccountCalls, action: "logout" | "delete") {
       if (action === "delete") {
         if (field(visit, "sure") !== "yes") {
-          return yield* new InvalidRequest({ error: English.account.selectSure })
+          return yield* new InvalidRequest({ error: wordsOf("en").account.selectSure })
         }
         yield* own(visit, (session) =>
           Effect.andThen(calls.remove(session.credential), sessions.invalidate(session.credential))

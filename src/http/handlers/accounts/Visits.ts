@@ -2,8 +2,7 @@ import { Effect } from "effect"
 import { type HttpRouter, type HttpServerResponse } from "effect/http"
 import { type ClientError } from "../../../domain/errors.ts"
 import { passwordFaults } from "../../../domain/identity/Password.ts"
-import { English } from "../../../domain/language/English.ts"
-import { withValues } from "../../../domain/language/Language.ts"
+import { wordsOf, withValues } from "../../../domain/language/Language.ts"
 import { Sessions } from "../../../services/identity/Sessions.ts"
 import { type AccountCalls, Accounts, type SignedIn } from "../../../services/ports/identity/Accounts.ts"
 import { setSignInCookies } from "../../access/cookies/SessionCookies.ts"
@@ -13,6 +12,8 @@ import { redirectTo, withFailurePage } from "../../pages/Pages.ts"
 
 export type VisitResponse = HttpServerResponse.HttpServerResponse
 
+const english = wordsOf("en")
+
 /** The error of a form in the page's language. Errors without a translation are shown unchanged. */
 export const faultOf = ({ words }: Visit, error: ClientError): Fault => {
   const { code, error: text, status } = error
@@ -21,8 +22,8 @@ export const faultOf = ({ words }: Visit, error: ClientError): Fault => {
   )
   const known: Readonly<Record<string, string>> = words.faults
   if (kind !== undefined) return { text: words.passwordFaults[kind], status }
-  if (text === English.address) return { text: words.address, status }
-  if (text === English.account.selectSure) return { text: words.account.selectSure, status }
+  if (text === english.address) return { text: words.address, status }
+  if (text === english.account.selectSure) return { text: words.account.selectSure, status }
   const seconds = "retry_after" in error ? String(error.retry_after) : ""
   return { text: Object.hasOwn(known, code) ? withValues(known[code] ?? text, { seconds }) : text, status }
 }

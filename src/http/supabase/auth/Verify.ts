@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { type ClientError } from "../../../domain/errors.ts"
-import { wordsOf } from "../../../domain/language/Words.ts"
+import { wordsOf } from "../../../domain/language/Language.ts"
 import { validationFailed, otpExpired } from "../../../domain/supabase/AuthErrors.ts"
 import { redirectOf, withFragment, withQuery } from "../../../domain/supabase/Redirects.ts"
 import { BrandSettings } from "../../../services/identity/Brand.ts"

@@ -1,7 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { randomBytes, randomInt } from "node:crypto"
-import { withValues, type Words } from "../../../domain/language/Language.ts"
-import { wordsOf } from "../../../domain/language/Words.ts"
+import { withValues, type Words, wordsOf } from "../../../domain/language/Language.ts"
 import { CurrentLanguage } from "../CurrentLanguage.ts"
 import { Mails } from "../Mails.ts"
 import { IdentitySignatures } from "../../access/Signatures.ts"

@@ -8,7 +8,7 @@ import {
   Unauthorized,
   Unavailable
 } from "../../../domain/errors.ts"
-import { English } from "../../../domain/language/English.ts"
+import { wordsOf } from "../../../domain/language/Language.ts"
 
 /** Errors that several parts of the embedded identity provider answer with. */
 
@@ -54,7 +54,7 @@ export const identityChanged = new Conflict({
 })
 export const addressTaken = new Conflict({ error: "There is an account with this address", code: "ADDRESS_TAKEN" })
 export const idTaken = new Conflict({ error: "There is an account with this id", code: "ID_TAKEN" })
-export const invalidAddress = new InvalidRequest({ error: English.address })
+export const invalidAddress = new InvalidRequest({ error: wordsOf("en").address })
 export const invalidPassword = (error: string) => new InvalidRequest({ error, code: "INVALID_PASSWORD" })
 
 export const providerNotFound = new NotFound({ error: "There is no such provider", code: "PROVIDER_NOT_FOUND" })

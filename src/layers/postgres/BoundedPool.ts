@@ -6,8 +6,8 @@ import { type PoolUse } from "../../domain/metrics/Sample.ts"
 
 export interface BoundedPoolOptions<C, E> {
   readonly size: number
-  /** Opens a connection; leaves nothing behind when it fails or is interrupted. */
-  readonly open: Effect.Effect<C, E>
+  /** Opens a connection, which calls `onClose` when its socket closes; leaves nothing behind when it fails or is interrupted. */
+  readonly open: (onClose: () => void) => Effect.Effect<C, E>
   readonly close: (connection: C) => void
   /** Whether its socket is gone, or its state does not allow reuse. */
   readonly isDead: (connection: C) => boolean
@@ -89,14 +89,6 @@ export class BoundedPool<C, E> {
     this.closedOne()
   }
 
-  /** Reports that a connection's socket closed. One that is in use is dropped when it is returned. */
-  readonly lost = (connection: C): void => {
-    const at = this.idle.indexOf(connection)
-    if (at < 0) return
-    this.idle.splice(at, 1)
-    this.drop(connection)
-  }
-
   /** Closes the connection that has been idle for longest; false when none is idle. */
   readonly evict = (): boolean => {
     const connection = this.idle.shift()
@@ -151,12 +143,24 @@ export class BoundedPool<C, E> {
 
   /** Opens a connection in a slot that is already counted, and frees the slot on failure. */
   private opened(client: string): Effect.Effect<C, E> {
-    return Effect.onExit(Effect.interruptible(this.options.open), (exit) =>
-      Effect.sync(() => {
-        if (Exit.isFailure(exit)) this.freeSlot(client)
-        else this.clients.set(exit.value, client)
-      })
-    )
+    return Effect.suspend(() => {
+      let opened: C | undefined
+      const open = this.options.open(() => opened !== undefined && this.lost(opened))
+      return Effect.onExit(Effect.interruptible(open), (exit) =>
+        Effect.sync(() => {
+          if (Exit.isFailure(exit)) this.freeSlot(client)
+          else this.clients.set((opened = exit.value), client)
+        })
+      )
+    })
+  }
+
+  /** A connection's socket has closed. One that is in use is dropped when it is returned. */
+  private lost(connection: C) {
+    const at = this.idle.indexOf(connection)
+    if (at < 0) return
+    this.idle.splice(at, 1)
+    this.drop(connection)
   }
 
   private takeSlot(client: string) {

@@ -133,7 +133,7 @@ export const makeOwnTables = Effect.fnUntraced(function* (login: Login, options:
   // sql-pg's own pool would let statements wait for a connection without a limit.
   const places = new BoundedPool<object, never>({
     size: options.maxConnections,
-    open: Effect.sync(() => ({})),
+    open: () => Effect.sync(() => ({})),
     close: () => undefined,
     isDead: () => false
   })

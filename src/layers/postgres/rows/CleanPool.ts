@@ -1,12 +1,11 @@
 import { Effect } from "effect"
-import { BoundedPool } from "../BoundedPool.ts"
 import { type PoolUse } from "../../../domain/metrics/Sample.ts"
 import { largeAnswer } from "../../../services/access/AnswerBudget.ts"
 import { type AnswerLimits, type RowConnection } from "./Connection.ts"
 import { isBloated, type Outcome } from "./Outcome.ts"
 import { judge, type Proof, proofOfPrimary, type ProvenOutcome } from "./Epoch.ts"
 import { type CleanRequest, Pipelines } from "./Pipelines.ts"
-import { type Used, useConnection } from "./useConnection.ts"
+import { RowConnectionPool, type Used } from "./RowConnectionPool.ts"
 
 export interface CleanPoolOptions {
   readonly size: number
@@ -49,7 +48,7 @@ interface CleanConnection {
  * proven to have run under its epoch is closed.
  */
 export class CleanPool {
-  private readonly pool: BoundedPool<CleanConnection, unknown>
+  private readonly pool: RowConnectionPool<CleanConnection>
   private readonly reads: Pipelines
   private readonly writes: Pipelines
   private readonly proof: Proof
@@ -62,18 +61,10 @@ export class CleanPool {
     const [reading, writing] = size >= 4 ? [3, 2] : [0, 0]
     this.reads = new Pipelines(reading, (onClose) => open(readSettings, onClose, readLimits), proof)
     this.writes = new Pipelines(writing, (onClose) => open(writeSettings, onClose, writeLimits), proof)
-    this.pool = new BoundedPool<CleanConnection, unknown>({
+    this.pool = new RowConnectionPool<CleanConnection>({
       size,
       isOwed,
-      open: Effect.suspend(() => {
-        let opened: CleanConnection | undefined
-        return Effect.map(
-          open({}, () => opened && this.pool.lost(opened)),
-          (connection) => (opened = { connection, epoch: undefined })
-        )
-      }),
-      close: ({ connection }) => connection.close(),
-      isDead: ({ connection }) => connection.dead
+      open: (onClose) => Effect.map(open({}, onClose), (connection) => ({ connection, epoch: undefined }))
     })
   }
 
@@ -122,7 +113,7 @@ export class CleanPool {
 
   private exclusive(request: CleanRequest): Effect.Effect<ProvenOutcome, unknown> {
     const { epoch } = request
-    const once = useConnection(this.pool, request.client, (used): Effect.Effect<ProvenOutcome | "again"> => {
+    const once = this.pool.whole(request.client, (used): Effect.Effect<ProvenOutcome | "again"> => {
       const { connection } = used
       connection.epoch ??= epoch
       if (connection.epoch === epoch) return this.exchange(used, request)

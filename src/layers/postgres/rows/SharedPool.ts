@@ -1,11 +1,10 @@
 import { Effect } from "effect"
-import { BoundedPool } from "../BoundedPool.ts"
 import { databaseUnreachable } from "../../../services/OwnTables.ts"
 import { beginSql, newSeed, newSessionSql, oldSessionSql, resetSql } from "../pooler/Transactions.ts"
 import { type Command, type RowConnection } from "./Connection.ts"
 import { isBloated, type Outcome } from "./Outcome.ts"
 import { type TransactionOptions } from "./UserCodePool.ts"
-import { type Used, useConnection } from "./useConnection.ts"
+import { RowConnectionPool, type Used } from "./RowConnectionPool.ts"
 
 export interface SharedPoolOptions {
   readonly size: number
@@ -31,27 +30,22 @@ const unprepared = ({ params, text }: Command): Command => ({ text, params, prep
  * and if any of it fails, PostgreSQL runs none. The last part, behind what may be user code, frees at once what others may
  * wait for, such as advisory locks.
  */
-export class SharedPool {
-  private readonly pool: BoundedPool<SharedConnection, unknown>
+export class SharedPool extends RowConnectionPool<SharedConnection> {
   private readonly before: ReadonlyArray<Command>
   private readonly newSession: string
 
   constructor({ open, settings, size }: SharedPoolOptions) {
-    this.before = [beginSql, ...resetSql].map(plain)
-    this.newSession = newSessionSql(settings)
-    this.pool = new BoundedPool<SharedConnection, unknown>({
+    super({
       size,
-      open: Effect.suspend(() => {
-        let opened: SharedConnection | undefined
-        return open(() => opened && this.pool.lost(opened)).pipe(
+      open: (onClose) =>
+        open(onClose).pipe(
           Effect.tapError((cause) => Effect.logWarning("Failed to connect to the pooler", cause)),
           Effect.mapError(databaseUnreachable),
-          Effect.map((connection) => (opened = { connection }))
+          Effect.map((connection) => ({ connection }))
         )
-      }),
-      close: ({ connection }) => connection.close(),
-      isDead: ({ connection }) => connection.dead
     })
+    this.before = [beginSql, ...resetSql].map(plain)
+    this.newSession = newSessionSql(settings)
   }
 
   /** Runs the commands as one transaction. Clean ones leave nothing that others may wait for. */
@@ -70,7 +64,7 @@ export class SharedPool {
       ...(clean && !explicit ? [plain("commit")] : ending(explicit ? "rollback" : "commit"))
     ]
     return Effect.flatMap(
-      useConnection(this.pool, client, (used) =>
+      this.whole(client, (used) =>
         Effect.callback<Ended>((resume) => {
           const { connection } = used.connection
           connection.send(all, (outcome) => resume(Effect.succeed(ended(used, outcome, parts))), client)
@@ -79,26 +73,6 @@ export class SharedPool {
       ),
       ({ fault, outcome }) => (fault === undefined ? Effect.succeed(outcome) : Effect.as(warn(fault), outcome))
     )
-  }
-
-  get use() {
-    return this.pool.use
-  }
-
-  get evict() {
-    return this.pool.evict
-  }
-
-  get close() {
-    return this.pool.close
-  }
-
-  get pause() {
-    return this.pool.pause
-  }
-
-  get resume() {
-    return this.pool.resume
   }
 }
 

@@ -1,8 +1,7 @@
 import { Effect } from "effect"
-import { BoundedPool } from "../BoundedPool.ts"
 import { type Command, type RowConnection } from "./Connection.ts"
 import { isBloated, type Outcome } from "./Outcome.ts"
-import { useConnection } from "./useConnection.ts"
+import { RowConnectionPool } from "./RowConnectionPool.ts"
 
 /**
  * Returns a session to what it was at its start. Its result is the number of prepared statements made by SQL, and of all.
@@ -38,21 +37,15 @@ interface UserCodeConnection {
  * What user code leaves in a session (settings, temporary tables, advisory locks, LISTEN, cursors, prepared statements
  * made or dropped) never meets another request; a connection whose reset fails is closed.
  */
-export class UserCodePool {
-  private readonly pool: BoundedPool<UserCodeConnection, unknown>
-
+export class UserCodePool extends RowConnectionPool<UserCodeConnection> {
   constructor({ isOwed, open, size }: UserCodePoolOptions) {
-    this.pool = new BoundedPool<UserCodeConnection, unknown>({
+    super({
       size,
       isOwed,
-      open: Effect.suspend(() => {
-        let opened: UserCodeConnection | undefined
-        return open(() => opened && this.pool.lost(opened)).pipe(
-          Effect.flatMap((connection) => Effect.map(resetOf(connection), (reset) => (opened = { connection, reset })))
+      open: (onClose) =>
+        Effect.flatMap(open(onClose), (connection) =>
+          Effect.map(resetOf(connection), (reset) => ({ connection, reset }))
         )
-      }),
-      close: ({ connection }) => connection.close(),
-      isDead: ({ connection }) => connection.dead
     })
   }
 
@@ -62,7 +55,7 @@ export class UserCodePool {
     commands: ReadonlyArray<Command>,
     { epoch, explicit }: TransactionOptions
   ): Effect.Effect<Outcome, unknown> {
-    return useConnection(this.pool, client, ({ connection: { connection, reset }, drop, give }) =>
+    return this.whole(client, ({ connection: { connection, reset }, drop, give }) =>
       Effect.callback<Outcome>((resume) => {
         if (epoch !== undefined) connection.enter(epoch)
         let bloated = false
@@ -81,26 +74,6 @@ export class UserCodePool {
         connection.flush()
       })
     )
-  }
-
-  get use() {
-    return this.pool.use
-  }
-
-  get evict() {
-    return this.pool.evict
-  }
-
-  get close() {
-    return this.pool.close
-  }
-
-  get pause() {
-    return this.pool.pause
-  }
-
-  get resume() {
-    return this.pool.resume
   }
 }
 

@@ -23,16 +23,16 @@ export class SqlPool {
 
   constructor(login: Login, options: SqlPoolOptions) {
     this.share = options.budget?.share(() => this.pool.evict())
-    const open = (onEnd?: () => void) =>
+    const open = (onClose: () => void) => (onEnd?: () => void) =>
       Effect.suspend(() => {
-        const connection = new SqlConnection(login, options, (gone) => this.pool.lost(gone))
+        const connection = new SqlConnection(login, options, onClose)
         if (onEnd !== undefined) connection.client.on("end", onEnd)
         return this.connect(connection)
       })
     this.pool = new BoundedPool({
       size: options.poolSize,
       isOwed: this.share?.isOwed,
-      open: this.share === undefined ? open() : this.share.opened(open, true),
+      open: (onClose) => this.share?.opened(open(onClose), true) ?? open(onClose)(),
       close: (connection) => connection.close(),
       isDead: (connection) => connection.dead
     })

@@ -3,62 +3,24 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RowsApi } from "../api/Rows.ts"
 import { Branches } from "../../services/branches/Branches.ts"
 import { Db } from "../../services/ports/Db.ts"
-import { type ImportConflict, Imports } from "../../services/rows/Imports.ts"
+import { Imports } from "../../services/rows/Imports.ts"
 import { RowMethods } from "../../services/rows/Methods.ts"
 import { Rows, type RowsAnswer } from "../../services/rows/Rows.ts"
 import { ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 import { PageAudit } from "../access/PageAudit.ts"
 import { type DecodedRequest, requestDecoder } from "../rows/Request.ts"
+import { importRequest } from "../rows/ImportRequest.ts"
 import { csvStream, hasTexts, rowBody, withCsvHint } from "../rows/Body.ts"
 import { withoutTimeLimit } from "../wire/Body.ts"
-import { importedTable } from "../wire/Paths.ts"
-import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
-import { RowCursor } from "../../domain/rows/parse/Cursor.ts"
-import { readNames } from "../../domain/rows/parse/Order.ts"
-import { parseError } from "../../domain/rows/parse/ParserError.ts"
-import { shorten } from "../../domain/text/Shorten.ts"
+import { Forbidden } from "../../domain/errors.ts"
 import { addRoutes } from "../wire/ContractRoutes.ts"
 import { allowResponse, readResponse, writeResponse } from "../rows/Response.ts"
 
 const needsServiceRole = new Forbidden({ error: "This endpoint requires a service_role key" })
 
-const unknownParameter = (name: string) =>
-  new InvalidRequest({
-    error: `An import has no parameter ${shorten(name)}`,
-    hint: "Its parameters are null, on_conflict and resolution"
-  })
-
-const nameOf = ({ schema, table }: DecodedRequest) => `${schema}.${table}`
+const nameOf = ({ schema, table }: Pick<DecodedRequest, "schema" | "table">) => `${schema}.${table}`
 const rowsIn = ({ count }: Pick<RowsAnswer, "count">) => ({ rows: count })
-
-const importParameters = new Set(["null", "on_conflict", "resolution"])
-const resolutions: Readonly<Record<string, ImportConflict["resolution"]>> = {
-  "merge-duplicates": "merge",
-  "ignore-duplicates": "ignore"
-}
-
-/** How an import handles rows whose key exists. */
-const conflictOf = (query: ReadonlyArray<readonly [string, string]>) => {
-  const [columns, named] = ["on_conflict", "resolution"].map((name) => query.find(([key]) => key === name)?.[1])
-  if (columns === undefined) {
-    return named === undefined
-      ? Effect.undefined
-      : Effect.fail(
-          new InvalidRequest({ error: "An import with resolution needs on_conflict, the columns of the key" })
-        )
-  }
-  const resolution = resolutions[named ?? "merge-duplicates"]
-  if (resolution === undefined) {
-    const error = `resolution is merge-duplicates or ignore-duplicates, not ${shorten(named ?? "")}`
-    return Effect.fail(new InvalidRequest({ error }))
-  }
-  const cursor = new RowCursor(columns)
-  const names = readNames(cursor)
-  return names === undefined
-    ? Effect.fail(parseError("on_conflict parameter", cursor))
-    : Effect.succeed<ImportConflict>({ columns: names, resolution })
-}
 
 /**
  * `/v1/db/{table}` on the router itself and not through HttpApi: rows are never decoded. PostgreSQL builds the JSON, and
@@ -105,19 +67,12 @@ export const RowsRoutes = HttpRouter.use(
 
     const load = Effect.gen(function* () {
       const request = yield* incoming
-      const { actor, database, query, schema, searchPath } = yield* decode(request)
-      if (actor.role !== "service_role") return yield* needsServiceRole
-      const table = importedTable(request.url)
-      const other = query.find(([name]) => !importParameters.has(name))
-      if (table === undefined || other !== undefined) return yield* unknownParameter(other?.[0] ?? "")
-      const nullText = query.find(([name]) => name === "null")?.[1]
-      const conflict = yield* conflictOf(query)
+      const decoded = yield* decode(request)
+      if (decoded.actor.role !== "service_role") return yield* needsServiceRole
+      const given = yield* importRequest(request.url, decoded)
       const bytes = yield* csvStream(request)
       withoutTimeLimit(request)
-      const given = { database, actor, schema, searchPath, table, nullText, conflict }
-      const loading = audit.rows(imports.load(given, bytes), "import", `${schema}.${table}`, (imported) => ({
-        ...imported
-      }))
+      const loading = audit.rows(imports.load(given, bytes), "import", nameOf(given), (imported) => ({ ...imported }))
       return HttpServerResponse.jsonUnsafe(yield* loading, { status: 201 })
     })
 

@@ -128,7 +128,8 @@ describe("an import", () => {
       ["id\n1\n", "on_conflict=nope", "PGRST204"],
       ["id\n1\n", "on_conflict=", "PGRST100"],
       ["id\n1\n", "resolution=merge-duplicates", "INVALID_REQUEST"],
-      ["id\n1\n", "on_conflict=id&resolution=replace", "INVALID_REQUEST"]
+      ["id\n1\n", "on_conflict=id&resolution=replace", "INVALID_REQUEST"],
+      ["id\n1\n", "on_conflict=id&resolution=constructor", "INVALID_REQUEST"]
     ] as const) {
       assertRefused(await load(text, `?${query}`), 400, code)
     }

@@ -4,6 +4,7 @@ import "./shell/shell.css"
 import { QueryClientProvider } from "@tanstack/react-query"
 import { RouterProvider } from "@tanstack/react-router"
 import { createRoot } from "react-dom/client"
+import { guardJsonParse } from "../../src/domain/text/EscapedKeys.ts"
 import { catalogueQuery } from "./catalogue/queries.ts"
 import { router } from "./routes.tsx"
 import { signInByLink } from "./shell/link.ts"
@@ -12,6 +13,8 @@ import { ApiError } from "./wire/ApiError.ts"
 import { isSettled } from "./wire/place.ts"
 import { Queries } from "./wire/Queries.ts"
 import { session } from "./wire/session.ts"
+
+guardJsonParse()
 
 // A page that is older than the service asks for files that are gone.
 addEventListener("vite:preloadError", (event) => {

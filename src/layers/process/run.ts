@@ -1,8 +1,11 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Console, Effect, Exit, Layer } from "effect"
 import { readFileSync } from "node:fs"
+import { guardJsonParse } from "../../domain/text/EscapedKeys.ts"
 import { workerNumber } from "./WorkerSettings.ts"
 import { startFailure } from "./StartError.ts"
+
+guardJsonParse()
 
 /** How often the parent is looked at, in ms. */
 const interval = 500

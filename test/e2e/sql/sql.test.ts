@@ -7,6 +7,20 @@ const run = (body: unknown) => ask(service, "POST /v1/sql", { key, body })
 const transaction = (statements: unknown, options = {}) =>
   ask(service, "POST /v1/sql/transaction", { key, body: { statements, ...options } })
 
+it("keeps escaped names in parameters, whatever others have sent before", async () => {
+  const keyOf = async (name: string) => {
+    const headers = { apikey: service.service_role, "content-type": "application/json" }
+    const body = `{"sql":"select $1::json as sent","params":[{"first":1,"${name}":1}]}`
+    const reply = await fetch(`${service.url}/v1/sql`, { method: "POST", headers, body })
+    assert.strictEqual(reply.status, 200)
+    const { rows } = (await reply.json()) as { readonly rows: ReadonlyArray<{ readonly sent: object }> }
+    return Object.keys(rows[0]?.sent ?? {})[1]
+  }
+  assert.strictEqual(await keyOf(String.raw`\\`), "\\")
+  assert.strictEqual(await keyOf(String.raw`\u0041`), "A")
+  assert.strictEqual(await keyOf(String.raw`\"`), '"')
+})
+
 describe("/v1/sql", () => {
   it("returns rows, columns with their types, and the command", async () => {
     const reply = await run({

@@ -52,38 +52,59 @@ export const parseWithEscapedKeys =
     const text = typeof given === "string" ? given : String(given)
     if (!text.includes("\\")) return native(text, reviver)
     const names = new Map<string, string>()
-    const numbers = new Map<string, string>()
-    let mark = "\uE000svc"
-    const replaced = () =>
-      replaceEscapedKeys(text, (source) => {
-        const key = native(source) as string
-        // Most are letters that a client writes as ASCII.
-        if (!needsEscape(key)) return `"${key}"`
-        const known = numbers.get(key) ?? `${mark}${numbers.size}`
-        numbers.set(key, known)
-        names.set(known, key)
-        return `"${known}"`
-      })
-    while (text.includes(mark)) mark += "-"
+    const places = new Map<string, string>()
+    // Not known to those who write the text, so that no name of theirs begins with it.
+    const mark = `\uE000${Math.random()}`
+    const placeOf = (key: string) => {
+      const place = places.get(key) ?? `${mark} ${places.size}`
+      places.set(key, place)
+      names.set(place, key)
+      return place
+    }
     let safe: string | undefined
     try {
-      safe = replaced()
-    } catch {
-      // A name is no JSON string, for which V8 has the error.
-      return native(text, reviver)
+      safe = replaceEscapedKeys(text, (source) => {
+        const key = native(source) as string
+        // Most are letters that a client writes as ASCII.
+        return `"${needsEscape(key) ? placeOf(key) : key}"`
+      })
+      if (safe === undefined) return native(text, reviver)
+      if (names.size === 0) return native(safe, reviver)
+      if (reviver === undefined) return renamedWithin(native(safe), names)
+      return native(safe, function (this: unknown, key, value, context) {
+        const renamed =
+          typeof value === "object" && value !== null && !Array.isArray(value) ? rename(value, names) : value
+        return reviver.call(this, names.get(key) ?? key, renamed, context)
+      })
+    } catch (cause) {
+      // V8's error names a place in the text that was given.
+      if (cause instanceof SyntaxError) native(text)
+      throw cause
     }
-    if (safe === undefined) return native(text, reviver)
-    if (names.size === 0) return native(safe, reviver)
-    const rename = (value: object) => {
-      const entries = Object.entries(value)
-      if (!entries.some(([key]) => names.has(key))) return value
-      return Object.fromEntries(entries.map(([key, field]) => [names.get(key) ?? key, field]))
-    }
-    return native(safe, function (this: unknown, key, value, context) {
-      const renamed = typeof value === "object" && value !== null && !Array.isArray(value) ? rename(value) : value
-      return reviver === undefined ? renamed : reviver.call(this, names.get(key) ?? key, renamed, context)
-    })
   }
+
+const rename = (value: object, names: ReadonlyMap<string, string>): object =>
+  Object.keys(value).some((key) => names.has(key))
+    ? Object.fromEntries(Object.entries(value).map(([key, field]) => [names.get(key) ?? key, field]))
+    : value
+
+/** Renames the fields of all objects in a value, which may be nested deeper than calls can be. */
+const renamedWithin = (value: unknown, names: ReadonlyMap<string, string>): unknown => {
+  const whole: Record<string, unknown> = { value }
+  const holders: Array<object> = [whole]
+  for (let holder = holders.pop(); holder !== undefined; holder = holders.pop()) {
+    for (const [key, field] of Object.entries(holder)) {
+      if (typeof field !== "object" || field === null) continue
+      const renamed = Array.isArray(field) ? field : rename(field as object, names)
+      // An assignment to __proto__ would not make a field.
+      if (renamed !== field) Object.defineProperty(holder, key, { value: renamed, ...plain })
+      holders.push(renamed)
+    }
+  }
+  return whole["value"]
+}
+
+const plain = { configurable: true, enumerable: true, writable: true }
 
 const guarded = new WeakSet<object>()
 

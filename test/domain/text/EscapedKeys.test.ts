@@ -60,6 +60,16 @@ describe("JSON with escaped names of fields", () => {
     )
   })
 
+  it("may be nested deeper than calls, and has names that a text can't guess", () => {
+    const depth = 100_000
+    const nested = parse('{"\\"":'.repeat(depth) + "[]" + "}".repeat(depth))
+    let levels = 0
+    for (let at = nested as Record<string, unknown>; !Array.isArray(at); levels++) at = at['"'] as typeof at
+    assert.strictEqual(levels, depth)
+    const marked = { '"': 1, "\uE0000.5 0": 2 }
+    assert.deepStrictEqual(parse(JSON.stringify(marked)), marked)
+  })
+
   it("has the keys, numbers' sources and holders for a reviver", () => {
     const seen: Array<unknown> = []
     parse('{"a\\"":{"b\\\\":218.90}}', function (this: unknown, key, found, context) {

@@ -2,9 +2,11 @@ import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 const setupFiles = ["test/support/seed.ts"]
-/** Tests with real servers run again in CI: shared machines stall for longer than some of them can wait. */
-const retry = process.env["CI"] === undefined ? 0 : 2
-const slow = { testTimeout: 60_000, hookTimeout: 60_000, retry }
+const inCi = process.env["CI"] !== undefined
+/** Tests with servers wait longer and run again in CI: shared machines stall for longer than some of them can wait. */
+const retry = inCi ? 2 : 0
+const timeout = inCi ? 180_000 : 60_000
+const slow = { testTimeout: timeout, hookTimeout: timeout, retry }
 const server = "test/support/postgres/server.ts"
 
 /** Tests that measure waiting or losses under load: three files at a time, after all others. */
@@ -33,7 +35,8 @@ export default defineConfig({
           setupFiles,
           isolate: false,
           maxWorkers: 4,
-          testTimeout: 30_000
+          testTimeout: 30_000,
+          retry
         }
       },
       {

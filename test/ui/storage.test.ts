@@ -148,7 +148,7 @@ it("a large file goes up in parts, is resumed where it was cancelled, and leaves
   const bucket = await makeBucket()
   const page = await openPage({ store: true })
   // Twice 100 MB take their time beside another browser.
-  page.setDefaultTimeout(30_000)
+  page.setDefaultTimeout(60_000)
   await page.goto(at(`/storage/${bucket}`))
   await page.getByText("No files yet").waitFor()
   assert.strictEqual(await page.getByRole("button", { name: "Allow this page" }).count(), 0)

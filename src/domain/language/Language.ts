@@ -8,6 +8,9 @@ export type Language = (typeof languages)[number]
 /** All texts of a language. Other languages have the type of English, so they are complete. */
 export type Words = typeof english
 
+/** A mail that has a code. */
+export type MailText = keyof Omit<Words["mails"], "link" | "code">
+
 /** German says "Sie". The soft hyphens allow narrow screens to break its longest words. */
 const words: Readonly<Record<Language, Words>> = { en: english, de: german }
 

@@ -1,13 +1,13 @@
 import { Context, Effect, Layer, Option, Stream } from "effect"
 import { InvalidRequest } from "../../../domain/errors.ts"
 import { SignInFactor } from "../../../domain/identity/Identity.ts"
-import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { type AccountChange, type FactorKind, type NewAccount } from "../../ports/identity/Accounts.ts"
 import { hashIn } from "./passwords/Passwords.ts"
 import { PasswordSignIn } from "./passwords/PasswordSignIn.ts"
+import { AccountChanges } from "./Changes.ts"
 import { addressOf, AccountRecords } from "./Records.ts"
 import { AccountRecovery } from "./Recovery.ts"
-import { identityChanged, invalidPageToken, invalidPassword, noIdentity, unconfirmedAddress } from "./Refusals.ts"
+import { invalidPageToken, invalidPassword, noIdentity } from "./Refusals.ts"
 import { AccountSessions } from "./Sessions.ts"
 import { iso, isUuid, pageOf, AccountStore } from "./Store.ts"
 import { claimAddress } from "./TakeBack.ts"
@@ -44,8 +44,6 @@ const invalidHash = new InvalidRequest({
   code: "INVALID_PASSWORD_HASH"
 })
 
-const isAdministrator = (metadata: JsonObject) => metadata["svc_role"] === "admin"
-
 /** Accounts of one statement of an export. */
 const exportPage = 200
 
@@ -56,16 +54,11 @@ export class AccountAdministration extends Context.Service<AccountAdministration
     make: Effect.gen(function* () {
       const store = yield* AccountStore
       const records = yield* AccountRecords
+      const changes = yield* AccountChanges
       const sessions = yield* AccountSessions
       const byPassword = yield* PasswordSignIn
       const recovery = yield* AccountRecovery
       const first = yield* FirstAdministration
-      const hashOf = ({ email, password, passwordHash }: NewAccount) =>
-        passwordHash !== undefined
-          ? byPassword.importedHash(passwordHash, invalidHash)
-          : password === undefined
-            ? Effect.succeed(null)
-            : byPassword.hashOf(password, email, invalidPassword)
       const factorRows = store.rows(SignInFactor)
       const existing = (id: string) => (isUuid(id) ? store.identity(id) : Effect.fail(noIdentity))
 
@@ -73,10 +66,10 @@ export class AccountAdministration extends Context.Service<AccountAdministration
         first,
         create: Effect.fn("AccountAdmin.create")(function* (account: NewAccount) {
           const address = yield* addressOf(account.email)
-          const passwordHash = yield* hashOf(account)
+          const passwordHash = yield* byPassword.hashGiven(account, address.value, invalidHash, invalidPassword)
           const { id: given, metadataPublic = {}, state = "active", traits, verified = false } = account
           if (given !== undefined && !isUuid(given)) return yield* invalidId
-          const record = { address, traits, metadataPublic, passwordHash, verified, state }
+          const record = { address, traits, metadataPublic, passwordHash: passwordHash ?? null, verified, state }
           const id = yield* store.atomically(records.create(given === undefined ? record : { ...record, id: given }))
           return yield* store.identity(id)
         }),
@@ -95,25 +88,11 @@ export class AccountAdministration extends Context.Service<AccountAdministration
           { metadataPublic, readAt, state, traits, verified }: AccountChange
         ) {
           const before = yield* existing(id)
-          const { email } = traits ?? {}
-          const address =
-            email === undefined || email === before.traits["email"] ? undefined : yield* addressOf(String(email))
-          yield* store.exclusively(
-            before.id,
-            Effect.fnUntraced(function* ({ updated_at }) {
-              if (readAt !== undefined && readAt !== updated_at) return yield* identityChanged
-              if (metadataPublic !== undefined && isAdministrator(metadataPublic)) {
-                const { addresses, metadata_public } = yield* store.identity(id)
-                const confirmed = addresses.some(({ verified }) => verified)
-                if (!isAdministrator(metadata_public) && !confirmed) return yield* unconfirmedAddress
-              }
-              if (traits !== undefined)
-                yield* records.setTraits(id, { ...traits, email: email ?? before.traits["email"] ?? null })
-              if (address !== undefined) yield* records.replaceAddress(id, address, verified ?? false)
-              else if (verified !== undefined) yield* records.setVerified(id, verified)
-              if (metadataPublic !== undefined) yield* records.setMetadata(id, metadataPublic)
-              if (state !== undefined) yield* records.setState(id, state)
-            })
+          const email = traits?.["email"]
+          const moves = email !== undefined && email !== before.traits["email"]
+          const address = moves ? yield* addressOf(String(email)) : undefined
+          yield* changes.change(before.id, readAt, () =>
+            Effect.succeed({ address, verified, newVerified: false, traits, metadataPublic, state })
           )
           return yield* store.identity(id)
         }),

@@ -7,6 +7,7 @@ import { type AccountCalls, Accounts } from "../../ports/identity/Accounts.ts"
 import { type ProviderProtocol, SignInProviders } from "../../ports/identity/Providers.ts"
 import { Db } from "../../ports/Db.ts"
 import { IdP } from "../../ports/IdP.ts"
+import { AccountChanges } from "./Changes.ts"
 import { AccountAdministration } from "./Admin.ts"
 import { KeyChecks } from "./factors/KeyChecks.ts"
 import { AccountKeys } from "./factors/Keys.ts"
@@ -18,6 +19,7 @@ import { Flows } from "./Flows.ts"
 import { Devices } from "./limits/Devices.ts"
 import { Limits } from "./limits/Limits.ts"
 import { ProviderLinks } from "./Links.ts"
+import { MailedSecrets } from "./mails/MailedSecrets.ts"
 import { AccountMessages } from "./Messages.ts"
 import { Passwords } from "./passwords/Passwords.ts"
 import { PasswordSignIn } from "./passwords/PasswordSignIn.ts"
@@ -176,7 +178,8 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
     Layer.provide([AccountSignIn.layer, AccountAdministration.layer, ProviderLinks.layer]),
     Layer.provide([OwnAccount.layer, FirstAdministration.layer, AccountRecovery.layer, AccountPasskeys.layer]),
     Layer.provide([AuthenticatorApps.layer, AccountKeys.layer, RecoveryCodes.layer, PasswordSignIn.layer]),
-    Layer.provide([AccountMessages.layer, AccountSessions.layer, Flows.layer, KeyChecks.layer]),
+    Layer.provide([AccountMessages.layer, AccountSessions.layer, AccountChanges.layer, Flows.layer, KeyChecks.layer]),
+    Layer.provide(MailedSecrets.layer),
     Layer.provide([Limits.layer, AccountRecords.layer, Passwords.layer]),
     Layer.provide([AccountStore.layer, Devices.layer, Layer.succeed(SignInProviders, providers)]),
     // Makes sure that the schema is installed.

@@ -1,9 +1,9 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { timingSafeEqual } from "node:crypto"
 import { JsonObjectSchema } from "../../../domain/text/JsonObjectSchema.ts"
 import { type MailProof } from "../../ports/identity/Accounts.ts"
 import { flowExpired, flowForbidden, flowNotFound, wrongCode } from "./Refusals.ts"
-import { hashOf, iso, isUuid, AccountStore } from "./Store.ts"
+import { MailedSecrets, wrongCodesOfMail } from "./mails/MailedSecrets.ts"
+import { iso, isUuid, AccountStore } from "./Store.ts"
 import { AccountSettings } from "../AccountSettings.ts"
 
 /**
@@ -28,16 +28,15 @@ type FlowKind =
 /** Flows of one identity; beyond them the oldest are deleted. */
 const maxFlows = 50
 
-/** Codes of one flow that may be wrong. */
-const maxTries = 5
-
 const BegunRow = Schema.Struct({ id: Schema.String, expires_at: Schema.String })
 const FlowRow = Schema.Struct({
   kind: Schema.String,
   identity_id: Schema.NullOr(Schema.String),
   data: JsonObjectSchema,
   over: Schema.Boolean,
-  used: Schema.Boolean
+  used: Schema.Boolean,
+  /** When it was begun, in s since 1970. */
+  begun: Schema.Finite
 })
 export type Flow = typeof FlowRow.Type
 
@@ -53,12 +52,6 @@ export interface Way {
   readonly mailed: boolean
 }
 
-/** Compares signatures or hashes in constant time. */
-export const isSameSecret = (one: string, other: string) => {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)]
-  return a.length === b.length && timingSafeEqual(a, b)
-}
-
 /** The ways of a flow; only this layer writes its data. */
 export const waysOf = ({ data }: Flow): ReadonlyArray<Way> => (data["ways"] as ReadonlyArray<Way> | undefined) ?? []
 
@@ -67,9 +60,11 @@ export class Flows extends Context.Service<Flows>()("svc/identity/Flows", {
   make: Effect.gen(function* () {
     const { flowSeconds } = yield* AccountSettings
     const store = yield* AccountStore
+    const secrets = yield* MailedSecrets
     const begun = store.rows(BegunRow)
     const flowRows = store.rows(FlowRow)
-    const columns = "kind, identity_id::text, data, expires_at <= now() as over, used_at is not null as used"
+    const columns = `kind, identity_id::text, data, expires_at <= now() as over, used_at is not null as used,
+      extract(epoch from expires_at - make_interval(secs => ${flowSeconds}::float8))::float8 as begun`
 
     const find = Effect.fnUntraced(function* (id: string, kind: FlowKind, identityId: string | null, lock = false) {
       const found = isUuid(id)
@@ -91,6 +86,35 @@ export class Flows extends Context.Service<Flows>()("svc/identity/Flows", {
         ),
         (uses) => (uses === 0 ? Effect.fail(over) : Effect.void)
       )
+
+    /**
+     * The way of the message that had a code or token. The newest code is valid, and the tokens of the last messages. A code is
+     * counted before it is compared, in a statement of its own, so that parallel guesses count too.
+     */
+    const wayOf = Effect.fnUntraced(function* (id: string, kinds: ReadonlyArray<FlowKind>, proof: MailProof) {
+      const limit = "code" in proof ? wrongCodesOfMail : wrongCodesOfMail + 1
+      const [flow] = yield* flowRows(
+        `update svc.identity_flows set tries = tries + $3::int4
+         where id = $1::text::uuid and kind = any ($2::text[]) and used_at is null and expires_at > now() and tries < $4::int4
+         returning ${columns}`,
+        [id, [...kinds], "code" in proof ? 1 : 0, limit]
+      )
+      if (flow === undefined) {
+        const [there] = yield* flowRows(
+          `select ${columns} from svc.identity_flows where id = $1::text::uuid and kind = any ($2::text[])`,
+          [id, [...kinds]]
+        )
+        return yield* there === undefined ? flowNotFound : flowExpired
+      }
+      const ways = waysOf(flow)
+      if ("token" in proof) {
+        const way = ways.find((one) => secrets.isToken(proof.token, one))
+        return way === undefined ? yield* flowExpired : { flow, way }
+      }
+      const way = ways.at(-1)
+      if (way === undefined || !(yield* secrets.isCode(id, proof.code, way))) return yield* wrongCode
+      return { flow, way }
+    })
 
     return {
       begin: Effect.fnUntraced(function* (kind: FlowKind, identityId: string | null, data: object) {
@@ -137,43 +161,21 @@ export class Flows extends Context.Service<Flows>()("svc/identity/Flows", {
           [id, JSON.stringify(data)]
         ),
 
-      /**
-       * Ends a flow by what its message contained: returns the message's way. The newest code is valid, and the tokens of the
-       * last messages. A code is counted before it is compared, in a statement of its own, so that parallel guesses count too.
-       */
-      prove: Effect.fnUntraced(function* <E, E2 = never>(
+      /** Ends a flow by what its message contained: returns the message's way. */
+      prove: Effect.fnUntraced(function* <E = never>(
         id: string,
         kinds: ReadonlyArray<FlowKind>,
         proof: MailProof,
-        codeOf: (code: string) => Effect.Effect<string, E>,
         /** A further check before the flow is used up. */
-        check: (flow: Flow) => Effect.Effect<void, E2> = () => Effect.void
+        check: (flow: Flow) => Effect.Effect<void, E> = () => Effect.void
       ) {
         if (!isUuid(id)) return yield* flowNotFound
-        const limit = "code" in proof ? maxTries : maxTries + 1
-        const [row] = yield* flowRows(
-          `update svc.identity_flows set tries = tries + $3::int4
-         where id = $1::text::uuid and kind = any ($2::text[]) and used_at is null and expires_at > now() and tries < $4::int4
-         returning ${columns}`,
-          [id, [...kinds], "code" in proof ? 1 : 0, limit]
-        )
-        if (row === undefined) {
-          const [there] = yield* flowRows(
-            `select ${columns} from svc.identity_flows where id = $1::text::uuid and kind = any ($2::text[])`,
-            [id, [...kinds]]
-          )
-          return yield* there === undefined ? flowNotFound : flowExpired
-        }
-        const ways = waysOf(row)
-        const given = "code" in proof ? yield* codeOf(proof.code) : hashOf(proof.token)
-        const way =
-          "code" in proof
-            ? ways.slice(-1).find(({ code }) => isSameSecret(code, given))
-            : ways.find(({ token }) => isSameSecret(token, given))
-        if (way === undefined) return yield* "code" in proof ? wrongCode : flowExpired
-        yield* check(row)
+        const proven = yield* "code" in proof
+          ? secrets.guess(undefined, wayOf(id, kinds, proof))
+          : wayOf(id, kinds, proof)
+        yield* check(proven.flow)
         yield* use(id)
-        return { flow: row, way }
+        return proven
       })
     }
   })

@@ -1,13 +1,11 @@
 import { Context, Effect, Layer } from "effect"
-import { randomBytes, randomInt } from "node:crypto"
-import { withValues, type Words, wordsOf } from "../../../domain/language/Language.ts"
+import { type MailText, withValues, type Words, wordsOf } from "../../../domain/language/Language.ts"
 import { CurrentLanguage } from "../CurrentLanguage.ts"
 import { Mails } from "../Mails.ts"
-import { IdentitySignatures } from "../../access/Signatures.ts"
-import { CurrentDevice } from "../../ports/identity/Accounts.ts"
 import { type Way } from "./Flows.ts"
 import { Limits } from "./limits/Limits.ts"
-import { hashOf, AccountStore } from "./Store.ts"
+import { MailedSecrets } from "./mails/MailedSecrets.ts"
+import { AccountStore, type Owner } from "./Store.ts"
 import { AccountSettings } from "../AccountSettings.ts"
 
 const pages = { recovery: "recovery", verification: "verify", email: "verify", registration: "verify" } as const
@@ -17,10 +15,9 @@ export class AccountMessages extends Context.Service<AccountMessages>()("svc/ide
   make: Effect.gen(function* () {
     const { ownUrl } = yield* AccountSettings
     const mails = yield* Mails
-    const signatures = yield* IdentitySignatures
+    const secrets = yield* MailedSecrets
     const limits = yield* Limits
     const store = yield* AccountStore
-    const codeOf = (flowId: string, code: string) => signatures.sign("mail-code", `${flowId} ${code}`)
     const { host } = new URL(ownUrl)
 
     /**
@@ -28,21 +25,20 @@ export class AccountMessages extends Context.Service<AccountMessages>()("svc/ide
      * the owner of the address may get, nor must messages of other kinds, or those that other clients request.
      */
     const allowed = Effect.fnUntraced(function* (kind: keyof typeof pages, lookup: string) {
-      const { client } = yield* CurrentDevice
-      if (client === undefined) return true
-      return (yield* limits.mailOfClient(kind, lookup, 20, 3)) && (yield* limits.mailTo(kind, lookup))
+      return (yield* limits.mailOfClient(kind, lookup)) && (yield* limits.mailTo(kind, lookup))
     })
 
-    /** The text of a mail with a code, and a link unless it is undefined. */
-    const compose = Effect.fnUntraced(function* (
-      kind: keyof Omit<Words["mails"], "link" | "code">,
-      link: string | undefined,
-      code: string
+    /** Sends a mail with a code, and a link unless it is undefined. */
+    const withCode = Effect.fnUntraced(function* (
+      kind: MailText,
+      to: string,
+      { code, link }: { readonly code: string; readonly link: string | undefined },
+      identity: string | null
     ) {
       const { mails: words } = wordsOf(yield* CurrentLanguage)
       const { intro, outro, subject } = words[kind]
       const ways = [...(link === undefined ? [] : [`${words.link}\n${link}`]), withValues(words.code, { code })]
-      return { subject: `${subject} – ${host}`, body: [intro, ...ways, outro].join("\n\n") + "\n" }
+      yield* mails.send(to, `${subject} – ${host}`, [intro, ...ways, outro].join("\n\n") + "\n", identity)
     })
 
     /** Sends a notice to the owner of an account. `name`: the thing that it is about. */
@@ -52,9 +48,10 @@ export class AccountMessages extends Context.Service<AccountMessages>()("svc/ide
     })
 
     return {
-      codeOf,
       allowed,
-      compose,
+      withCode,
+      /** Notifies the owner of an address with which another person, or they themselves, signs up again. */
+      signedUpAgain: ({ active, id, value }: Owner) => (active ? notice("known", id, value) : Effect.void),
       /** A new way through a flow; `mail` sends it. */
       way: Effect.fnUntraced(function* (
         kind: keyof typeof pages,
@@ -63,18 +60,10 @@ export class AccountMessages extends Context.Service<AccountMessages>()("svc/ide
         identity: string | null,
         mailed = true
       ) {
-        const token = randomBytes(32).toString("base64url")
-        const code = String(randomInt(100_000_000)).padStart(8, "0")
+        const { code, stored, token } = yield* secrets.make(flowId, "pages")
         const link = `${ownUrl}/auth/${pages[kind]}?flow=${flowId}&token=${token}`
-        const way: Way = {
-          token: hashOf(token),
-          code: yield* codeOf(flowId, code),
-          identity,
-          lookup: to.lookup,
-          mailed
-        }
-        const { body, subject } = yield* compose(kind, link, code)
-        return { way, link, mail: mails.send(to.value, subject, body, identity) }
+        const way: Way = { ...stored, identity, lookup: to.lookup, mailed }
+        return { way, link, mail: withCode(kind, to.value, { link, code }, identity) }
       }),
       /** Sends a notice to the owner of an account, whose address is looked up. */
       toOwner: Effect.fnUntraced(function* (kind: keyof Words["notices"], identityId: string) {

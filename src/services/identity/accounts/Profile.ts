@@ -9,6 +9,7 @@ import { paced } from "../Pace.ts"
 import { type ConfirmedBy, type MailProof } from "../../ports/identity/Accounts.ts"
 import { type Flow, Flows, type Way } from "./Flows.ts"
 import { Limits } from "./limits/Limits.ts"
+import { acceptMail, mayGet } from "./mails/MailProof.ts"
 import { AccountMessages } from "./Messages.ts"
 import { Passwords } from "./passwords/Passwords.ts"
 import { PasswordSignIn } from "./passwords/PasswordSignIn.ts"
@@ -84,17 +85,15 @@ export class OwnAccount extends Context.Service<OwnAccount>()("svc/identity/OwnA
       if (id === null) return yield* flowExpired
       yield* store.exclusively(
         id,
-        Effect.fnUntraced(function* ({ state }) {
-          if (state !== "active" || !(yield* flows.stands(flowId))) return yield* flowExpired
+        Effect.fnUntraced(function* (account) {
+          const stands = yield* flows.stands(flowId)
           if (flow.kind === "email") {
+            if (account.state !== "active" || !stands) return yield* flowExpired
             return yield* records.replaceAddress(id, yield* addressOf(String(flow.data["email"])), true)
           }
-          const changed = yield* store.count(
-            `update svc.identity_addresses set verified_at = coalesce(verified_at, now())
-           where lookup = $1 and identity_id = $2::text::uuid returning 1`,
-            [way.lookup, id]
-          )
-          if (changed === 0) return yield* flowExpired
+          const { lookup, mailed: proves } = way
+          const mail = { lookup, proves, sent: flow.begun, stands, purpose: "confirmation", ownPassword: true } as const
+          if (!(yield* acceptMail(store, account, mail, flowExpired))) yield* records.setVerified(id, true)
         })
       )
       return undefined
@@ -179,7 +178,7 @@ export class OwnAccount extends Context.Service<OwnAccount>()("svc/identity/OwnA
               const { passwordHash: hash, traits } = account
               return yield* mailed("registration", address, null, { email: address.value, hash, traits })
             }
-            yield* messages.notice("known", owner.id, owner.value)
+            yield* messages.signedUpAgain(owner)
             return yield* unmailed("registration")
           })
         )
@@ -191,7 +190,7 @@ export class OwnAccount extends Context.Service<OwnAccount>()("svc/identity/OwnA
         return yield* paced(
           Effect.gen(function* () {
             const owner = yield* store.ownerOf(address.lookup)
-            if (owner === undefined || owner.verified || !(yield* messages.allowed("verification", address.lookup))) {
+            if (!mayGet("verification", owner) || !(yield* messages.allowed("verification", address.lookup))) {
               return yield* unmailed("verification")
             }
             const to = { value: owner.value, lookup: address.lookup }
@@ -207,12 +206,10 @@ export class OwnAccount extends Context.Service<OwnAccount>()("svc/identity/OwnA
         { credentials, password }: ConfirmedBy
       ) {
         const kinds = ["verification", "email", "registration"] as const
-        const codeOf = (code: string) => messages.codeOf(flowId, code)
         const { flow, way } = yield* flows.prove(
           flowId,
           kinds,
           proof,
-          codeOf,
           Effect.fnUntraced(function* (flow) {
             if (flow.kind === "email") yield* sameSession(flow, credentials)
             if (flow.kind === "registration") yield* samePerson(flowId, flow, proof, password)

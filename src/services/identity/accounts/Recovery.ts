@@ -4,19 +4,13 @@ import { type Credential } from "../../../domain/identity/Identity.ts"
 import { type MailProof } from "../../ports/identity/Accounts.ts"
 import { Flows, waysOf } from "./Flows.ts"
 import { Limits } from "./limits/Limits.ts"
+import { acceptMail, mayGet } from "./mails/MailProof.ts"
 import { AccountMessages } from "./Messages.ts"
 import { flowExpired, invalidAddress, noIdentity } from "./Refusals.ts"
 import { AccountSessions } from "./Sessions.ts"
 import { hashOf, AccountStore } from "./Store.ts"
-import { claimAddress, takeBack } from "./TakeBack.ts"
-import { AccountSettings } from "../AccountSettings.ts"
 
-const AddressRow = Schema.Struct({
-  identity_id: Schema.String,
-  value: Schema.String,
-  lookup: Schema.String,
-  verified: Schema.Boolean
-})
+const AddressRow = Schema.Struct({ value: Schema.String, lookup: Schema.String })
 
 const OwnRow = Schema.Struct({ id: Schema.String })
 
@@ -26,7 +20,6 @@ const maxWays = 3
 /** Recovery by e-mail. Only the address as it is stored gets a message, never the one that was typed. */
 export class AccountRecovery extends Context.Service<AccountRecovery>()("svc/identity/AccountRecovery", {
   make: Effect.gen(function* () {
-    const { flowSeconds } = yield* AccountSettings
     const store = yield* AccountStore
     const sessions = yield* AccountSessions
     const flows = yield* Flows
@@ -34,7 +27,6 @@ export class AccountRecovery extends Context.Service<AccountRecovery>()("svc/ide
     const limits = yield* Limits
     const addresses = store.rows(AddressRow)
     const owned = store.rows(OwnRow)
-    const columns = "a.identity_id::text, a.value, a.lookup, a.verified_at is not null as verified"
 
     /** The flow of a message's link; the given one, if the link has none. */
     const ownFlowOf = (flowId: string, token: string) =>
@@ -59,17 +51,14 @@ export class AccountRecovery extends Context.Service<AccountRecovery>()("svc/ide
         if (flow.used) return yield* flowExpired
         const given = readAddress(email)
         if (given === undefined) return yield* invalidAddress
-        const [to] = yield* addresses(
-          `select ${columns} from svc.identity_addresses a join svc.identities i on i.id = a.identity_id
-         where a.lookup = $1 and i.state = 'active'`,
-          [given.lookup]
-        )
-        if (to === undefined || !(yield* messages.allowed("recovery", given.lookup))) return
+        const owner = yield* store.ownerOf(given.lookup)
+        if (!mayGet("recovery", owner) || !(yield* messages.allowed("recovery", given.lookup))) return
+        const to = { value: owner.value, lookup: given.lookup }
         yield* store.atomically(
           Effect.gen(function* () {
             // The link has a flow of its own: what another person does in theirs must not make the owner's message invalid.
-            const { id } = yield* flows.begin("recovery", to.identity_id, {})
-            const { mail, way } = yield* messages.way("recovery", flowId, to, to.identity_id)
+            const { id } = yield* flows.begin("recovery", owner.id, {})
+            const { mail, way } = yield* messages.way("recovery", flowId, to, owner.id)
             yield* flows.setData(id, { of: flowId, ways: [way] })
             const now = yield* flows.find(flowId, "recovery", null, true)
             const stored = yield* flows.setData(flowId, { ways: [...waysOf(now), way].slice(-maxWays) })
@@ -82,7 +71,7 @@ export class AccountRecovery extends Context.Service<AccountRecovery>()("svc/ide
       /** A link for an operator to hand over, without a message. */
       link: Effect.fnUntraced(function* (identityId: string) {
         const [to] = yield* addresses(
-          `select ${columns} from svc.identity_addresses a where a.identity_id = $1::text::uuid order by verified_at nulls last limit 1`,
+          "select value, lookup from svc.identity_addresses where identity_id = $1::text::uuid order by verified_at nulls last limit 1",
           [identityId]
         )
         if (to === undefined) return yield* noIdentity
@@ -95,30 +84,24 @@ export class AccountRecovery extends Context.Service<AccountRecovery>()("svc/ide
       /** Signs in by a message, which proves the address. */
       confirm: Effect.fnUntraced(function* (given: string, proof: MailProof, kind: Credential["_tag"]) {
         const flowId = "token" in proof ? yield* ownFlowOf(given, proof.token) : given
-        const { way } = yield* flows.prove(flowId, ["recovery"], proof, (code) => messages.codeOf(flowId, code))
+        const { flow, way } = yield* flows.prove(flowId, ["recovery"], proof)
         const identityId = way.identity
         if (identityId === null) return yield* flowExpired
         return yield* store
           .exclusively(
             identityId,
-            Effect.fnUntraced(function* () {
-              if (!(yield* flows.stands(flowId))) return yield* flowExpired
-              const [address] = yield* addresses(
-                `select ${columns} from svc.identity_addresses a where a.lookup = $1 and a.identity_id = $2::text::uuid`,
-                [way.lookup, identityId]
-              )
-              // The address belongs to another account by now.
-              if (address === undefined) return yield* flowExpired
-              const since = yield* store.count(
-                `select from svc.identities i join svc.identity_flows f on f.id = $2::text::uuid
-               where i.id = $1::text::uuid and i.password_changed_at > f.expires_at - make_interval(secs => $3::float8)`,
-                [identityId, flowId, flowSeconds]
-              )
-              // Someone may have changed it because another person reads their messages.
-              if (since > 0) return yield* flowExpired
-              // Another person may have registered the address, also if an operator has made the link.
-              if (!address.verified) yield* claimAddress(store, identityId, way.mailed ? way.lookup : undefined)
-              else yield* takeBack(store, identityId, "recovery")
+            Effect.fnUntraced(function* (account) {
+              const { lookup, mailed: proves } = way
+              const stands = yield* flows.stands(flowId)
+              const mail = {
+                lookup,
+                proves,
+                sent: flow.begun,
+                stands,
+                purpose: "recovery",
+                ownPassword: false
+              } as const
+              yield* acceptMail(store, account, mail, flowExpired)
               return yield* sessions.open(identityId, kind, "code" in proof ? "code_recovery" : "link_recovery")
             })
           )

@@ -43,7 +43,7 @@ const LockedRow = Schema.Struct({
   totp_secret: Schema.NullOr(Schema.String),
   updated_at: Schema.String
 })
-type Locked = typeof LockedRow.Type
+export type Locked = typeof LockedRow.Type
 
 /** The account of an address. */
 const OwnerRow = Schema.Struct({

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { TooManyRequests } from "../../../../domain/errors.ts"
+import { type MailText } from "../../../../domain/language/Language.ts"
 import { CurrentDevice } from "../../../ports/identity/Accounts.ts"
 import { Devices } from "./Devices.ts"
 import { hashOf, AccountStore } from "../Store.ts"
@@ -24,8 +25,11 @@ const ofClients = {
 /** What may be attempted on one account or address. */
 const ofNames = { "factors of": [20, 3600], "addresses of": [5, 3600], "codes of": [15, 3600] } as const
 
-/** Mails of one kind to one address in 15 minutes, of all clients together. */
+/** Mails of one kind to one address in 15 minutes: of all clients together, and of one client. */
 const mailsToAddress = 10
+const mailsOfClientToAddress = 4
+/** Mails of all kinds that one client may request in an hour. */
+const mailsOfClient = 30
 
 const exceeded = (seconds: number) =>
   new TooManyRequests({
@@ -106,19 +110,23 @@ export class Limits extends Context.Service<Limits>()("svc/identity/Limits", {
       /** Takes back an attempt that was right. */
       refund: (purpose: string, name: string) => Effect.asVoid(uncount(purpose, name)),
       takeOfClient,
+      refundClient: (purpose: keyof typeof ofClients) =>
+        Effect.flatMap(CurrentDevice, ({ client }) =>
+          client === undefined ? Effect.void : Effect.asVoid(uncount(purpose, client))
+        ),
       /** Whether a limit allows something that is silently skipped otherwise: the client gets no error. */
       allows,
-      /** Whether the client may request another mail: `inHour` of all kinds, `toAddress` of this kind to this address in 15 minutes. */
-      mailOfClient: Effect.fnUntraced(function* (kind: string, lookup: string, inHour: number, toAddress: number) {
+      /** Whether the client may request another mail, of this kind to this address. */
+      mailOfClient: Effect.fnUntraced(function* (kind: MailText, lookup: string) {
         const { client } = yield* CurrentDevice
         if (client === undefined) return true
         return (
-          (yield* allows("mails of", client, inHour, 3600)) &&
-          (yield* allows(`${kind} mails of a client to`, `${client} ${lookup}`, toAddress, 900))
+          (yield* allows("mails of", client, mailsOfClient, 3600)) &&
+          (yield* allows(`${kind} mails of a client to`, `${client} ${lookup}`, mailsOfClientToAddress, 900))
         )
       }),
       /** Whether an address may get another mail of this kind. Ask only when one is about to be sent. */
-      mailTo: (kind: string, lookup: string) => allows(`${kind} mails to`, lookup, mailsToAddress, 900),
+      mailTo: (kind: MailText, lookup: string) => allows(`${kind} mails to`, lookup, mailsToAddress, 900),
       /**
        * Limits guesses of a password: of each client, of each place that guesses a name, and of all places together
        * without an earlier sign-in by the name. The last limit, which strangers can use up, does not keep out a browser or an

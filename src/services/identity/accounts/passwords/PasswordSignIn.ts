@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { TooManyRequests } from "../../../../domain/errors.ts"
+import { TooManyRequests, type Unavailable } from "../../../../domain/errors.ts"
 import { readAddress } from "../../../../domain/identity/Address.ts"
 import { isImportableHash, passwordFault } from "../../../../domain/identity/Password.ts"
 import { CurrentMeters } from "../../../metrics/Meters.ts"
@@ -23,6 +23,11 @@ export class PasswordSignIn extends Context.Service<PasswordSignIn>()("svc/ident
     const wrong = meters.counter("svc_sign_ins_refused_total", { reason: "credentials" })
     const limited = meters.counter("svc_sign_ins_refused_total", { reason: "limit" })
 
+    const hashOf = <E>(password: string, email: string | undefined, refusal: (fault: string) => E) => {
+      const fault = passwordFault(password, email)
+      return fault === undefined ? passwords.hash(password) : Effect.fail(refusal(fault))
+    }
+
     return {
       /** Fails with `refusal` unless a password is that of the hash; counts as a guess of `name`. */
       confirm: <E>(name: string, hash: string | null, password: string, refusal: E) =>
@@ -32,14 +37,21 @@ export class PasswordSignIn extends Context.Service<PasswordSignIn>()("svc/ident
         ),
 
       /** The hash of a password that an account may have; fails with what is wrong with it. */
-      hashOf: <E>(password: string, email: string | undefined, refusal: (fault: string) => E) => {
-        const fault = passwordFault(password, email)
-        return fault === undefined ? passwords.hash(password) : Effect.fail(refusal(fault))
-      },
+      hashOf,
 
-      /** A hash of another server, as it is stored. */
-      importedHash: <E>(hash: string, refusal: E) =>
-        isImportableHash(hash) ? Effect.succeed(importedHash(hash)) : Effect.fail(refusal),
+      /** The hash of what an administrator gives: a password, a hash of another server, or neither. */
+      hashGiven: <E, E2>(
+        given: { readonly password?: string; readonly passwordHash?: string },
+        email: string | undefined,
+        invalidHash: E,
+        refusal: (fault: string) => E2
+      ): Effect.Effect<string | undefined, E | E2 | Unavailable> => {
+        const { password, passwordHash: hash } = given
+        if (hash !== undefined) {
+          return isImportableHash(hash) ? Effect.succeed(importedHash(hash)) : Effect.fail(invalidHash)
+        }
+        return password === undefined ? Effect.undefined : hashOf(password, email, refusal)
+      },
 
       /**
        * Signs in with an address and a password. Guesses are limited, and refusals counted. `find`: the account, if the

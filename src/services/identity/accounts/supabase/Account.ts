@@ -9,7 +9,6 @@ import {
   samePassword,
   weakPassword
 } from "../../../../domain/supabase/AuthErrors.ts"
-import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
 import { paced } from "../../Pace.ts"
 import { type AuthCalls, type CurrentSession, type OwnChange } from "../../../ports/supabase/AuthCalls.ts"
 import { Passwords } from "../passwords/Passwords.ts"
@@ -20,7 +19,7 @@ import { AccountSessions } from "../Sessions.ts"
 import { AccountStore } from "../Store.ts"
 import { reachableEmail, SupabaseSignIn } from "./Entering.ts"
 import { OneTimes } from "./OneTime.ts"
-import { Users } from "./Users.ts"
+import { changedMetadata, Users } from "./Users.ts"
 import { AccountSettings } from "../../AccountSettings.ts"
 
 /** A change of the password needs a code by mail once the sign-in is older, in s, if SVC_SUPABASE_REAUTHENTICATION is true. */
@@ -108,9 +107,7 @@ export class SupabaseAccount extends Context.Service<SupabaseAccount>()("svc/ide
           Effect.fnUntraced(function* ({ id }) {
             const { user_metadata: before } = yield* users.byId(id)
             const { traits } = yield* store.identity(id)
-            const merged = Object.entries({ ...(isJsonObject(before) ? before : {}), ...data })
-            // Null removes a field, and the address is no field of theirs.
-            const about = Object.fromEntries(merged.filter(([name, value]) => value !== null && name !== "email"))
+            const about = changedMetadata(before, data, ["email"])
             yield* records.setTraits(id, { ...about, ...("email" in traits ? { email: traits["email"] } : {}) })
           })
         )

@@ -1,28 +1,21 @@
 import { Context, Effect, Layer } from "effect"
 import { emailExists, validationFailed, noUser, weakPassword } from "../../../../domain/supabase/AuthErrors.ts"
-import { isJsonObject, type JsonObject } from "../../../../domain/text/JsonObject.ts"
+import { type JsonObject } from "../../../../domain/text/JsonObject.ts"
 import { type AuthCalls, type UserChange } from "../../../ports/supabase/AuthCalls.ts"
+import { AccountChanges } from "../Changes.ts"
 import { PasswordSignIn } from "../passwords/PasswordSignIn.ts"
 import { AccountRecords } from "../Records.ts"
 import { isUuid, AccountStore } from "../Store.ts"
 import { takeBack } from "../TakeBack.ts"
-import { reachableEmail, SupabaseSignIn } from "./Entering.ts"
+import { isPending, reachableEmail, SupabaseSignIn } from "./Entering.ts"
 import { SupabaseFactors } from "./Factors.ts"
 import { OneTimes, typeOf } from "./OneTime.ts"
-import { Users } from "./Users.ts"
+import { changedMetadata, Users } from "./Users.ts"
 import { SupabasePasskeys } from "./Passkeys.ts"
 import { type ErrorCode } from "../../../../domain/codes/ErrorCode.ts"
 
 /** Fields of app_metadata that only the service sets. */
 const reserved = ["provider", "providers", "svc_role"]
-
-/** Fields over others; null removes one. */
-const merged = (before: unknown, change: JsonObject, without: ReadonlyArray<string>) =>
-  Object.fromEntries(
-    Object.entries({ ...(isJsonObject(before) ? before : {}), ...change }).filter(
-      ([name, value]) => value !== null && !without.includes(name)
-    )
-  )
 
 const onlyEmail = validationFailed(
   "An email address is required: this server has no accounts with a phone number alone"
@@ -39,18 +32,15 @@ export class SupabaseUserAdmin extends Context.Service<SupabaseUserAdmin>()("svc
   make: Effect.gen(function* () {
     const store = yield* AccountStore
     const records = yield* AccountRecords
+    const changes = yield* AccountChanges
     const byPassword = yield* PasswordSignIn
     const users = yield* Users
     const mails = yield* OneTimes
     const { create: createPending, mail } = yield* SupabaseSignIn
     const factors = yield* SupabaseFactors
     const { ofAdmin: passkeys } = yield* SupabasePasskeys
-    const hashOf = ({ password, passwordHash }: UserChange, email: string | undefined) =>
-      passwordHash !== undefined
-        ? byPassword.importedHash(passwordHash, invalidHash)
-        : password === undefined
-          ? Effect.undefined
-          : byPassword.hashOf(password, email, weakPassword)
+    const hashOf = (change: Pick<UserChange, "password" | "passwordHash">, email: string | undefined) =>
+      byPassword.hashGiven(change, email, invalidHash, weakPassword)
 
     /** Columns that only auth.users has. In a transaction. */
     const setOwn = Effect.fnUntraced(function* (id: string, { banSeconds, role }: UserChange) {
@@ -85,8 +75,8 @@ export class SupabaseUserAdmin extends Context.Service<SupabaseUserAdmin>()("svc
             records.create({
               ...(given === undefined ? {} : { id: given }),
               address,
-              traits: merged({}, change.userMetadata ?? {}, ["email"]),
-              metadataPublic: merged({}, change.appMetadata ?? {}, reserved),
+              traits: changedMetadata({}, change.userMetadata ?? {}, ["email"]),
+              metadataPublic: changedMetadata({}, change.appMetadata ?? {}, reserved),
               passwordHash: passwordHash ?? null,
               verified: change.confirmed ?? false,
               state: "active"
@@ -100,29 +90,23 @@ export class SupabaseUserAdmin extends Context.Service<SupabaseUserAdmin>()("svc
       update: Effect.fn("SupabaseAuth.update")(function* (id, change) {
         const before = yield* users.byId(id)
         const address = change.email === undefined ? undefined : yield* reachableEmail(change.email)
-        const hash = yield* hashOf(change, address?.value ?? String(before["email"]))
-        const changed = store.exclusively(
+        const passwordHash = yield* hashOf(change, address?.value ?? String(before["email"]))
+        const changed = changes.change(
           before.id,
-          Effect.fnUntraced(function* () {
-            if (address !== undefined && address.value !== before["email"]) {
-              yield* records.replaceAddress(id, address, change.confirmed ?? true)
-            } else if (change.confirmed !== undefined) yield* records.setVerified(id, change.confirmed)
-            const { metadata_public, traits } = yield* store.identity(id)
-            const { email } = traits
-            if (change.userMetadata !== undefined) {
-              const about = merged(before["user_metadata"], change.userMetadata, ["email"])
-              yield* records.setTraits(id, { ...about, ...(email === undefined ? {} : { email }) })
-            }
-            if (change.appMetadata !== undefined) {
-              const { svc_role } = metadata_public
-              const app = merged(before["app_metadata"], change.appMetadata, reserved)
-              yield* records.setMetadata(id, { ...app, ...(svc_role === undefined ? {} : { svc_role }) })
-            }
-            if (hash !== undefined) {
-              yield* records.setPassword(id, hash)
-            }
-            yield* setOwn(id, change)
-          })
+          undefined,
+          ({ metadata_public: { svc_role } }) =>
+            Effect.map(users.byId(id), ({ app_metadata, user_metadata }) => ({
+              address,
+              verified: change.confirmed,
+              newVerified: true,
+              traits: change.userMetadata && changedMetadata(user_metadata, change.userMetadata, ["email"]),
+              metadataPublic: change.appMetadata && {
+                ...changedMetadata(app_metadata, change.appMetadata, reserved),
+                ...(svc_role === undefined ? {} : { svc_role })
+              },
+              passwordHash
+            })),
+          setOwn(id, change)
         )
         yield* taken(changed)
         return yield* users.byId(id)
@@ -142,7 +126,7 @@ export class SupabaseUserAdmin extends Context.Service<SupabaseUserAdmin>()("svc
       invite: Effect.fn("SupabaseAuth.invite")(function* ({ data, email, ...request }) {
         const address = yield* reachableEmail(email)
         const owner = yield* users.ownerOf(address.lookup)
-        if (owner?.verified === true || (owner !== undefined && owner.password_hash !== null)) return yield* emailExists
+        if (owner !== undefined && !isPending(owner)) return yield* emailExists
         const id = owner?.id ?? (yield* taken(store.atomically(createPending({ address, data, passwordHash: null }))))
         yield* store.atomically(
           Effect.andThen(mail("invite", request, address, id), users.set(id, "jsonb_build_object('invited_at', now())"))

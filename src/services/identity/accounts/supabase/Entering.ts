@@ -15,11 +15,12 @@ import { AccountSettings } from "../../AccountSettings.ts"
 import { paced } from "../../Pace.ts"
 import { type AuthCalls, type MailKind, type MailRequest, type User } from "../../../ports/supabase/AuthCalls.ts"
 import { Limits } from "../limits/Limits.ts"
+import { mayGet } from "../mails/MailProof.ts"
 import { AccountMessages } from "../Messages.ts"
 import { Passwords } from "../passwords/Passwords.ts"
 import { PasswordSignIn } from "../passwords/PasswordSignIn.ts"
 import { AccountRecords } from "../Records.ts"
-import { AccountStore } from "../Store.ts"
+import { AccountStore, type Owner } from "../Store.ts"
 import { pkceChallengeOf, OneTimes } from "./OneTime.ts"
 import { SupabaseTokens } from "./Tokens.ts"
 import { Users } from "./Users.ts"
@@ -28,6 +29,9 @@ export const reachableEmail = (email: string) => {
   const address = readAddress(email)
   return address === undefined || !isReachable(address) ? Effect.fail(invalidEmail) : Effect.succeed(address)
 }
+
+/** Whether a person has only asked for an account, or was invited: the next sign-up with its address may take it. */
+export const isPending = ({ active, password_hash, verified }: Owner) => active && !verified && password_hash === null
 
 /** A user that does not exist, as the answer to a sign-up with an address that has an account: it must look like a new one. */
 const lookAlike = (email: string, data: JsonObject): User => {
@@ -87,7 +91,7 @@ export class SupabaseSignIn extends Context.Service<SupabaseSignIn>()("svc/ident
       data: object = {}
     ) {
       yield* mails.prune
-      if (!(yield* limits.mailTo(kind, to.lookup))) return
+      if (!(yield* mails.mailTo(kind, to.lookup))) return
       const { send } = yield* mails.make({ kind, to, identityId, challenge, redirectTo, data, mailed: true })
       yield* send
       const column =
@@ -116,7 +120,7 @@ export class SupabaseSignIn extends Context.Service<SupabaseSignIn>()("svc/ident
           ({ code }) => code === "ADDRESS_TAKEN",
           () => Effect.fail(userExists)
         )
-        if (yield* messages.allowed("verification", address.lookup))
+        if (yield* limits.mailOfClient("verification", address.lookup))
           yield* store.atomically(mail("signup", request, address, id, { own: request.challenge !== undefined }))
         return yield* tokens.open(id, "password", hash)
       }
@@ -126,8 +130,8 @@ export class SupabaseSignIn extends Context.Service<SupabaseSignIn>()("svc/ident
           const hash = yield* passwords.hash(password)
           const owner = yield* users.ownerOf(address.lookup)
           // The owner of a verified account gets a notice, and the caller the usual response.
-          if (owner !== undefined && (owner.verified || owner.password_hash !== null || !owner.active)) {
-            if (owner.active) yield* messages.notice("known", owner.id, owner.value)
+          if (owner !== undefined && !isPending(owner)) {
+            yield* messages.signedUpAgain(owner)
             return { user: lookAlike(address.value, data) }
           }
           const id = owner?.id ?? (yield* store.atomically(create({ ...made, passwordHash: null })))
@@ -169,7 +173,7 @@ export class SupabaseSignIn extends Context.Service<SupabaseSignIn>()("svc/ident
         Effect.gen(function* () {
           const owner = yield* users.ownerOf(address.lookup)
           if (owner !== undefined) {
-            if (!owner.active) return
+            if (!mayGet("signIn", owner)) return
             return yield* store.atomically(mail("magiclink", request, { ...address, value: owner.value }, owner.id))
           }
           // The response is the same as for an address that has an account.
@@ -187,7 +191,7 @@ export class SupabaseSignIn extends Context.Service<SupabaseSignIn>()("svc/ident
       yield* paced(
         Effect.gen(function* () {
           const owner = yield* users.ownerOf(address.lookup)
-          if (owner === undefined || !owner.active) return
+          if (!mayGet("recovery", owner)) return
           yield* store.atomically(mail("recovery", request, { ...address, value: owner.value }, owner.id))
         })
       )
@@ -202,7 +206,7 @@ export class SupabaseSignIn extends Context.Service<SupabaseSignIn>()("svc/ident
           const before = yield* mails.pending(name, address.lookup)
           const owner = yield* users.ownerOf(address.lookup)
           const id = before?.identity_id ?? owner?.id
-          if (id === undefined || (kind === "signup" ? owner?.verified !== false : before === undefined)) return
+          if (id === undefined || (kind === "signup" ? !mayGet("verification", owner) : before === undefined)) return
           const { about, change, contested, email: to, hash, own, session } = before?.data ?? {}
           if (kind === "email_change") {
             return yield* store.atomically(mail(name, request, address, id, { change, email: to, session }))

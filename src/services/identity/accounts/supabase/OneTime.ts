@@ -1,19 +1,14 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { randomBytes, randomInt } from "node:crypto"
-import { type Words } from "../../../../domain/language/Language.ts"
+import { type MailText } from "../../../../domain/language/Language.ts"
 import { mailsExceeded, otpExpired } from "../../../../domain/supabase/AuthErrors.ts"
 import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
 import { JsonObjectSchema } from "../../../../domain/text/JsonObjectSchema.ts"
-import { Mails } from "../../Mails.ts"
 import { type Challenge, type MailKind, type OneTimeProof } from "../../../ports/supabase/AuthCalls.ts"
-import { isSameSecret } from "../Flows.ts"
 import { Limits } from "../limits/Limits.ts"
+import { MailedSecrets, wrongCodesOfMail } from "../mails/MailedSecrets.ts"
 import { AccountMessages } from "../Messages.ts"
 import { hashOf, AccountStore } from "../Store.ts"
 import { AccountSettings } from "../../AccountSettings.ts"
-
-/** Codes of one mail that may be wrong. */
-const maxTries = 5
 
 const Row = Schema.Struct({
   id: Schema.String,
@@ -29,11 +24,13 @@ const Row = Schema.Struct({
   lookup: Schema.String,
   identity_id: Schema.NullOr(Schema.String),
   code: Schema.String,
-  data: JsonObjectSchema
+  data: JsonObjectSchema,
+  /** In s since 1970. */
+  sent: Schema.Finite
 })
 export type OneTime = typeof Row.Type
 
-const columns = "id::text, kind, lookup, identity_id::text, code, data"
+const columns = `id::text, kind, lookup, identity_id::text, code, data, extract(epoch from created_at)::float8 as sent`
 
 /** The PKCE challenge of the client that requested a mail. */
 export const pkceChallengeOf = ({ data: { challenge } }: OneTime): Challenge | undefined =>
@@ -53,7 +50,7 @@ const kindsOf: Readonly<Record<string, ReadonlyArray<MailKind>>> = {
 }
 export const typeOf = (kind: MailKind) => (kind.startsWith("email_change") ? "email_change" : kind)
 
-const texts: Readonly<Record<MailKind, keyof Omit<Words["mails"], "link" | "code">>> = {
+const texts: Readonly<Record<MailKind, MailText>> = {
   signup: "verification",
   magiclink: "signIn",
   recovery: "recovery",
@@ -67,7 +64,7 @@ const texts: Readonly<Record<MailKind, keyof Omit<Words["mails"], "link" | "code
 export class OneTimes extends Context.Service<OneTimes>()("svc/identity/OneTimes", {
   make: Effect.gen(function* () {
     const { flowSeconds: seconds, ownUrl } = yield* AccountSettings
-    const mails = yield* Mails
+    const secrets = yield* MailedSecrets
     const store = yield* AccountStore
     const messages = yield* AccountMessages
     const limits = yield* Limits
@@ -79,8 +76,10 @@ export class OneTimes extends Context.Service<OneTimes>()("svc/identity/OneTimes
        * uses up what the owner of the address may request.
        */
       mayMail: Effect.fnUntraced(function* (kind: MailKind, lookup: string) {
-        if (!(yield* limits.mailOfClient(kind, lookup, 30, 4))) return yield* mailsExceeded(60)
+        if (!(yield* limits.mailOfClient(texts[kind], lookup))) return yield* mailsExceeded(60)
       }),
+      /** Whether an address may get another mail. Ask only when one is about to be sent. */
+      mailTo: (kind: MailKind, lookup: string) => limits.mailTo(texts[kind], lookup),
       /** A new token and code. `send`: the mail, to be sent in the same transaction; without it the caller hands them over. */
       make: Effect.fnUntraced(function* (given: {
         readonly kind: MailKind
@@ -92,9 +91,8 @@ export class OneTimes extends Context.Service<OneTimes>()("svc/identity/OneTimes
         readonly mailed: boolean
       }) {
         const { challenge, identityId, kind, mailed, redirectTo, to } = given
-        const token = `${challenge === undefined ? "" : "pkce_"}${randomBytes(28).toString("hex")}`
-        const code = String(randomInt(1_000_000)).padStart(6, "0")
         const id = crypto.randomUUID()
+        const { code, stored, token } = yield* secrets.make(id, challenge === undefined ? "supabase" : "pkce")
         const data = { ...given.data, mailed, redirectTo, challenge }
         yield* store.count(
           `insert into svc.supabase_mails as m (id, kind, lookup, identity_id, token_hash, code, data, expires_at)
@@ -103,24 +101,11 @@ export class OneTimes extends Context.Service<OneTimes>()("svc/identity/OneTimes
            token_hash = excluded.token_hash, code = excluded.code, data = excluded.data, tries = 0, created_at = now(),
            expires_at = excluded.expires_at, used_at = null
          returning 1`,
-          [
-            id,
-            kind,
-            to.lookup,
-            identityId,
-            hashOf(token),
-            yield* messages.codeOf(id, code),
-            JSON.stringify(data),
-            seconds
-          ]
+          [id, kind, to.lookup, identityId, stored.token, stored.code, JSON.stringify(data), seconds]
         )
         const link = `${ownUrl}/auth/v1/verify?${new URLSearchParams({ token, type: typeOf(kind), redirect_to: redirectTo })}`
-        const { body, subject } = yield* messages.compose(
-          texts[kind],
-          kind === "reauthentication" ? undefined : link,
-          code
-        )
-        return { id, token, code, link, send: mails.send(to.value, subject, body, identityId) }
+        const ways = { code, link: kind === "reauthentication" ? undefined : link }
+        return { token, code, link, send: messages.withCode(texts[kind], to.value, ways, identityId) }
       }),
 
       /** The one that a proof is of; it is not used up. */
@@ -134,21 +119,18 @@ export class OneTimes extends Context.Service<OneTimes>()("svc/identity/OneTimes
           )
           return row ?? (yield* otpExpired)
         }
-        const lookup = proof.lookup ?? ""
-        yield* limits.takeOfClient("mailed codes of")
-        yield* limits.take("codes of", lookup)
-        // Counted before they are compared, so that parallel guesses count too.
-        const tried = yield* rows(
-          `update svc.supabase_mails set tries = tries + 1 where kind = any ($1::text[]) and lookup = $2
-           and used_at is null and expires_at > now() and tries < ${maxTries} returning ${columns}`,
-          [kinds, lookup]
-        )
-        for (const row of tried) {
-          if (!isSameSecret(row.code, yield* messages.codeOf(row.id, proof.code))) continue
-          yield* limits.refund("codes of", lookup)
-          return row
-        }
-        return yield* otpExpired
+        const { code, lookup = "" } = proof
+        const attempt = Effect.gen(function* () {
+          // Counted before they are compared, so that parallel guesses count too.
+          const tried = yield* rows(
+            `update svc.supabase_mails set tries = tries + 1 where kind = any ($1::text[]) and lookup = $2
+             and used_at is null and expires_at > now() and tries < ${wrongCodesOfMail} returning ${columns}`,
+            [kinds, lookup]
+          )
+          for (const row of tried) if (yield* secrets.isCode(row.id, code, row)) return row
+          return yield* otpExpired
+        })
+        return yield* secrets.guess(lookup, attempt)
       }),
 
       /** A mail is used once, even if two requests arrive together. */

@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { noUser } from "../../../../domain/supabase/AuthErrors.ts"
 import { uuidOf } from "../../../../domain/sql/Uuids.ts"
+import { isJsonObject, type JsonObject } from "../../../../domain/text/JsonObject.ts"
 import { JsonObjectSchema } from "../../../../domain/text/JsonObjectSchema.ts"
 import { type CurrentSession, type User } from "../../../ports/supabase/AuthCalls.ts"
 import { secondFactorSql } from "../Sessions.ts"
@@ -42,6 +43,14 @@ const userSql = `jsonb_strip_nulls(jsonb_build_object('id', u.id, 'aud', 'authen
     'new_email', nullif(u.email_change, ''), 'is_anonymous', u.is_anonymous, ${timesSql}))
   || jsonb_build_object('app_metadata', coalesce(u.raw_app_meta_data, '{}'), 'user_metadata', coalesce(u.raw_user_meta_data, '{}'),
     'identities', ${identitiesSql}, 'factors', ${factorsSql})`
+
+/** A user's metadata with a change: null removes a field; `without`: fields that are not set this way. */
+export const changedMetadata = (before: unknown, change: JsonObject, without: ReadonlyArray<string>) =>
+  Object.fromEntries(
+    Object.entries({ ...(isJsonObject(before) ? before : {}), ...change }).filter(
+      ([name, value]) => value !== null && !without.includes(name)
+    )
+  )
 
 const UserRow = Schema.Struct({ user: JsonObjectSchema })
 const TotalRow = Schema.Struct({ total: Schema.Int })

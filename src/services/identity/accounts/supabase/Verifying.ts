@@ -3,10 +3,11 @@ import { readAddress } from "../../../../domain/identity/Address.ts"
 import { invalidCredentials, noFlowState, otpExpired } from "../../../../domain/supabase/AuthErrors.ts"
 import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
 import { type AuthCalls, type OneTimeProof, type Shown } from "../../../../services/ports/supabase/AuthCalls.ts"
+import { acceptMail } from "../mails/MailProof.ts"
 import { PasswordSignIn } from "../passwords/PasswordSignIn.ts"
 import { AccountRecords } from "../Records.ts"
 import { AccountStore } from "../Store.ts"
-import { claimAddress, takeBack } from "../TakeBack.ts"
+import { takeBack } from "../TakeBack.ts"
 import { pkceChallengeOf, type OneTime, OneTimes, typeOf } from "./OneTime.ts"
 import { SupabaseTokens } from "./Tokens.ts"
 import { Users } from "./Users.ts"
@@ -73,9 +74,10 @@ export class SupabaseMailProofs extends Context.Service<SupabaseMailProofs>()("s
       const due = yield* store
         .exclusively(
           id,
-          Effect.fnUntraced(function* ({ state }) {
-            if (state !== "active" || !(yield* mails.stands(mail))) return yield* otpExpired
+          Effect.fnUntraced(function* (account) {
+            const stands = yield* mails.stands(mail)
             if (kind.startsWith("email_change")) {
+              if (account.state !== "active" || !stands) return yield* otpExpired
               if (typeof data["change"] === "string" && !(yield* mails.agreed(mail))) return true
               const address = readAddress(String(data["email"]))
               if (address === undefined) return yield* otpExpired
@@ -83,26 +85,19 @@ export class SupabaseMailProofs extends Context.Service<SupabaseMailProofs>()("s
               yield* users.set(id, `'{"email_change":""}'`)
               return false
             }
-            const address = yield* addressOf(mail)
-            // The address belongs to another account by now.
-            if (address === undefined) return yield* otpExpired
-            // Someone may have changed the password because another person reads their messages.
-            const since = yield* store.count(
-              `select from svc.identities i join svc.supabase_mails m on m.id = $2::text::uuid
-             where i.id = $1::text::uuid and i.password_changed_at > m.created_at`,
-              [id, mail.id]
-            )
-            if (since > 0 && kind !== "signup") return yield* otpExpired
-            if (address.verified) {
+            const ownPassword = kind === "signup" && own
+            const returned = {
+              lookup,
+              sent: mail.sent,
+              stands,
               // A code that is exchanged later recovers then: a program that opens links of mails has no verifier.
-              if (kind === "recovery" && !exchanged) yield* takeBack(store, id, "recovery")
-              return false
-            }
-            // Another person may have signed up with the address.
-            if (kind !== "signup" || !own) {
-              yield* claimAddress(store, id, lookup, { mail: mail.id })
-              return false
-            }
+              purpose: kind === "signup" ? "confirmation" : kind === "recovery" && !exchanged ? "recovery" : "signIn",
+              // An administrator's app has mailed the link that it generated.
+              proves: true,
+              ownPassword,
+              spared: { mail: mail.id }
+            } as const
+            if ((yield* acceptMail(store, account, returned, otpExpired)) || !ownPassword) return false
             yield* records.setVerified(id, true)
             if (typeof data["hash"] !== "string") return false
             yield* records.setPassword(id, data["hash"], { mail: mail.id })

@@ -62,7 +62,7 @@ describe.each(oauth2Servers)("with the %s OAuth 2.0 server,", (server) => {
       const application = await makeApplication(stage)
       await signIn(stage, browser, application)
       // Makes the old sign-in older than the request.
-      await new Promise((done) => setTimeout(done, 7_000))
+      await stage.age(7_000)
       const attempt = await application.begin({ prompt: "login" })
       const idp = await goOn(stage, browser.browser, attempt.url)
       // Without the signed time, or with a forged one, the bridge requests a sign-in again.
@@ -78,9 +78,12 @@ describe.each(oauth2Servers)("with the %s OAuth 2.0 server,", (server) => {
       const browser = await makeVisitor(stage)
       const application = await makeApplication(stage)
       await signIn(stage, browser, application)
-      await new Promise((done) => setTimeout(done, 2_200))
-      const attempt = await application.begin({ max_age: "1" })
-      const idp = await goOn(stage, browser.browser, attempt.url)
+      await stage.age(2_200)
+      // The service keeps for a second what the identity provider has said of a session.
+      const idp = await until(
+        async () => goOn(stage, browser.browser.copy(), (await application.begin({ max_age: "1" })).url),
+        ({ at }) => at === "idp"
+      )
       assert.strictEqual(idp.at, "idp")
       const relaxed = await application.begin({ max_age: "3600" })
       assert.strictEqual((await goOn(stage, browser.browser, relaxed.url)).at, "dashboard")

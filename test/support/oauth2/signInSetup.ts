@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises"
 import { startFakeIdP } from "../../fakes/identity/server.ts"
 import { type OAuth2Server, startOAuth2Server } from "../../fakes/oauth2/server.ts"
 import { freePort } from "../../../bench/support/freePort.ts"
+import { sql } from "../client.ts"
 import { type IdPUnderTest } from "../identity/idp.ts"
 import { otherOAuth2Server } from "./oauth2.ts"
 import { type Service, type ServiceOptions, startService } from "../service.ts"
@@ -18,6 +20,8 @@ export interface FullStage extends Stage, AsyncDisposable {
   ) => Promise<Readonly<Record<string, unknown>>>
   /** A secret; "" when the server requires none. */
   readonly adminToken: string
+  /** Makes all sign-ins older, in ms. Waits if one of the servers is neither a fake nor in the service. */
+  readonly age: (millis: number) => Promise<void>
   /** The OAuth 2.0 server, if it is the fake one. */
   readonly fake: OAuth2Server | undefined
 }
@@ -39,7 +43,8 @@ export const startStage = async (
   which: (typeof oauth2Servers)[number] = "external"
 ): Promise<FullStage> => {
   await using started = new AsyncDisposableStack()
-  const idp = otherIdP ?? (await fakeIdP(started))
+  const fakeOfIdP = otherIdP === undefined ? await fakeIdP(started) : undefined
+  const idp = otherIdP ?? fakeOfIdP!
   const oauth2 = which === "embedded" ? await embeddedServer() : await externalServer(started)
   const local = started.use(
     await startService({
@@ -62,8 +67,28 @@ export const startStage = async (
     const urls = { login: `${bridge}/login`, consent: `${bridge}/consent`, logout: `${bridge}/logout` }
     Object.assign(fake.urls, urls, { postLogout: afterLogout })
   }
+  const age = async (millis: number) => {
+    if (fakeOfIdP === undefined || (which === "external" && fake === undefined)) return void (await sleep(millis))
+    for (const server of [fakeOfIdP, fake]) server?.age(millis)
+    if (which === "external") return
+    await sql(
+      service,
+      `update svc.oauth2_items set payload = jsonb_set(payload::jsonb, '{loginTs}', to_jsonb((payload::jsonb ->> 'loginTs')::float8 - $1::float8))::text
+       where kind = 'Session' and payload::jsonb ? 'loginTs'`,
+      [Math.ceil(millis / 1000)]
+    )
+  }
   const parts = started.move()
-  return { service, idp, publicUrl, introspect, adminToken, fake, [Symbol.asyncDispose]: () => parts.disposeAsync() }
+  return {
+    service,
+    idp,
+    publicUrl,
+    introspect,
+    adminToken,
+    age,
+    fake,
+    [Symbol.asyncDispose]: () => parts.disposeAsync()
+  }
 }
 
 const introspected = async (url: string, token: string, headers: Readonly<Record<string, string>>) => {

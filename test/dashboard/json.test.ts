@@ -36,10 +36,11 @@ describe("a diff", () => {
   })
 
   it("of very long texts takes no time", () => {
-    const lines = Array.from({ length: 20_000 }, (_, at) => String(at))
+    // To compare each line with each other one would take minutes.
+    const lines = Array.from({ length: 200_000 }, (_, at) => String(at))
     const begun = performance.now()
     diffLines(lines.join("\n"), lines.toReversed().join("\n"))
-    assert.isBelow(performance.now() - begun, 1000)
+    assert.isBelow(performance.now() - begun, 10_000)
   })
 })
 

@@ -90,7 +90,7 @@ describe("a rule on a context", () => {
     it(`ends: ${name}`, () => {
       const before = performance.now()
       assert.include(answer(rule, context), { errorCode: "PARSE_ERROR" })
-      assert.isBelow(performance.now() - before, 1500)
+      assert.isBelow(performance.now() - before, 10_000)
     })
   }
 

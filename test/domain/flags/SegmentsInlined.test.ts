@@ -112,7 +112,7 @@ describe("counts", () => {
     assert.strictEqual(segments.sizeOf(ref("s30")).nodes, 2 ** 30 * 5 + (2 ** 30 - 1) * 2)
     const [problem] = ruleProblems({ "!": ref("s30") }, segments, { segment: "new" })
     assert.match(problem?.problem ?? "", /^Expected at most 50000 values with segments inlined, not/)
-    assert.isBelow(performance.now() - before, 1000)
+    assert.isBelow(performance.now() - before, 10_000)
   })
 })
 
@@ -124,7 +124,7 @@ it("visits each segment once, however many paths lead to it", () => {
   assert.strictEqual(segments.cycleFrom(ref("s38")), undefined)
   assert.strictEqual(segments.sizeOf(ref("s38")).segments, 38)
   assert.deepStrictEqual(segmentsUsedBy(segments.inline({ "!": ref("s5") })), [])
-  assert.isBelow(performance.now() - before, 1000)
+  assert.isBelow(performance.now() - before, 10_000)
 })
 
 describe("limits", () => {

@@ -36,9 +36,10 @@ describe("readAddress", () => {
   ])("rejects %j", (text) => assert.isUndefined(readAddress(text)))
 
   it("takes no longer for long texts", () => {
+    // Backtracking over a million characters would take many minutes.
     const began = performance.now()
     for (const text of ["@".repeat(1e6), "a".repeat(1e6), `${"a".repeat(253)}@`]) assert.isUndefined(readAddress(text))
-    assert.isBelow(performance.now() - began, 50)
+    assert.isBelow(performance.now() - began, 5_000)
   })
 })
 

@@ -78,7 +78,7 @@ describe("DATABASE_URL", () => {
     await ask(first, `DELETE /api/keys/${key.id}`, { key: first.service_role })
     const from = Date.now()
     assertRefused(await until(atSecond, ({ status }) => status === 401), 401, "INVALID_API_KEY")
-    assert.isBelow(Date.now() - from, 1_000)
+    assert.isBelow(Date.now() - from, 5_000)
   })
 
   it("serves a database whose owner is not a superuser but may create roles", async () => {

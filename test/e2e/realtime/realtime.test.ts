@@ -174,9 +174,9 @@ describe("events by role", () => {
     const from = Date.now()
     await revoke()
     assert.match(await gone.closed, /^1008 /)
-    assert.isBelow(Date.now() - from, 1_000)
+    assert.isBelow(Date.now() - from, 5_000)
     assert.match(await expires.closed, /^1008 /)
-    assert.isBelow(Date.now() - from, 4_000)
+    assert.isBelow(Date.now() - from, 10_000)
     assert.strictEqual(stays.socket.readyState, stays.socket.OPEN)
   })
 })
@@ -308,15 +308,17 @@ describe("a table with row-level security", () => {
     const since = Date.now()
     await admin("insert into rt_slow values (1, 'ann', 'x'), (2, 'bob', 'y')")
     await all.upTo(({ row }) => row?.["id"] === 2)
-    assert.isBelow(Date.now() - since, 1_000)
+    // The policy takes 20 s for the row of another owner.
+    assert.isBelow(Date.now() - since, 5_000)
     assert.strictEqual((await bob.upTo(({ row }) => row?.["id"] === 2, 15_000)).length, 1)
+    const first = Date.now() - since
     const [gap] = await ann.upTo(() => true, 15_000)
     assert.strictEqual(gap?.gap, true)
     // For a while it is not asked again, so that the others need not wait.
     const again = Date.now()
     await admin("insert into rt_slow values (3, 'bob', 'z')")
     await bob.upTo(({ row }) => row?.["id"] === 3)
-    assert.isBelow(Date.now() - again, 1_500)
+    assert.isBelow(Date.now() - again, first)
   })
 
   it("whose policies wait for a lock sends a gap, and is heard again after it", async () => {

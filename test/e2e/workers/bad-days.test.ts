@@ -259,7 +259,7 @@ describe("two workers", () => {
     await Promise.all(loops)
     // On a busy machine every start takes longer.
     assert.isBelow(millis, Math.max(2_000, 2 * startMillis))
-    assert.isBelow(lastFailure - killedAt, 500)
+    assert.isBelow(lastFailure - killedAt, millis, "failures end before the worker is back")
     assert.isTrue(failures.includes(0), "connections to the other worker fail as well")
     // A client may connect once more while the operating system takes the sockets of the process apart.
     assert.isTrue(failures.every((count) => count <= 2) && failures.some((count) => count > 0), failures.join())

@@ -280,6 +280,7 @@ describe("passwords", () => {
   })
 
   it("are hashed two at a time: a flood of sign-ins leaves the service responsive", async () => {
+    const floodBegan = performance.now()
     const flood = Promise.all(Array.from({ length: 300 }, () => logIn(service, freshEmail(), "wrong password")))
     let slowest = 0
     const ended = flood.then(() => true)
@@ -290,10 +291,11 @@ describe("passwords", () => {
       slowest = Math.max(slowest, performance.now() - began)
     }
     const replies = await flood
+    const took = performance.now() - floodBegan
     assert.isTrue(replies.every(({ status }) => [401, 429, 503].includes(status)))
     assert.isAbove(replies.filter(({ status }) => status === 503).length, 0)
-    // In a process of its own it is under 100 ms; here the 300 clients share the event loop.
-    assert.isBelow(slowest, 1000)
+    // Hashes on the event loop would delay a response until all are made. The 300 clients of this process share the loop.
+    assert.isBelow(slowest, took / 2, `of ${took} ms`)
   })
 })
 

@@ -268,6 +268,6 @@ describe("limits", () => {
   ])("are found at once: %s", (_name, rule) => {
     const before = performance.now()
     assert.lengthOf(lines(rule), 1)
-    assert.isBelow(performance.now() - before, 1000)
+    assert.isBelow(performance.now() - before, 10_000)
   })
 })

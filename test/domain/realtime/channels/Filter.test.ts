@@ -28,7 +28,8 @@ it("matches patterns as LIKE does, without backtracking", () => {
   ]
   for (const [text, pattern, expected] of cases)
     assert.strictEqual(isLike(text, pattern), expected, `${text} ${pattern}`)
+  // Backtracking would not end.
   const start = performance.now()
   assert.isFalse(isLike("a".repeat(4_096), "%a".repeat(49) + "b"))
-  assert.isBelow(performance.now() - start, 200)
+  assert.isBelow(performance.now() - start, 5_000)
 })

@@ -41,7 +41,7 @@ describe("an unreachable flagd", () => {
       const revision = yield* put("production", { on: onOff({ defaultVariant: "off" }) })
       const { answer, millis } = yield* timed(synced(revision))
       assert.isFalse(answer)
-      assert.isBelow(millis, 1_000)
+      assert.isBelow(millis, 1_900, "the wait for a flagd that is behind")
       yield* start
       assert.strictEqual(yield* eventually(refusal(evaluate("production", "on")), (seen) => seen === "200"), "200")
       assert.strictEqual(yield* one, "STATIC off")
@@ -71,12 +71,12 @@ describe("an unreachable flagd", () => {
       assert.deepStrictEqual(answer.slice(0, 2), ["504 FLAGS_TIMEOUT", "504 FLAGS_TIMEOUT"])
       assert.deepInclude(answer[2], { connected: false, error: "flagd did not respond in time" })
       assert.isAtLeast(millis, 4_900)
-      assert.isBelow(millis, 6_000)
+      assert.isBelow(millis, 9_000)
       assert.strictEqual(lines().length, 1)
       // A writer waits no longer than for a change.
       const waited = yield* timed(synced(yield* put("production", { more: onOff() })))
       assert.isFalse(waited.answer)
-      assert.isBelow(waited.millis, 1_000)
+      assert.isBelow(waited.millis, millis / 2)
       yield* failWith(undefined)
       assert.strictEqual(yield* one, "STATIC on")
     })
@@ -91,10 +91,10 @@ describe("a flagd that is behind", () => {
       const first = yield* timed(synced(yield* put("production", { on: onOff({ defaultVariant: "off" }) })))
       assert.isFalse(first.answer)
       assert.isAtLeast(first.millis, 1_900)
-      assert.isBelow(first.millis, 3_000)
+      assert.isBelow(first.millis, 6_000)
       const second = yield* timed(synced(yield* put("production", { gone: onOff() })))
       assert.isFalse(second.answer)
-      assert.isBelow(second.millis, 1_000)
+      assert.isBelow(second.millis, first.millis / 2)
       assert.strictEqual(yield* one, "STATIC on")
       assert.deepInclude(yield* status, {
         connected: true,
@@ -173,7 +173,7 @@ describe("SVC_FLAGS_FALLBACK", () => {
         const calls = yield* callCount
         const more = yield* timed(Effect.forEach(Array.from({ length: 100 }), () => one, { concurrency: 10 }))
         assert.deepStrictEqual([...new Set(more.answer)], ["STATIC on"])
-        assert.isBelow(more.millis, 500)
+        assert.isBelow(more.millis, first.millis / 2)
         assert.isAtMost((yield* callCount) - calls, flagEnvironments.length)
         assert.deepInclude(yield* status, {
           connected: false,
@@ -182,7 +182,7 @@ describe("SVC_FLAGS_FALLBACK", () => {
 
         yield* stop
         const changed = yield* timed(putSynced("production", { on: onOff({ defaultVariant: "off" }) }))
-        assert.isBelow(changed.millis, 500)
+        assert.isBelow(changed.millis, first.millis / 2)
         assert.strictEqual(yield* one, "STATIC off")
         assert.deepStrictEqual(
           (yield* evaluateAll("production")).map(({ reason }) => reason),

@@ -48,38 +48,35 @@ export const AccountsHandlers = HttpApiBuilder.group(
       if (credential._tag === "Cookie") yield* setSignInCookies(cookies, browser.secure)
       return { session, ...ofToken }
     })
-    /** Completes a sign-in, which replaces a previous session of this browser. */
+    /** The response to a sign-in. */
     const began = Effect.fnUntraced(function* (signedIn: SignedIn) {
       const { credentials, secure } = yield* CurrentBrowser
-      const ofBrowser = signedIn.credential._tag === "Cookie"
-      for (const before of credentials) yield* ofBrowser ? sessions.replace(before) : sessions.invalidate(before)
+      yield* sessions.replace(credentials, signedIn.credential._tag)
       // The cookie is set even if a second factor is still due.
       if (signedIn.credential._tag === "Cookie") yield* setSignInCookies(signedIn.cookies, secure)
       return yield* answered(signedIn)
     })
 
     /** Makes a call that requires a complete session. */
-    const own = <A>(use: (calls: AccountCalls, session: Session) => Effect.Effect<A, AccountError>) =>
-      Effect.gen(function* () {
-        const browser = yield* CurrentBrowser
-        const calls = yield* accounts.calls
-        return yield* sessions.withSession(browser, (session) => use(calls, session))
-      })
+    const own = Effect.fnUntraced(function* <A>(
+      use: (calls: AccountCalls, session: Session) => Effect.Effect<A, AccountError>
+    ) {
+      const [browser, calls] = [yield* CurrentBrowser, yield* accounts.calls]
+      return (yield* sessions.withSession(browser, (session) => use(calls, session))).value
+    })
     /** Makes a call that changes the session or its identity. */
-    const change = <A>(use: (calls: AccountCalls, credential: Credential) => Effect.Effect<A, AccountError>) =>
-      Effect.flatMap(
-        own((calls, { credential }) => use(calls, credential)),
-        ({ session, value }) => Effect.as(sessions.invalidate(session.credential), value)
-      )
+    const change = Effect.fnUntraced(function* <A>(
+      use: (calls: AccountCalls, credential: Credential) => Effect.Effect<A, AccountError>
+    ) {
+      const [browser, calls] = [yield* CurrentBrowser, yield* accounts.calls]
+      return (yield* sessions.change(browser, (credential) => use(calls, credential))).value
+    })
     /** Makes a call for a session that may need a second factor. The client's cookie or token stays the same. */
     const half = Effect.fnUntraced(function* <A>(
       use: (calls: AccountCalls, credential: Credential) => Effect.Effect<A, AccountError>
     ) {
-      const browser = yield* CurrentBrowser
-      const calls = yield* accounts.calls
-      const { credential, value } = yield* sessions.withHalfSession(browser, (credential) => use(calls, credential))
-      yield* sessions.invalidate(credential)
-      return { value, credential }
+      const [browser, calls] = [yield* CurrentBrowser, yield* accounts.calls]
+      return yield* sessions.changeHalf(browser, (credential) => use(calls, credential))
     })
     const completed = ({ credential, value }: { readonly credential: Credential; readonly value: SignedIn }) =>
       Effect.gen(function* () {
@@ -161,11 +158,7 @@ export const AccountsHandlers = HttpApiBuilder.group(
           change((calls, credential) => calls.setPassword(credential, payload.password)),
           (value) => completed({ credential: value.credential, value })
         ),
-      account: () =>
-        Effect.map(
-          own((_calls, { identity }) => Effect.succeed(identity)),
-          ({ value }) => value
-        ),
+      account: () => own((_calls, { identity }) => Effect.succeed(identity)),
       setAccount: ({ payload }) => change((calls, credential) => calls.setTraits(credential, payload.traits)),
       removeAccount: Effect.fnUntraced(function* () {
         yield* change((calls, credential) => calls.remove(credential))
@@ -175,17 +168,13 @@ export const AccountsHandlers = HttpApiBuilder.group(
       email: ({ payload }) =>
         Effect.map(
           own((calls, { credential }) => calls.changeEmail(credential, payload.email)),
-          ({ value }) => sent(value)
+          sent
         ),
-      passkeys: () =>
-        Effect.map(
-          own((calls, { credential }) => calls.passkeys(credential)),
-          ({ value }) => value
-        ),
+      passkeys: () => own((calls, { credential }) => calls.passkeys(credential)),
       passkeySetup: () =>
         Effect.map(
           own((calls, { credential }) => calls.beginPasskey(credential)),
-          ({ value: { flowId, options } }) => ({ flow_id: flowId, options })
+          ({ flowId, options }) => ({ flow_id: flowId, options })
         ),
       passkeyVerify: ({ payload: { credential: created, display_name = "", flow_id } }) =>
         change((calls, credential) => calls.confirmPasskey(credential, flow_id, created, display_name)),

@@ -1,15 +1,14 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { type ClientError, Forbidden, InvalidRequest, StepUpRequired } from "../../domain/errors.ts"
-import { shownClient } from "../../domain/audit/Shown.ts"
+import { type ClientError, Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { isoTime } from "../../domain/text/IsoTime.ts"
 import { type ConsentRequest, type ConsentSession, type OAuth2Client } from "../../domain/oauth2/OAuth2.ts"
 import { describeChange } from "../../services/audit/Change.ts"
 import { OwnSigningKeys } from "../../services/access/OwnSigningKeys.ts"
 import { type BridgeRequest, OAuth2Bridge } from "../../services/oauth2/Bridge.ts"
 import { OAuth2Claims } from "../../services/oauth2/Claims.ts"
-import { changeClient, createClient } from "../../services/oauth2/Clients.ts"
-import { defaultRememberFor, OAuth2Consents } from "../../services/oauth2/Consents.ts"
+import { changeClient, createClient, removeClient, rotateClientSecret } from "../../services/oauth2/Clients.ts"
+import { OAuth2Consents } from "../../services/oauth2/Consents.ts"
 import { OAuth2, type Redirect } from "../../services/ports/OAuth2.ts"
 import { CurrentKeyOrSession } from "../access/ApiGate.ts"
 import { CurrentBrowser } from "../access/BrowserRequests.ts"
@@ -35,16 +34,6 @@ const infoOf = ({ client, ...request }: ConsentRequest) => ({
   skip: request.skip
 })
 
-type BridgeAnswer = Redirect & { readonly ended?: boolean }
-
-/** Redirects a browser to the step-up that its session needs; the URL leads back here. */
-const toStepUp = <E extends ClientError>(answer: Effect.Effect<BridgeAnswer, E>) =>
-  Effect.catchIf(
-    answer,
-    (error): error is E & StepUpRequired => error instanceof StepUpRequired && error.redirect_to !== null,
-    ({ redirect_to }) => Effect.succeed<BridgeAnswer>({ redirectTo: redirect_to ?? "" })
-  )
-
 export const OAuth2BridgeHandlers = HttpApiBuilder.group(
   Api,
   "oauth2Bridge",
@@ -56,13 +45,13 @@ export const OAuth2BridgeHandlers = HttpApiBuilder.group(
     const redirect = <E extends ClientError>(
       name: string,
       challenge: string | undefined,
-      use: (request: BridgeRequest) => Effect.Effect<BridgeAnswer, E>
+      use: (request: BridgeRequest) => Effect.Effect<Redirect & { readonly ended?: boolean }, E>
     ) =>
       withFailurePage(
         Effect.gen(function* () {
           const { baseUrl, credentials, secure } = yield* CurrentBrowser
           if (challenge === undefined) return yield* new InvalidRequest({ error: `${name} is missing from the query` })
-          const answer = yield* toStepUp(use({ baseUrl, challenge, credentials }))
+          const answer = yield* use({ baseUrl, challenge, credentials })
           if (answer.ended === true) yield* clearSessionCookies(secure)
           return redirectTo(answer)
         })
@@ -85,7 +74,7 @@ export const OAuth2BridgeHandlers = HttpApiBuilder.group(
               scope: payload.grant_scope,
               audience: payload.grant_access_token_audience,
               remember: payload.remember ?? false,
-              rememberFor: payload.remember_for ?? defaultRememberFor
+              rememberFor: payload.remember_for
             }),
             redirectOf
           )
@@ -190,37 +179,11 @@ export const OAuth2AdminHandlers = HttpApiBuilder.group(
           }),
           ({ clients, next }) => ({ clients: clients.map(clientOf), next_page_token: next })
         ),
-      createClient: ({ payload }) =>
-        createClient(oauth2, payload).pipe(
-          Effect.tap(({ client }) =>
-            describeChange({ subject: `client:${client.client_id}`, after: shownClient(client) })
-          ),
-          Effect.map(withSecret)
-        ),
+      createClient: ({ payload }) => Effect.map(createClient(oauth2, payload), withSecret),
       client: ({ params }) => Effect.map(oauth2.client(params.id), clientOf),
-      setClient: ({ params, payload }) =>
-        Effect.gen(function* () {
-          const before = yield* oauth2.client(params.id)
-          const client = yield* changeClient(oauth2, params.id, payload)
-          yield* describeChange({
-            subject: `client:${params.id}`,
-            before: shownClient(before),
-            after: shownClient(client)
-          })
-          return clientOf(client)
-        }),
-      removeClient: ({ params }) =>
-        Effect.gen(function* () {
-          const before = yield* oauth2.client(params.id)
-          yield* oauth2.removeClient(params.id)
-          yield* describeChange({ subject: `client:${params.id}`, before: shownClient(before) })
-          return success
-        }),
-      rotateSecret: ({ params }) =>
-        Effect.andThen(
-          describeChange({ subject: `client:${params.id}` }),
-          Effect.map(oauth2.rotateSecret(params.id), withSecret)
-        ),
+      setClient: ({ params, payload }) => Effect.map(changeClient(oauth2, params.id, payload), clientOf),
+      removeClient: ({ params }) => Effect.as(removeClient(oauth2, params.id), success),
+      rotateSecret: ({ params }) => Effect.map(rotateClientSecret(oauth2, params.id), withSecret),
       rotateKeys: () =>
         Effect.flatMap(keys.rotate, (kid) =>
           Effect.map(keys.all, (all) => ({ kid, keys: all.map(({ kid, retired }) => ({ kid, retired })) }))

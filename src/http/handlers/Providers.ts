@@ -45,7 +45,7 @@ export const ProvidersHandlers = HttpApiBuilder.group(
       unlink: Effect.fnUntraced(function* ({ params }) {
         const browser = yield* CurrentBrowser
         const { providers } = yield* accounts.calls
-        yield* sessions.withSession(browser, ({ credential }) => providers.unlink(credential, params.provider))
+        yield* sessions.change(browser, (credential) => providers.unlink(credential, params.provider))
         return success
       })
     })

@@ -53,12 +53,27 @@ export class Sessions extends Context.Service<
       browser: Browser,
       use: (credential: Credential) => Effect.Effect<A, E>
     ) => Effect.Effect<{ readonly value: A; readonly credential: Credential }, E | SessionError>
+    /** Makes a call that changes the session or its identity. */
+    readonly change: <A, E>(
+      browser: Browser,
+      use: (credential: Credential) => Effect.Effect<A, E>
+    ) => Effect.Effect<{ readonly value: A; readonly session: Session }, E | SessionError>
+    /** Like `change`, for a session that may need a second factor. */
+    readonly changeHalf: <A, E>(
+      browser: Browser,
+      use: (credential: Credential) => Effect.Effect<A, E>
+    ) => Effect.Effect<{ readonly value: A; readonly credential: Credential }, E | SessionError>
+    /** Ends the session for good, if it has not ended already. */
+    readonly end: (credential: Credential) => Effect.Effect<void, IdPError | StepUpRequired>
     /** Adds the URL at which a browser with the identity provider's cookie completes a step-up and returns. */
     readonly withReturnUrl: (browser: Browser, error: StepUpRequired) => Effect.Effect<StepUpRequired, IdPError>
     /** Drops all sessions of the credential's identity from the cache: they may have ended or changed. */
     readonly invalidate: (credential: Credential) => Effect.Effect<void>
-    /** Ends a session that a new one of the same browser replaces, if the identity provider can be reached. */
-    readonly replace: (credential: Credential) => Effect.Effect<void>
+    /**
+     * Completes a sign-in. Sessions that the same browser had end, if the identity provider can be reached; an app that gets a
+     * token keeps those of its cookies.
+     */
+    readonly replace: (before: Browser["credentials"], kind: Credential["_tag"]) => Effect.Effect<void>
     /** Like `invalidate`, by the identity's id. */
     readonly invalidateIdentity: (id: string) => Effect.Effect<void>
   }
@@ -193,16 +208,23 @@ export class Sessions extends Context.Service<
           return peers.notify("sessions", JSON.stringify([hash, id]))
         })
 
+      const withSession: Sessions["Service"]["withSession"] = (browser, use) =>
+        Effect.andThen(
+          isConfigured,
+          firstAccepted(browser, (credential) =>
+            Effect.flatMap(find(credential), (session) => Effect.map(use(session), (value) => ({ value, session })))
+          )
+        )
+      const withHalfSession: Sessions["Service"]["withHalfSession"] = (browser, use) =>
+        Effect.andThen(
+          isConfigured,
+          firstAccepted(browser, (credential) => Effect.map(use(credential), (value) => ({ value, credential })))
+        )
+
       return Sessions.of({
         current: (browser) => Effect.andThen(isConfigured, signedIn(browser)),
         optional: (browser) => Effect.catchTag(signedIn(browser), "Unauthorized", () => Effect.undefined),
-        withSession: (browser, use) =>
-          Effect.andThen(
-            isConfigured,
-            firstAccepted(browser, (credential) =>
-              Effect.flatMap(find(credential), (session) => Effect.map(use(session), (value) => ({ value, session })))
-            )
-          ),
+        withSession,
         withCredential: (browser, use) =>
           Effect.andThen(
             isConfigured,
@@ -213,10 +235,18 @@ export class Sessions extends Context.Service<
               )
             )
           ),
-        withHalfSession: (browser, use) =>
+        withHalfSession,
+        change: (browser, use) =>
+          Effect.tap(
+            withSession(browser, ({ credential }) => use(credential)),
+            ({ session }) => invalidate(session.credential)
+          ),
+        changeHalf: (browser, use) =>
+          Effect.tap(withHalfSession(browser, use), ({ credential }) => invalidate(credential)),
+        end: (credential) =>
           Effect.andThen(
-            isConfigured,
-            firstAccepted(browser, (credential) => Effect.map(use(credential), (value) => ({ value, credential })))
+            Effect.catchTag(idp.logout(credential), "Unauthorized", () => Effect.void),
+            invalidate(credential)
           ),
         withReturnUrl: ({ returnTo }, stepUp) =>
           Effect.map(
@@ -224,7 +254,16 @@ export class Sessions extends Context.Service<
             (redirect_to) => new StepUpRequired({ error: stepUp.error, code: stepUp.code, redirect_to })
           ),
         invalidate,
-        replace: (credential) => Effect.andThen(Effect.ignore(idp.logout(credential)), invalidate(credential)),
+        replace: (before, kind) =>
+          Effect.forEach(
+            before,
+            (credential) =>
+              Effect.andThen(
+                kind === "Cookie" ? Effect.ignore(idp.logout(credential)) : Effect.void,
+                invalidate(credential)
+              ),
+            { discard: true }
+          ),
         invalidateIdentity: (id) =>
           Effect.suspend(() => {
             forget("", id)

@@ -83,8 +83,7 @@ export class SignIn extends Context.Service<
           const { cookies, session, stepUp } = yield* limitPasskeys(address, idp.passkeyLogin(flowId, assertion))
           const outcome = stepUp ?? session
           if (outcome === null) return yield* new BadGateway({ error: "The identity provider returned no session" })
-          // A previous session of this browser is replaced.
-          for (const credential of browser.credentials) yield* sessions.replace(credential)
+          yield* sessions.replace(browser.credentials, "Cookie")
           return { outcome: stepUp === null ? outcome : yield* sessions.withReturnUrl(browser, stepUp), cookies }
         }),
         passkeyOfApp: Effect.fn("SignIn.passkeyOfApp")(function* (address, flowId, assertion) {
@@ -134,10 +133,7 @@ export class SignIn extends Context.Service<
         }),
 
         logout: Effect.fn("SignIn.logout")(function* (browser) {
-          for (const credential of browser.credentials) {
-            yield* Effect.catchTag(idp.logout(credential), "Unauthorized", () => Effect.void)
-            yield* sessions.invalidate(credential)
-          }
+          yield* Effect.forEach(browser.credentials, sessions.end, { discard: true })
         })
       })
     })

@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer } from "effect"
-import { type Unavailable } from "../../domain/errors.ts"
+import { type ClientError, StepUpRequired, type Unavailable } from "../../domain/errors.ts"
 import { type Browser, type IdentitySession } from "../../domain/identity/Identity.ts"
 import { asSwitched, localesOf, signInParameters, type SignInParameters } from "../../domain/oauth2/OAuth2.ts"
 import { Sessions } from "../identity/Sessions.ts"
@@ -183,10 +183,24 @@ export class OAuth2Bridge extends Context.Service<
         "3 seconds"
       )
 
-      return OAuth2Bridge.of({ login, consent, returnToConsent, logout, status })
+      return OAuth2Bridge.of({
+        login,
+        consent: (request) => orStepUp(consent(request)),
+        returnToConsent,
+        logout: (request) => orStepUp(logout(request)),
+        status
+      })
     })
   )
 }
+
+/** Redirects a browser to the step-up that its session needs; the URL leads back here. */
+const orStepUp = <A extends Redirect, E extends ClientError>(answer: Effect.Effect<A, E>) =>
+  Effect.catchIf(
+    answer,
+    (error): error is E & StepUpRequired => error instanceof StepUpRequired && error.redirect_to !== null,
+    ({ redirect_to }) => Effect.succeed({ redirectTo: redirect_to ?? "", ended: false })
+  )
 
 /** The identity provider's pages sign users in by its own cookie, so that is the newer session. */
 const cookieFirst = (credentials: Browser["credentials"]) =>

@@ -61,7 +61,7 @@ export const makeRequests = Effect.gen(function* () {
 const hashOf = (challenge: string) => createHash("sha256").update(challenge).digest("base64url")
 
 /** 30 days, in s. */
-export const defaultRememberFor = 30 * 24 * 3600
+const defaultRememberFor = 30 * 24 * 3600
 
 /** A user's grant: some or all of the requested scopes and audiences. */
 export interface Grant {
@@ -69,8 +69,8 @@ export interface Grant {
   /** undefined: all that were requested. */
   readonly audience: ReadonlyArray<string> | undefined
   readonly remember: boolean
-  /** s; 0: forever. */
-  readonly rememberFor: number
+  /** s; 0: forever; undefined: 30 days. */
+  readonly rememberFor?: number | undefined
 }
 
 export type ConsentError = ChallengeError | IdPError | StepUpRequired | Forbidden
@@ -138,7 +138,7 @@ export class OAuth2Consents extends Context.Service<
             grantScope: grant.scope,
             grantAudience: grant.audience ?? request.requestedAudience,
             remember: grant.remember,
-            rememberFor: grant.rememberFor,
+            rememberFor: grant.rememberFor ?? defaultRememberFor,
             ...resolved
           })
         )

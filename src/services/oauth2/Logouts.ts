@@ -2,7 +2,6 @@ import { Context, Effect, Layer } from "effect"
 import { type Browser } from "../../domain/identity/Identity.ts"
 import { type LogoutRequest } from "../../domain/oauth2/OAuth2.ts"
 import { type Session, Sessions } from "../identity/Sessions.ts"
-import { IdP } from "../ports/IdP.ts"
 import { type ChallengeError, OAuth2, type Redirect } from "../ports/OAuth2.ts"
 import { type ConsentError, OAuth2Consents } from "./Consents.ts"
 
@@ -25,7 +24,6 @@ export class OAuth2Logouts extends Context.Service<
     OAuth2Logouts,
     Effect.gen(function* () {
       const oauth2 = yield* OAuth2
-      const idp = yield* IdP
       const sessions = yield* Sessions
       const consents = yield* OAuth2Consents
 
@@ -40,8 +38,7 @@ export class OAuth2Logouts extends Context.Service<
           Effect.catchTags({ Forbidden: () => Effect.undefined, StepUpRequired: () => Effect.undefined })
         )
         if (session === undefined) return false
-        yield* idp.logout(session.credential).pipe(Effect.catchTag("Unauthorized", () => Effect.void))
-        yield* sessions.invalidate(session.credential)
+        yield* sessions.end(session.credential)
         return true
       })
 

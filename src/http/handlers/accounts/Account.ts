@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { type ClientError, InvalidRequest } from "../../../domain/errors.ts"
-import { accountOf } from "../../../domain/identity/Identity.ts"
+import { accountOf, type Credential } from "../../../domain/identity/Identity.ts"
 import { otpauthUri } from "../../../domain/identity/SecondFactors.ts"
 import { wordsOf } from "../../../domain/language/Language.ts"
 import { Mfa } from "../../../services/identity/Mfa.ts"
@@ -57,6 +57,8 @@ export const AccountRoutes = HttpRouter.use(
 
     const own = <A, E>(visit: Visit, use: (session: Session) => Effect.Effect<A, E>) =>
       Effect.map(sessions.withSession(visit.browser, use), ({ value }) => value)
+    const change = <A, E>(visit: Visit, use: (credential: Credential) => Effect.Effect<A, E>) =>
+      Effect.map(sessions.change(visit.browser, use), ({ value }) => value)
 
     const actions: Readonly<
       Record<
@@ -107,10 +109,10 @@ export const AccountRoutes = HttpRouter.use(
           return redirectPage(url, visit.look.language)
         }),
       unlink: (visit, calls) =>
-        own(visit, ({ credential }) => calls.providers.unlink(credential, field(visit, "id", 30))),
+        change(visit, (credential) => calls.providers.unlink(credential, field(visit, "id", 30))),
       "key-remove": (visit) => Effect.asVoid(mfa.removeWebAuthn(visit.browser, field(visit, "id", 2048))),
       "passkey-remove": (visit, calls) =>
-        own(visit, ({ credential }) => calls.removePasskey(credential, field(visit, "id", 2048))),
+        change(visit, (credential) => calls.removePasskey(credential, field(visit, "id", 2048))),
       session: (visit) => signIn.revoke(visit.browser, field(visit, "id", 100)),
       sessions: (visit) => Effect.asVoid(signIn.revokeOthers(visit.browser))
     }
@@ -121,9 +123,7 @@ export const AccountRoutes = HttpRouter.use(
         if (field(visit, "sure") !== "yes") {
           return yield* new InvalidRequest({ error: wordsOf("en").account.selectSure })
         }
-        yield* own(visit, (session) =>
-          Effect.andThen(calls.remove(session.credential), sessions.invalidate(session.credential))
-        )
+        yield* change(visit, calls.remove)
       } else {
         yield* signIn.logout(visit.browser)
       }
@@ -165,13 +165,10 @@ export const AccountRoutes = HttpRouter.use(
         field(visit, "credential", 128 * 1024),
         field(visit, "name", 100)
       ] as const
-      return own(visit, (session) =>
-        Effect.andThen(
-          kind === "passkey"
-            ? Effect.asVoid(calls.confirmPasskey(session.credential, ...given))
-            : Effect.asVoid(idp.confirmWebAuthn(session.credential, ...given)),
-          sessions.invalidate(session.credential)
-        )
+      return change(visit, (credential) =>
+        kind === "passkey"
+          ? Effect.asVoid(calls.confirmPasskey(credential, ...given))
+          : Effect.asVoid(idp.confirmWebAuthn(credential, ...given))
       ).pipe(
         Effect.as(toPage(visit, "account")),
         Effect.catchIf(

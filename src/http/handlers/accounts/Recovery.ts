@@ -105,10 +105,9 @@ export const RecoveryRoutes = HttpRouter.use(
     yield* on("POST", "password", (visit, calls) =>
       Effect.gen(function* () {
         const password = field(visit, "password", 4096)
-        const { session, value } = yield* sessions.withSession(visit.browser, ({ credential }) =>
+        const { session, value } = yield* sessions.change(visit.browser, (credential) =>
           calls.setPassword(credential, password)
         )
-        yield* sessions.invalidate(session.credential)
         yield* relayCookies(session.credential, value.cookies, visit.browser.secure)
         return leave(visit)
       }).pipe(

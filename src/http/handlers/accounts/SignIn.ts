@@ -46,10 +46,9 @@ export const SignInRoutes = HttpRouter.use(
         ).pipe(orAgain(visit, (fault) => Effect.succeed(loginPage(visit, calls.methods, { email, fault }))))
       }
       return Effect.gen(function* () {
-        const { credential, value } = yield* sessions.withHalfSession(visit.browser, (credential) =>
+        const { credential, value } = yield* sessions.changeHalf(visit.browser, (credential) =>
           calls.reauthenticate(credential, password)
         )
-        yield* sessions.invalidate(credential)
         yield* relayCookies(credential, value.cookies, visit.browser.secure)
         return leave(visit)
       }).pipe(
@@ -102,10 +101,9 @@ export const SignInRoutes = HttpRouter.use(
           action === "webauthn"
             ? { method: "webauthn", flowId: field(visit, "flow"), assertion: field(visit, "credential", 128 * 1024) }
             : { method: action === "totp" ? "totp" : "lookup_secret", code: field(visit, "code", 20) }
-        const { credential, value } = yield* sessions.withHalfSession(visit.browser, (credential) =>
+        const { credential, value } = yield* sessions.changeHalf(visit.browser, (credential) =>
           calls.showFactor(credential, proof)
         )
-        yield* sessions.invalidate(credential)
         yield* relayCookies(credential, value.cookies, visit.browser.secure)
         return leave(visit)
       }).pipe(orAgain(visit, (fault) => showFactors(visit, calls, fault)))

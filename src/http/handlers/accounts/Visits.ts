@@ -73,7 +73,7 @@ export const makePages = Effect.fnUntraced(function* (router: HttpRouter.HttpRou
       ),
     /** Completes a first factor: sets the cookies, and continues with the second factor or `next`. */
     entered: Effect.fnUntraced(function* (visit: Visit, { cookies, stepUp }: SignedIn, next = leave(visit)) {
-      for (const before of visit.browser.credentials) yield* sessions.replace(before)
+      yield* sessions.replace(visit.browser.credentials, "Cookie")
       yield* setSignInCookies(cookies, visit.browser.secure)
       return stepUp === null ? next : toPage(visit, `factor${visit.query}`)
     })

@@ -25,6 +25,11 @@ const unauthenticated = new Unauthorized({
   code: "UNAUTHENTICATED"
 })
 
+type WithCredential = <A, E>(
+  browser: Browser,
+  use: (credential: Credential) => Effect.Effect<A, E>
+) => Effect.Effect<{ readonly value: A; readonly credential: Credential }, E | SessionError>
+
 interface Cached extends Omit<Session, "credential" | "cookies"> {
   /** The expiry, by `monotonicMillis`. */
   readonly until: number
@@ -44,25 +49,16 @@ export class Sessions extends Context.Service<
       use: (session: Session) => Effect.Effect<A, E>
     ) => Effect.Effect<{ readonly value: A; readonly session: Session }, E | SessionError>
     /** Makes a call without looking up the session, unless SVC_AUTH_REQUIRED is set. */
-    readonly withCredential: <A, E>(
-      browser: Browser,
-      use: (credential: Credential) => Effect.Effect<A, E>
-    ) => Effect.Effect<{ readonly value: A; readonly credential: Credential }, E | SessionError>
+    readonly withCredential: WithCredential
     /** Makes a call for a session that may need a second factor. */
-    readonly withHalfSession: <A, E>(
-      browser: Browser,
-      use: (credential: Credential) => Effect.Effect<A, E>
-    ) => Effect.Effect<{ readonly value: A; readonly credential: Credential }, E | SessionError>
+    readonly withHalfSession: WithCredential
     /** Makes a call that changes the session or its identity. */
     readonly change: <A, E>(
       browser: Browser,
       use: (credential: Credential) => Effect.Effect<A, E>
     ) => Effect.Effect<{ readonly value: A; readonly session: Session }, E | SessionError>
     /** Like `change`, for a session that may need a second factor. */
-    readonly changeHalf: <A, E>(
-      browser: Browser,
-      use: (credential: Credential) => Effect.Effect<A, E>
-    ) => Effect.Effect<{ readonly value: A; readonly credential: Credential }, E | SessionError>
+    readonly changeHalf: WithCredential
     /** Ends the session for good, if it has not ended already. */
     readonly end: (credential: Credential) => Effect.Effect<void, IdPError | StepUpRequired>
     /** Adds the URL at which a browser with the identity provider's cookie completes a step-up and returns. */
@@ -215,7 +211,7 @@ export class Sessions extends Context.Service<
             Effect.flatMap(find(credential), (session) => Effect.map(use(session), (value) => ({ value, session })))
           )
         )
-      const withHalfSession: Sessions["Service"]["withHalfSession"] = (browser, use) =>
+      const withHalfSession: WithCredential = (browser, use) =>
         Effect.andThen(
           isConfigured,
           firstAccepted(browser, (credential) => Effect.map(use(credential), (value) => ({ value, credential })))

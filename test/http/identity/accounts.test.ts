@@ -19,13 +19,14 @@ const tokenOf = async (cookie: string) => {
   assert.strictEqual(reply.status, 200, reply.text)
   return String(bodyOf(reply)["access_token"])
 }
-/** Adds an authenticator app; returns its secret. */
+/** Adds an authenticator app; returns its secret, and the code that has added it. */
 const addTotp = async (cookie: string) => {
   const setup = bodyOf(await asMember(service, cookie, "POST /api/auth/mfa/totp/setup"))
   const secret = String(setup["totp_secret"])
-  const body = { flow_id: setup["flow_id"], totp_code: totpCode(secret) }
+  const used = totpCode(secret)
+  const body = { flow_id: setup["flow_id"], totp_code: used }
   assert.strictEqual((await asMember(service, cookie, "POST /api/auth/mfa/totp/verify", { body })).status, 200)
-  return secret
+  return { secret, used }
 }
 
 describe("a person", () => {
@@ -82,7 +83,7 @@ describe("a person", () => {
 
   it("with a second factor has half a session until it is shown", async () => {
     const { cookie, email, password } = await register(service)
-    const secret = await addTotp(cookie)
+    const { secret, used } = await addTotp(cookie)
     const due = await logIn(service, email, password)
     assertRefused(due, 403, "aal2_required")
     const half = sessionCookie(due)
@@ -109,13 +110,14 @@ describe("a person", () => {
       asMember(service, half, "POST /api/auth/login/factor", { body: { method: "totp", code } })
     assertRefused(await show("000000"), 400, "INVALID_CODE")
     // The code that has added the app.
-    assertRefused(await show(totpCode(secret)), 400, "INVALID_CODE")
-    const done = await show(nextTotpCode(secret))
+    assertRefused(await show(used), 400, "INVALID_CODE")
+    const next = nextTotpCode(secret)
+    const done = await show(next)
     assert.strictEqual(done.status, 200, done.text)
     assert.strictEqual(decodeJwt(await tokenOf(half))["aal"], "aal2")
     // The same code in another session.
     const other = sessionCookie(await logIn(service, email, password))
-    const again = { body: { method: "totp", code: nextTotpCode(secret) } }
+    const again = { body: { method: "totp", code: next } }
     assertRefused(await asMember(service, other, "POST /api/auth/login/factor", again), 400, "INVALID_CODE")
   })
 

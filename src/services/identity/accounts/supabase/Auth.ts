@@ -5,6 +5,7 @@ import { ProviderLinks } from "../Links.ts"
 import { AccountStore } from "../Store.ts"
 import { SupabaseAccount } from "./Account.ts"
 import { SupabaseUserAdmin } from "./Admin.ts"
+import { SupabaseCodes } from "./Codes.ts"
 import { SupabaseSignIn } from "./Entering.ts"
 import { SupabaseFactors } from "./Factors.ts"
 import { OneTimes } from "./OneTime.ts"
@@ -58,6 +59,7 @@ export const layerSupabaseAuth = Layer.effect(
 ).pipe(
   Layer.provide([SupabaseMailProofs.layer, SupabaseAccount.layer, SupabaseProviders.layer, SupabaseUserAdmin.layer]),
   Layer.provide([SupabaseSignIn.layer, SupabaseFactors.layer, SupabasePasskeys.layer]),
+  Layer.provide(SupabaseCodes.layer),
   Layer.provide([SupabaseTokens.layer, OneTimes.layer, SecurityKeys.layer]),
   Layer.provide(Users.layer)
 )

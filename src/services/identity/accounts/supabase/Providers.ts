@@ -15,7 +15,8 @@ import { ProviderLinks } from "../Links.ts"
 import { refuseAnswer } from "../Refusals.ts"
 import { AccountSessions } from "../Sessions.ts"
 import { hashOf, isUuid, AccountStore } from "../Store.ts"
-import { providerTokens, SupabaseTokens } from "./Tokens.ts"
+import { providerTokens, SupabaseCodes } from "./Codes.ts"
+import { SupabaseTokens } from "./Tokens.ts"
 import { Users } from "./Users.ts"
 
 const OwnerRow = Schema.Struct({ user_id: Schema.String })
@@ -30,6 +31,7 @@ export class SupabaseProviders extends Context.Service<SupabaseProviders>()("svc
     const links = yield* ProviderLinks
     const users = yield* Users
     const tokens = yield* SupabaseTokens
+    const codes = yield* SupabaseCodes
     const sessions = yield* AccountSessions
     const owners = store.rows(OwnerRow)
     const identities = store.rows(IdentityRow)
@@ -85,7 +87,7 @@ export class SupabaseProviders extends Context.Service<SupabaseProviders>()("svc
         const provided = providerTokens(given)
         if (!isJsonObject(challenge))
           return { session: { ...(yield* tokens.open(id, "oauth")), ...provided }, type: "" }
-        return { code: yield* tokens.codeFor(id, "oauth", challenge as object as Challenge, { provided }), type: "" }
+        return { code: yield* codes.codeFor(id, "oauth", challenge as object as Challenge, { provided }), type: "" }
       })
       return { redirectTo: String(data["redirectTo"]), outcome }
     })

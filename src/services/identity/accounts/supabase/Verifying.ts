@@ -8,6 +8,7 @@ import { PasswordSignIn } from "../passwords/PasswordSignIn.ts"
 import { AccountRecords } from "../Records.ts"
 import { AccountStore } from "../Store.ts"
 import { takeBack } from "../TakeBack.ts"
+import { SupabaseCodes } from "./Codes.ts"
 import { pkceChallengeOf, type OneTime, OneTimes, typeOf } from "./OneTime.ts"
 import { SupabaseTokens } from "./Tokens.ts"
 import { Users } from "./Users.ts"
@@ -26,6 +27,7 @@ export class SupabaseMailProofs extends Context.Service<SupabaseMailProofs>()("s
     const byPassword = yield* PasswordSignIn
     const users = yield* Users
     const tokens = yield* SupabaseTokens
+    const codes = yield* SupabaseCodes
     const mails = yield* OneTimes
     const addresses = store.rows(AddressRow)
     const hashes = store.rows(HashRow)
@@ -126,7 +128,7 @@ export class SupabaseMailProofs extends Context.Service<SupabaseMailProofs>()("s
             : yield* apply(mail, { exchanged: true, own: false })
         if (due) return { message: otherDue, type }
         const used = typeof mail.data["change"] === "string" ? {} : { mail: mail.id }
-        return { code: yield* tokens.codeFor(id, mail.kind === "recovery" ? "recovery" : "otp", challenge, used), type }
+        return { code: yield* codes.codeFor(id, mail.kind === "recovery" ? "recovery" : "otp", challenge, used), type }
       }
       const own = yield* hasSignedUp(mail, given, password)
       yield* mails.use(mail)
@@ -138,7 +140,7 @@ export class SupabaseMailProofs extends Context.Service<SupabaseMailProofs>()("s
     return {
       verify,
       exchange: (code: string, verifier: string) =>
-        tokens.exchange(
+        codes.exchange(
           code,
           verifier,
           Effect.fnUntraced(function* (proven) {

@@ -35,3 +35,8 @@ export const readAddress = (text: string): Address | undefined => {
   const domain = domainToASCII(value.slice(at + 1))
   return domain === "" ? undefined : { value, lookup: `${value.slice(0, at).toLowerCase()}@${domain}` }
 }
+
+const asciiLower = (text: string) => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
+
+/** Whether two spellings are of one mailbox. Those that only look alike have the same `lookup`, but may be the mailboxes of two people. */
+export const isSameMailbox = (one: string, other: string): boolean => asciiLower(one) === asciiLower(other)

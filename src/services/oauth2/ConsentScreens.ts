@@ -43,7 +43,7 @@ export class ConsentScreens extends Context.Service<
     readonly ask: (
       asked: Asked
     ) => Effect.Effect<{ readonly request: ConsentRequest; readonly token: string }, ConsentError>
-    /** 403 `CSRF` unless `token` is that of the form. `ended`: whether the session was ended, to sign in as another user. */
+    /** 403 `CSRF` unless `token` is that of the form, which is read only then. `ended`: whether the session was ended, to sign in as another user. */
     readonly answer: (
       asked: Asked & { readonly baseUrl: string; readonly token: string },
       given: Effect.Effect<ConsentDecision, InvalidRequest>

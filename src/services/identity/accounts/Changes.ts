@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { type Address } from "../../../domain/identity/Address.ts"
+import { type Address, isSameMailbox } from "../../../domain/identity/Address.ts"
 import { type Identity } from "../../../domain/identity/Identity.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { AccountRecords } from "./Records.ts"
@@ -12,10 +12,10 @@ const isAdministrator = (metadata: JsonObject) => metadata["svc_role"] === "admi
 interface ChangeByAdministrator {
   /** Replaces another address. */
   readonly address?: Address | undefined
-  /** Whether the address is confirmed; `newVerified`: whether another one is, if this is undefined. */
+  /** Whether the address is confirmed; `newVerified`: whether the address of another mailbox is, if this is undefined. */
   readonly verified?: boolean | undefined
   readonly newVerified: boolean
-  /** Without `email`, which only a change of the address sets. */
+  /** `email` in them has no effect: only a change of the address sets it. */
   readonly traits?: JsonObject | undefined
   readonly metadataPublic?: JsonObject | undefined
   readonly passwordHash?: string | undefined
@@ -46,7 +46,8 @@ export class AccountChanges extends Context.Service<AccountChanges>()("svc/ident
             const now = yield* store.identity(id)
             const { address, metadataPublic, newVerified, passwordHash, state, traits, verified } = yield* make(now)
             const { email } = now.traits
-            const mayBecome = isAdministrator(now.metadata_public) || now.addresses.some(({ verified }) => verified)
+            const confirmed = now.addresses.some(({ verified }) => verified)
+            const mayBecome = isAdministrator(now.metadata_public) || confirmed
             if (metadataPublic !== undefined && isAdministrator(metadataPublic) && !mayBecome) {
               return yield* unconfirmedAddress
             }
@@ -54,7 +55,8 @@ export class AccountChanges extends Context.Service<AccountChanges>()("svc/ident
               yield* records.setTraits(id, { ...traits, ...(email === undefined ? {} : { email }) })
             }
             if (address !== undefined && address.value !== email) {
-              yield* records.replaceAddress(id, address, verified ?? newVerified)
+              const same = typeof email === "string" && isSameMailbox(address.value, email)
+              yield* records.replaceAddress(id, address, verified ?? (same ? confirmed : newVerified))
             } else if (verified !== undefined) yield* records.setVerified(id, verified)
             if (metadataPublic !== undefined) yield* records.setMetadata(id, metadataPublic)
             if (passwordHash !== undefined) yield* records.setPassword(id, passwordHash)

@@ -18,7 +18,8 @@ import { FirstAdministration } from "./FirstAdministrator.ts"
 import { Flows } from "./Flows.ts"
 import { Devices } from "./limits/Devices.ts"
 import { Limits } from "./limits/Limits.ts"
-import { ProviderLinks } from "./Links.ts"
+import { ProviderAttempts } from "./providers/Attempts.ts"
+import { ProviderLinks } from "./providers/Links.ts"
 import { MailedSecrets } from "./mails/MailedSecrets.ts"
 import { AccountMessages } from "./Messages.ts"
 import { Passwords } from "./passwords/Passwords.ts"
@@ -134,7 +135,7 @@ const layerAccounts = Layer.effect(
     const passkeys = yield* AccountPasskeys
     const recovery = yield* AccountRecovery
     const profile = yield* OwnAccount
-    const links = yield* ProviderLinks
+    const { calls: providers } = yield* ProviderAttempts
     const admin = yield* AccountAdministration
     const calls: AccountCalls = {
       methods: {
@@ -143,7 +144,7 @@ const layerAccounts = Layer.effect(
         registration: settings.registration,
         mail: settings.smtpUrl !== undefined,
         verification: settings.verifyFirst,
-        providers: links.calls.list
+        providers: providers.list
       },
       register: profile.register,
       signIn: signIn.signIn,
@@ -163,7 +164,7 @@ const layerAccounts = Layer.effect(
       confirmPasskey: passkeys.confirmPasskey,
       renamePasskey: passkeys.renamePasskey,
       removePasskey: passkeys.removePasskey,
-      providers: links.calls
+      providers
     }
     return Accounts.of({ calls: Effect.succeed(calls), admin: Effect.succeed(admin) })
   })
@@ -175,7 +176,8 @@ const layerAccounts = Layer.effect(
  */
 export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>) =>
   Layer.mergeAll(layerIdp, layerAccounts, layerSupabaseAuth).pipe(
-    Layer.provide([AccountSignIn.layer, AccountAdministration.layer, ProviderLinks.layer]),
+    Layer.provide([AccountSignIn.layer, AccountAdministration.layer, ProviderAttempts.layer]),
+    Layer.provide(ProviderLinks.layer),
     Layer.provide([OwnAccount.layer, FirstAdministration.layer, AccountRecovery.layer, AccountPasskeys.layer]),
     Layer.provide([AuthenticatorApps.layer, AccountKeys.layer, RecoveryCodes.layer, PasswordSignIn.layer]),
     Layer.provide([AccountMessages.layer, AccountSessions.layer, AccountChanges.layer, Flows.layer, KeyChecks.layer]),

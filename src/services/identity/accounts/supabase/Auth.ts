@@ -1,7 +1,7 @@
 import { Effect, Layer } from "effect"
 import { NotImplemented } from "../../../../domain/errors.ts"
 import { type AuthCalls, SupabaseAuth } from "../../../ports/supabase/AuthCalls.ts"
-import { ProviderLinks } from "../Links.ts"
+import { ProviderLinks } from "../providers/Links.ts"
 import { AccountStore } from "../Store.ts"
 import { SupabaseAccount } from "./Account.ts"
 import { SupabaseUserAdmin } from "./Admin.ts"

@@ -11,7 +11,8 @@ import { type ProvidedPerson, type ProviderProtocol } from "../../../ports/ident
 import { type Attempt, type AuthCalls, type Challenge } from "../../../ports/supabase/AuthCalls.ts"
 import { Flows } from "../Flows.ts"
 import { Limits } from "../limits/Limits.ts"
-import { ProviderLinks } from "../Links.ts"
+import { ProviderAttempts } from "../providers/Attempts.ts"
+import { ProviderLinks } from "../providers/Links.ts"
 import { refuseAnswer } from "../Refusals.ts"
 import { AccountSessions } from "../Sessions.ts"
 import { hashOf, isUuid, AccountStore } from "../Store.ts"
@@ -29,6 +30,7 @@ export class SupabaseProviders extends Context.Service<SupabaseProviders>()("svc
     const flows = yield* Flows
     const limits = yield* Limits
     const links = yield* ProviderLinks
+    const { attemptOf } = yield* ProviderAttempts
     const users = yield* Users
     const tokens = yield* SupabaseTokens
     const codes = yield* SupabaseCodes
@@ -69,7 +71,7 @@ export class SupabaseProviders extends Context.Service<SupabaseProviders>()("svc
       const data = { provider: provider.id, browser: hashOf(browser), callback, redirectTo, challenge }
       const { id } = yield* flows.begin("supabase_provider", begun?.identity_id ?? null, data)
       // A link requires a new sign-in: the browser may be signed in to another account at the provider.
-      return yield* provider.start({ ...(yield* links.attemptOf(id, browser, callback)), again: begun !== undefined })
+      return yield* provider.start({ ...(yield* attemptOf(id, browser, callback)), again: begun !== undefined })
     })
 
     const callback: AuthCalls["callback"] = Effect.fnUntraced(function* ({ browser, query }) {
@@ -78,7 +80,7 @@ export class SupabaseProviders extends Context.Service<SupabaseProviders>()("svc
       const provider = yield* known(data["provider"])
       const outcome = Effect.gen(function* () {
         yield* refuseAnswer(query)
-        const attempt = yield* links.attemptOf(state, browser, String(data["callback"]))
+        const attempt = yield* attemptOf(state, browser, String(data["callback"]))
         const { person, ...given } = yield* provider.finish(attempt, query)
         if (identity_id === null) yield* takeOver(provider, person)
         else yield* links.linkTo(provider, person, identity_id, flows.stands(state))

@@ -1,34 +1,28 @@
-import { Clock, Context, Effect, Layer, Schema } from "effect"
-import { type Unavailable } from "../../../domain/errors.ts"
-import { type Credential } from "../../../domain/identity/Identity.ts"
-import { type Address, readAddress } from "../../../domain/identity/Address.ts"
-import { isPlainText } from "../../../domain/text/StorableText.ts"
-import { AccountSettings } from "../AccountSettings.ts"
-import { IdentitySignatures } from "../../access/Signatures.ts"
-import { type ProviderCalls } from "../../ports/identity/Accounts.ts"
-import { type ProviderLink, type ProvidedPerson, type ProviderProtocol } from "../../ports/identity/Providers.ts"
-import { Flows } from "./Flows.ts"
-import { Limits } from "./limits/Limits.ts"
-import { AccountMessages } from "./Messages.ts"
-import { AccountRecords } from "./Records.ts"
+import { Context, Effect, Layer, Schema } from "effect"
+import { type Unavailable } from "../../../../domain/errors.ts"
+import { type Address, isSameMailbox, readAddress } from "../../../../domain/identity/Address.ts"
+import { isPlainText } from "../../../../domain/text/StorableText.ts"
+import { AccountSettings } from "../../AccountSettings.ts"
+import { type ProviderCalls } from "../../../ports/identity/Accounts.ts"
+import { type ProviderLink, type ProvidedPerson, type ProviderProtocol } from "../../../ports/identity/Providers.ts"
+import { Limits } from "../limits/Limits.ts"
+import { AccountMessages } from "../Messages.ts"
+import { AccountRecords } from "../Records.ts"
 import {
-  accountDisabled,
   flowForbidden,
   lastSignInMethod,
   linkExists,
   linkTaken,
   noLink,
   noProvidedAddress,
-  providerNotFound,
-  refuseAnswer,
   registrationClosed,
   signInFirst,
   unverifiedAddress
-} from "./Refusals.ts"
-import { AccountSessions } from "./Sessions.ts"
-import { hashOf, iso, AccountStore } from "./Store.ts"
-import { SignInProviders } from "../../ports/identity/Providers.ts"
-import { OwnAccount } from "./Profile.ts"
+} from "../Refusals.ts"
+import { AccountSessions } from "../Sessions.ts"
+import { iso, AccountStore } from "../Store.ts"
+import { SignInProviders } from "../../../ports/identity/Providers.ts"
+import { OwnAccount } from "../Profile.ts"
 
 const LinkedRow = Schema.Struct({ identity_id: Schema.String })
 const OwnerRow = Schema.Struct({
@@ -43,8 +37,6 @@ const ListedRow = Schema.Struct({
   last_used_at: Schema.NullOr(Schema.String)
 })
 
-const asciiLower = (text: string) => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
-
 /**
  * Accounts of other providers with which people sign in. One is found by its issuer and subject alone. By its address it is
  * linked to an existing account only if both sides have verified that address: otherwise the person who registers an address
@@ -57,28 +49,13 @@ export class ProviderLinks extends Context.Service<ProviderLinks>()("svc/identit
     const store = yield* AccountStore
     const records = yield* AccountRecords
     const sessions = yield* AccountSessions
-    const flows = yield* Flows
     const messages = yield* AccountMessages
-    const signatures = yield* IdentitySignatures
     const limits = yield* Limits
     const { verify } = yield* OwnAccount
     const linked = store.rows(LinkedRow)
     const owners = store.rows(OwnerRow)
     const listed = store.rows(ListedRow)
     const ids = providers.map(({ id }) => id)
-    const providerOf = (id: string) =>
-      Effect.suspend(() => {
-        const found = providers.find((one) => one.id === id)
-        return found === undefined ? Effect.fail(providerNotFound) : Effect.succeed(found)
-      })
-
-    /** Secrets of one attempt. They are not stored: only the browser that began it makes them possible again. */
-    const attemptOf = Effect.fnUntraced(function* (state: string, browser: string, callback: string) {
-      const verifier = yield* signatures.sign("provider-pkce", `${state} ${browser}`)
-      const nonce = yield* signatures.sign("provider-nonce", `${state} ${browser}`)
-      return { state, callback, verifier, nonce }
-    })
-
     const add = (identityId: string, provider: string, { account, issuer, subject }: ProvidedPerson, used: boolean) =>
       store.count(
         `insert into svc.identity_links (issuer, subject, identity_id, provider, account, last_used_at)
@@ -101,7 +78,7 @@ export class ProviderLinks extends Context.Service<ProviderLinks>()("svc/identit
       const address = readAddress(person.email ?? "")
       if (address === undefined) return yield* noProvidedAddress
       // The provider has verified the address as it writes it. A look-alike may be the mailbox of someone else.
-      const verified = person.verified && asciiLower(person.email ?? "") === asciiLower(address.value)
+      const verified = person.verified && isSameMailbox(person.email ?? "", address.value)
       if (verifyFirst && !verified) return yield* unverifiedAddress
       const found = yield* owners(
         `select a.identity_id::text, a.value, a.verified_at is not null and i.state = 'active' as trusted
@@ -110,7 +87,7 @@ export class ProviderLinks extends Context.Service<ProviderLinks>()("svc/identit
       )
       const [owner] = found
       if (owner === undefined) return yield* create(provider, { ...person, verified }, address)
-      const same = asciiLower(address.value) === asciiLower(owner.value)
+      const same = isSameMailbox(address.value, owner.value)
       if (!verified || !owner.trusted || !same) return yield* signInFirst
       yield* store
         .exclusively(
@@ -173,20 +150,6 @@ export class ProviderLinks extends Context.Service<ProviderLinks>()("svc/identit
       return id
     })
 
-    /** Signs in. Sessions of the same person that the browser had (`before`) end. */
-    const enter = Effect.fnUntraced(function* (
-      provider: ProviderProtocol,
-      person: ProvidedPerson,
-      before: ReadonlyArray<Credential>
-    ) {
-      const id = yield* identify(provider, person)
-      const signedIn = yield* Effect.catchTag(sessions.open(id, "Cookie", "oidc"), "Unauthorized", () =>
-        Effect.fail(accountDisabled)
-      )
-      yield* Effect.forEach(before, (credential) => sessions.replace(credential, id))
-      return signedIn
-    })
-
     /** `stands`: whether what began it has not ended meanwhile. */
     const linkTo = (
       provider: ProviderProtocol,
@@ -209,54 +172,7 @@ export class ProviderLinks extends Context.Service<ProviderLinks>()("svc/identit
         )
         .pipe(Effect.catchTag("NotFound", () => Effect.fail(flowForbidden)))
 
-    const link = Effect.fnUntraced(function* (
-      provider: ProviderProtocol,
-      person: ProvidedPerson,
-      identityId: string,
-      credentials: ReadonlyArray<Credential>,
-      flowId: string
-    ) {
-      // The person who completes it must still be signed in as the one who began it.
-      const own = yield* Effect.findFirst(credentials, (credential) =>
-        Effect.match(sessions.whole(credential), {
-          onFailure: () => false,
-          onSuccess: ({ identity_id }) => identity_id === identityId
-        })
-      )
-      if (own._tag === "None") return yield* flowForbidden
-      yield* linkTo(provider, person, identityId, flows.stands(flowId))
-    })
-
-    const calls: ProviderCalls = {
-      list: providers.map(({ id, label }) => ({ id, label })),
-
-      begin: Effect.fnUntraced(function* ({ again = false, browser, callback, credential, provider: name, returnTo }) {
-        const provider = yield* providerOf(name)
-        yield* limits.takeOfClient("flows of")
-        const identityId = credential === undefined ? null : (yield* sessions.privileged(credential)).identity_id
-        const since = again ? Math.floor((yield* Clock.currentTimeMillis) / 1000) : undefined
-        const data = { provider: name, browser: hashOf(browser), callback, returnTo, since }
-        const { id } = yield* flows.begin("provider", identityId, data)
-        return yield* provider.start({ ...(yield* attemptOf(id, browser, callback)), again })
-      }),
-
-      finish: Effect.fnUntraced(function* ({ browser, credentials, provider: name, query }) {
-        const provider = yield* providerOf(name)
-        const state = query.get("state") ?? ""
-        const { data, identity_id } = yield* flows.take(state, "provider", { provider: name, browser: hashOf(browser) })
-        const returnTo = typeof data["returnTo"] === "string" ? data["returnTo"] : undefined
-        const outcome = Effect.gen(function* () {
-          yield* refuseAnswer(query)
-          const attempt = yield* attemptOf(state, browser, String(data["callback"]))
-          const since = typeof data["since"] === "number" ? data["since"] : undefined
-          const { person } = yield* provider.finish({ ...attempt, since }, query)
-          return identity_id === null
-            ? yield* enter(provider, person, credentials)
-            : yield* link(provider, person, identity_id, credentials, state)
-        })
-        return { provider, returnTo, linking: identity_id !== null, outcome }
-      }),
-
+    const calls: Pick<ProviderCalls, "links" | "unlink"> = {
       links: Effect.fnUntraced(function* (credential) {
         const { identity_id } = yield* sessions.whole(credential)
         const rows = yield* listed(
@@ -299,7 +215,7 @@ export class ProviderLinks extends Context.Service<ProviderLinks>()("svc/identit
       })
     }
 
-    return { calls, providers, attemptOf, ownerOfLink, add, identify, linkTo }
+    return { calls, providers, ownerOfLink, add, identify, linkTo }
   })
 }) {
   static readonly layer = Layer.effect(ProviderLinks, ProviderLinks.make)

@@ -64,3 +64,33 @@ describe("mailed codes of both sign-in APIs", () => {
     assert.strictEqual(await mailsTo(email), before)
   })
 })
+
+describe("an administrator who writes an address in another case", () => {
+  it("neither confirms it nor takes a confirmation back, at either API", async () => {
+    const verified = async (id: string) =>
+      (
+        await sql(
+          service,
+          "select value, verified_at is not null as yes from svc.identity_addresses where identity_id = $1",
+          [id]
+        )
+      )[0]
+    const ofSupabase = (id: string, email: string) =>
+      ask(service, `PUT /auth/v1/admin/users/${id}`, {
+        key: service.service_role,
+        token: service.service_role,
+        body: { email }
+      })
+    const own = (id: string, email: string) =>
+      ask(service, `PATCH /api/identities/${id}`, { key: service.service_role, body: { traits: { email } } })
+    for (const change of [ofSupabase, own]) {
+      const { email, id } = await register(service)
+      const upper = email.toUpperCase()
+      assert.strictEqual((await change(id, upper)).status, 200)
+      assert.deepStrictEqual(await verified(id), { value: upper, yes: false })
+      await sql(service, "update svc.identity_addresses set verified_at = now() where identity_id = $1", [id])
+      assert.strictEqual((await change(id, email)).status, 200)
+      assert.deepStrictEqual(await verified(id), { value: email, yes: true })
+    }
+  })
+})

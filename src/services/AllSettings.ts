@@ -16,6 +16,7 @@ import { McpSettings } from "./mcp/Settings.ts"
 import { MigrationSettings } from "./migrations/Settings.ts"
 import { RealtimeSettings } from "./realtime/Settings.ts"
 import { accessLog } from "./requests/AccessLog.ts"
+import { RecoverySettings } from "./recovery/Settings.ts"
 import { RowSettings } from "./rows/Settings.ts"
 import { fileStore } from "./supabase/FileBytes.ts"
 import { maxFileBytes } from "./supabase/Files.ts"
@@ -39,6 +40,7 @@ export const layerAllSettings = Layer.mergeAll(
   McpSettings.layer,
   MigrationSettings.layer,
   RealtimeSettings.layer,
+  RecoverySettings.layer,
   RowSettings.layer,
   SupabaseSettings.layer,
   WebhookSettings.layer,

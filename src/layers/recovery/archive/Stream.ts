@@ -1,0 +1,181 @@
+import { Effect, type Scope } from "effect"
+import { type Client } from "pg"
+import {
+  coverage,
+  formatLsn,
+  historyName,
+  logFolder,
+  parseLsn,
+  parsePiece,
+  pieceName,
+  segmentStart
+} from "../../../domain/recovery/Log.ts"
+import { type ChangeLogLost } from "../../../services/ports/ChangeLog.ts"
+import { internalsOf } from "../../postgres/client/Client.ts"
+import { lost, one } from "../../postgres/log/Session.ts"
+import { type Archive } from "../store/Archive.ts"
+import { ArchiveTrouble } from "../store/Store.ts"
+import { LogReceiver, type ReceivedHead } from "./Receiver.ts"
+
+/** The slot that keeps the log until it is archived: one for each installation on a cluster. */
+export const archiveSlotSql = `(select 'svc_archive_' || oid::text from pg_database where datname = current_database())`
+
+/** How often what has arrived of a segment is archived. */
+const flushMillis = 500
+
+/** Reads the time, then the end of the log: everything that was acknowledged until then is before that position. */
+const markSql = `select (extract(epoch from clock_timestamp()) * 1000)::int8::text as at, pg_current_wal_insert_lsn()::text as position`
+
+/** A time and a position of the log that has everything committed until then. */
+interface Mark {
+  readonly at: number
+  readonly position: bigint
+}
+
+/** An insert position behind a page's header is the end of the page before, where the log that is sent ends. */
+const pageBytes = 8192n
+const maxHeader = 48n
+const withoutHeader = (position: bigint) =>
+  position % pageBytes < maxHeader ? position - (position % pageBytes) : position
+
+interface Slot {
+  readonly name: string
+  /** The log from there on is kept. */
+  readonly from: bigint
+  /** Whether an earlier slot was missing, or had lost its log. */
+  readonly fresh: boolean
+}
+
+const slotOf = Effect.fnUntraced(function* (client: Client) {
+  const state = yield* one(
+    client,
+    `select ${archiveSlotSql} as name, s.slot_name is not null as there, s.wal_status = 'lost' as lost, s.restart_lsn::text as position
+     from (select) x left join pg_replication_slots s on s.slot_name = ${archiveSlotSql}`
+  )
+  const name = String(state["name"])
+  const position = parseLsn(String(state["position"]))
+  if (state["there"] === true && state["lost"] !== true && position !== undefined) {
+    return { name, from: position, fresh: false } satisfies Slot
+  }
+  if (state["there"] === true) yield* one(client, `select pg_drop_replication_slot('${name}')`)
+  yield* one(client, `select pg_create_physical_replication_slot('${name}', true)`)
+  const made = yield* one(
+    client,
+    `select restart_lsn::text as position from pg_replication_slots where slot_name = '${name}'`
+  )
+  return { name, from: parseLsn(String(made["position"])) ?? 0n, fresh: true } satisfies Slot
+})
+
+/** The archived bytes of the segment that contains the position, from its start. */
+const headOf = Effect.fnUntraced(function* (archive: Archive, timeline: number, position: bigint, segmentSize: bigint) {
+  const start = segmentStart(position, segmentSize)
+  if (start === position) return undefined
+  const names = yield* archive.list(logFolder(timeline))
+  const pieces = names.flatMap((name) => parsePiece(name) ?? []).filter((piece) => piece.start >= start)
+  const bytes = Buffer.alloc(Number(position - start))
+  for (const piece of coverage(pieces, start)) {
+    const content = yield* archive.get(piece.name)
+    content.copy(bytes, Number(piece.start - start))
+  }
+  return { bytes, pieces: pieces.map(({ name }) => name) } satisfies ReceivedHead
+})
+
+/** Where the archive of a timeline ends; undefined without any of it. */
+const endOf = Effect.fnUntraced(function* (archive: Archive, timeline: number) {
+  const names = yield* archive.list(logFolder(timeline))
+  const ends = names.flatMap((name) => parsePiece(name)?.end ?? [])
+  return ends.length === 0 ? undefined : ends.reduce((a, b) => (a > b ? a : b))
+})
+
+export interface ArchiveProgress {
+  /** Everything committed until then (the server's clock, ms since 1970) is archived. */
+  readonly until: number
+  readonly position: bigint
+}
+
+/**
+ * Archives the log as it is written, until the connection or the archive fails. PostgreSQL is told that it may remove log
+ * only once it is in the archive.
+ *
+ * @param client a session of the replication protocol
+ * @param side a session for statements beside it
+ * @param archived runs after each flush
+ * @param gap runs first if log between the archive's end and what the server still has is missing
+ */
+export const archiveLog = Effect.fnUntraced(function* (
+  client: Client,
+  side: Client,
+  archive: Archive,
+  archived: (progress: ArchiveProgress) => void,
+  gap: Effect.Effect<void, ArchiveTrouble>
+): Effect.fn.Return<never, ArchiveTrouble | ChangeLogLost, Scope.Scope> {
+  const segmentSize = BigInt(archive.info.segment_size)
+  const identity = yield* one(client, "IDENTIFY_SYSTEM")
+  const timeline = Number(identity["timeline"])
+  const flushed = parseLsn(String(identity["xlogpos"])) ?? 0n
+  const slot = yield* slotOf(side)
+
+  if (timeline > 1) {
+    const name = historyName(timeline)
+    const there = yield* archive.list(name)
+    if (there.length === 0) {
+      const history = yield* one(client, `TIMELINE_HISTORY ${timeline}`)
+      yield* archive.put(name, Buffer.from(String(history["content"])))
+    }
+  }
+  const end = yield* endOf(archive, timeline)
+  if (end !== undefined && end > flushed) {
+    return yield* new ArchiveTrouble({
+      reason: `The archive in ${archive.place} has log up to ${formatLsn(end)}, and the server only up to ${formatLsn(flushed)}: the cluster was put back to an earlier state. Set another SVC_PITR_DIR or SVC_PITR_BUCKET`
+    })
+  }
+  const resumes = end !== undefined && end >= slot.from
+  if (!resumes) yield* gap
+  const from = resumes ? end : segmentStart(slot.from, segmentSize)
+  const head = yield* headOf(archive, timeline, from, segmentSize)
+  const receiver = new LogReceiver(client, from, segmentSize, head)
+  client.query(`START_REPLICATION SLOT ${slot.name} PHYSICAL ${formatLsn(from)} TIMELINE ${timeline}`).then(
+    () => receiver.end("the server ended the timeline"),
+    (cause: unknown) => receiver.end(cause instanceof Error ? cause.message : String(cause))
+  )
+  yield* Effect.addFinalizer(() => Effect.sync(() => receiver.end("stopped")))
+  internalsOf(client).connection.on("copyDone", () => receiver.end("the server ended the timeline"))
+
+  const marks: Array<Mark> = []
+  let until = 0
+  const archivePart = Effect.fnUntraced(function* (now: boolean) {
+    const part = receiver.next(now)
+    if (part === undefined) return false
+    for (let mark = marks[0]; mark !== undefined && mark.position <= part.end; mark = marks[0]) {
+      until = mark.at
+      marks.shift()
+    }
+    const name = pieceName({ timeline, start: part.start, end: part.end, until })
+    yield* archive.put(name, part.content)
+    receiver.archived(part, name)
+    archived({ until, position: part.end })
+    if (part.replaces.length > 0) yield* archive.remove(part.replaces.filter((other) => other !== name))
+    return true
+  })
+
+  for (;;) {
+    const begun = performance.now()
+    const mark = yield* one(side, markSql)
+    const position = withoutHeader(parseLsn(String(mark["position"])) ?? 0n)
+    marks.push({ at: Number(mark["at"]), position })
+    yield* Effect.promise(() => receiver.wait(flushMillis, position))
+    while (yield* archivePart(true)) {
+      // A whole segment, and what follows it.
+    }
+    // Nothing was written since: the time alone has moved on.
+    while (marks[0] !== undefined && marks[0].position <= receiver.position && receiver.next(true) === undefined) {
+      until = marks.shift()?.at ?? until
+      archived({ until, position: receiver.position })
+    }
+    while (performance.now() - begun < flushMillis) {
+      if (receiver.ended !== undefined) return yield* lost(receiver.ended)
+      yield* Effect.promise(() => receiver.wait(Math.max(1, flushMillis - (performance.now() - begun))))
+      yield* archivePart(false)
+    }
+  }
+})

@@ -1,0 +1,176 @@
+import { Effect, Redacted, type Scope } from "effect"
+import { execFile, spawn } from "node:child_process"
+import { mkdir, open, readFile, rm, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { type FileOwner } from "../../process/FileLock.ts"
+import { asUser } from "../../postgres/embedded/User.ts"
+import { connectDirectly } from "../../postgres/client/DirectConnection.ts"
+import { type Login } from "../../postgres/Login.ts"
+import { type RecoveryWindow } from "../../../domain/recovery/Windows.ts"
+import { type Archive } from "../store/Archive.ts"
+import { ArchiveTrouble } from "../store/Store.ts"
+import { feedLog } from "./Feeder.ts"
+import { readBaseFiles } from "./Files.ts"
+
+const run = promisify(execFile)
+
+/** The server that recovers. */
+export interface Recovering {
+  /** Path of `postgres`, of the archive's major version. */
+  readonly program: string
+  /** The user that it runs as; undefined: the current one. */
+  readonly user: FileOwner | undefined
+  /** A directory for the cluster, its socket and its log, which does not exist; the user must be able to reach it. */
+  readonly directory: string
+}
+
+const port = 5432
+const pollMillis = 50
+/** PostgreSQL's message when the log ends before the target: nothing was committed between them. */
+const endedEarly = /recovery ended before configured recovery target was reached/
+
+/** A configuration that ignores that of the source: no listener, no archive, no jobs, no libraries. */
+const configuration = (directory: string, { base }: RecoveryWindow, command: string, target: number | undefined) => {
+  const settings: Readonly<Record<string, string>> = {
+    ...base.settings,
+    listen_addresses: "",
+    port: String(port),
+    unix_socket_directories: directory,
+    unix_socket_permissions: "0700",
+    data_directory: join(directory, "data"),
+    hba_file: join(directory, "pg_hba.conf"),
+    ident_file: join(directory, "pg_ident.conf"),
+    hot_standby: "off",
+    archive_mode: "off",
+    autovacuum: "off",
+    max_logical_replication_workers: "0",
+    shared_preload_libraries: "",
+    session_preload_libraries: "",
+    shared_buffers: "64MB",
+    fsync: "off",
+    full_page_writes: "off",
+    timezone: "UTC",
+    log_timezone: "UTC",
+    logging_collector: "off",
+    log_destination: "stderr",
+    restore_command: `${command} %f %p`,
+    recovery_target_timeline: "latest",
+    ...(target === undefined
+      ? {}
+      : {
+          recovery_target_time: new Date(target).toISOString().replace("T", " ").replace("Z", "+00"),
+          recovery_target_action: "promote"
+        })
+  }
+  return Object.entries(settings)
+    .map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'\n`)
+    .join("")
+}
+
+const trouble = (reason: string) => new ArchiveTrouble({ reason })
+
+const reasonIn = (log: string) =>
+  log
+    .split("\n")
+    .filter((line) => /FATAL|PANIC|HINT|LOG: .*(?:invalid|unrecognized|error|cannot)/.test(line))
+    .slice(-3)
+    .map((line) => line.replace(/^.*?\[\d+\] /, "").trim())
+    .join("; ") || "it ended without a message"
+
+/**
+ * Recovers a cluster as of a time in ms since 1970, and serves it on a private socket until the scope closes, which removes
+ * it. `report`: the fraction done, 0–1.
+ */
+export const recoverCluster = Effect.fnUntraced(function* (
+  archive: Archive,
+  window: RecoveryWindow,
+  target: number,
+  { directory, program, user }: Recovering,
+  report: (fraction: number) => void
+): Effect.fn.Return<Login, ArchiveTrouble, Scope.Scope> {
+  yield* Effect.acquireRelease(
+    Effect.promise(() => mkdir(directory, { recursive: true, mode: 0o700 })),
+    () => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+  )
+  const data = join(directory, "data")
+  yield* Effect.promise(() => mkdir(data, { mode: 0o700 }))
+  const bytes = Math.max(1, window.base.bytes)
+  yield* readBaseFiles(archive, window.base, data, (read) => report((0.5 * read) / bytes))
+
+  const [first, last] = [window.log[0]?.start ?? 0n, window.log.at(-1)?.end ?? 1n]
+  const { command, serve } = yield* feedLog(archive, window, join(directory, "feed"), user, (position) =>
+    report(0.5 + (0.5 * Number(position - first)) / Math.max(1, Number(last - first)))
+  )
+  yield* Effect.promise(async () => {
+    await writeFile(join(data, "recovery.signal"), "")
+    await writeFile(join(data, "postgresql.auto.conf"), "")
+    for (const name of ["standby.signal", "postmaster.pid"]) await rm(join(data, name), { force: true })
+    await writeFile(join(directory, "pg_hba.conf"), "local all all trust\n")
+    await writeFile(join(directory, "pg_ident.conf"), "")
+    if (user !== undefined) await run("chown", ["-R", `${user.uid}:${user.gid}`, directory])
+  })
+  const login: Login = {
+    at: { host: directory, port, ssl: false },
+    user: "postgres",
+    password: Redacted.make(""),
+    database: archive.info.database
+  }
+
+  const attempt = Effect.fnUntraced(function* (to: number | undefined) {
+    const file = join(directory, "server.conf")
+    const logFile = join(directory, "server.log")
+    yield* Effect.promise(async () => {
+      await writeFile(file, configuration(directory, window, command, to))
+      await writeFile(logFile, "")
+      if (user !== undefined) await run("chown", [`${user.uid}:${user.gid}`, file, logFile])
+    })
+    const child = yield* Effect.acquireRelease(
+      Effect.promise(async () => {
+        const log = await open(logFile, "a", 0o600)
+        const started = spawn(program, ["-D", data, "-c", `config_file=${file}`], {
+          ...asUser(user),
+          detached: true,
+          stdio: ["ignore", log.fd, log.fd]
+        })
+        started.on("error", () => undefined)
+        await log.close()
+        return started
+      }),
+      (child) =>
+        Effect.promise(
+          () =>
+            new Promise<void>((resolve) => {
+              if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return resolve()
+              child.once("exit", () => resolve())
+              // Nothing of it is kept.
+              child.kill("SIGQUIT")
+              setTimeout(() => child.kill("SIGKILL"), 5_000).unref()
+            })
+        )
+    )
+    for (;;) {
+      if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) {
+        const log = yield* Effect.promise(() => readFile(logFile, "utf8"))
+        return endedEarly.test(log) ? "early" : yield* trouble(`The recovery failed: ${reasonIn(log)}`)
+      }
+      const up = yield* connectDirectly({ ...login, database: "postgres" }).pipe(
+        Effect.flatMap((session) => session.query("select pg_is_in_recovery() as recovering")),
+        Effect.map(([row]) => row?.["recovering"] === false),
+        Effect.scoped,
+        Effect.orElseSucceed(() => false)
+      )
+      if (up) return "ready"
+      yield* Effect.sleep(pollMillis)
+    }
+  })
+
+  const recovered = Effect.gen(function* () {
+    const how = yield* attempt(target)
+    // What the log has was committed before the target.
+    if (how === "early" && (yield* attempt(undefined)) === "early") return yield* trouble("The recovery did not end")
+  })
+  yield* Effect.raceFirst(recovered, serve)
+  report(1)
+  return login
+})

@@ -1,0 +1,232 @@
+import { Effect, Schema } from "effect"
+import { createSecretKey, type KeyObject, randomBytes, randomUUID } from "node:crypto"
+import { promisify } from "node:util"
+import { constants, zstdCompress, zstdDecompress } from "node:zlib"
+import { type EncryptionKey, readEncryptionKey, seal, unseal } from "../../../domain/connections/SealedText.ts"
+import {
+  archiveFile,
+  archiveFormat,
+  ArchiveInfo,
+  BaseBackup,
+  baseFile,
+  baseFolder,
+  baseIdOf
+} from "../../../domain/recovery/Archive.ts"
+import { parseHistory, parseHistoryName, parsePiece, type Switch } from "../../../domain/recovery/Log.ts"
+import { openObject, sealObject } from "../../../domain/recovery/SealedObject.ts"
+import { type ArchivedLog } from "../../../domain/recovery/Windows.ts"
+import { ArchiveTrouble, type ArchiveStore } from "./Store.ts"
+
+/** The cluster that an archive belongs to. */
+export type ArchivedCluster = Pick<ArchiveInfo, "system_identifier" | "segment_size" | "major" | "database">
+
+/** What opens an archive: an installation's encryption keys, or the recovery key. */
+export type ArchiveKeys =
+  | { readonly kind: "installation"; readonly keys: ReadonlyArray<EncryptionKey> }
+  | { readonly kind: "recovery"; readonly key: EncryptionKey }
+
+/** An archive whose objects can be read and written: each is compressed by zstd (RFC 8878), then sealed. */
+export interface Archive {
+  readonly info: ArchiveInfo
+  readonly place: string
+  /** The number of bytes stored. */
+  readonly put: (name: string, content: Uint8Array) => Effect.Effect<number, ArchiveTrouble>
+  /** Fails if the object is missing or damaged. */
+  readonly get: (name: string) => Effect.Effect<Buffer, ArchiveTrouble>
+  readonly remove: ArchiveStore["remove"]
+  readonly list: ArchiveStore["list"]
+  /** Complete base backups by their beginning. */
+  readonly bases: Effect.Effect<ReadonlyArray<BaseBackup>, ArchiveTrouble>
+  readonly log: Effect.Effect<ArchivedLog, ArchiveTrouble>
+  /** Seals the archive's key with a recovery key, in place of an earlier one. */
+  readonly setRecoveryKey: (key: Uint8Array) => Effect.Effect<void, ArchiveTrouble>
+  /** Records that a recovery key was kept, if it is the current one. */
+  readonly confirmRecoveryKey: (key: Uint8Array, at: string) => Effect.Effect<boolean, ArchiveTrouble>
+}
+
+const compress = promisify(zstdCompress)
+const decompress = promisify(zstdDecompress)
+/** A higher level takes twice the time for a few per cent. */
+const level = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
+
+const sealedPlace = (id: string, kind: ArchiveKeys["kind"]) => `archive ${id} ${kind}`
+
+const trouble = (reason: string) => new ArchiveTrouble({ reason })
+
+const decodeInfo = Schema.decodeUnknownEffect(Schema.fromJsonString(ArchiveInfo))
+const decodeBase = Schema.decodeUnknownEffect(Schema.fromJsonString(BaseBackup))
+
+/** A recovery key as a key of SealedText. */
+export const recoveryEncryptionKey = (key: Uint8Array): EncryptionKey => {
+  const read = readEncryptionKey(Buffer.from(key).toString("hex"))
+  if (read === undefined) throw new Error("A recovery key has 32 bytes")
+  return read
+}
+
+const openKey = (info: ArchiveInfo, keys: ArchiveKeys, place: string): Effect.Effect<KeyObject, ArchiveTrouble> => {
+  const sealed = info.keys[keys.kind]
+  if (sealed === null)
+    return Effect.fail(
+      trouble(`The archive in ${place} has no recovery key yet, so it opens only for its installation`)
+    )
+  const opened = unseal(keys.kind === "installation" ? keys.keys : [keys.key], sealed, sealedPlace(info.id, keys.kind))
+  if ("text" in opened) return Effect.succeed(createSecretKey(Buffer.from(opened.text, "base64")))
+  return Effect.fail(
+    trouble(
+      keys.kind === "recovery"
+        ? `The archive in ${place} does not open with this recovery key`
+        : `The archive in ${place} belongs to another installation: no key of this one opens it. Set another SVC_PITR_DIR or SVC_PITR_BUCKET, or the SVC_ENCRYPTION_KEY it was made with (SVC_ENCRYPTION_KEYS_OLD)`
+    )
+  )
+}
+
+const writeInfo = (store: ArchiveStore, info: ArchiveInfo) =>
+  store.put(archiveFile, Buffer.from(`${JSON.stringify(info, null, 2)}\n`))
+
+const readInfo = Effect.fnUntraced(function* (store: ArchiveStore) {
+  const bytes = yield* store.get(archiveFile)
+  if (bytes === undefined) return undefined
+  const info = yield* Effect.mapError(decodeInfo(bytes.toString("utf8")), () =>
+    trouble(`${archiveFile} in ${store.place} is damaged, or written by a newer version`)
+  )
+  if (info.format === archiveFormat) return info
+  return yield* trouble(
+    `The archive in ${store.place} has format ${info.format}, and this version reads ${archiveFormat}`
+  )
+})
+
+const archiveOf = (store: ArchiveStore, first: ArchiveInfo, key: KeyObject): Archive => {
+  let info = first
+  const { place } = store
+
+  const put = Effect.fnUntraced(function* (name: string, content: Uint8Array) {
+    const compressed = yield* Effect.promise(() => compress(content, level))
+    const sealed = sealObject(key, name, compressed)
+    yield* store.put(name, sealed)
+    return sealed.length
+  })
+
+  const get = Effect.fnUntraced(function* (name: string) {
+    const sealed = yield* store.get(name)
+    if (sealed === undefined) return yield* trouble(`${name} is missing in ${place}`)
+    const compressed = openObject(key, name, sealed)
+    if (compressed === undefined) return yield* trouble(`${name} in ${place} is damaged`)
+    return yield* Effect.tryPromise({
+      try: () => decompress(compressed),
+      catch: () => trouble(`${name} in ${place} is damaged`)
+    })
+  })
+
+  /** Objects do not change, so that each is read once. */
+  const known = { bases: new Map<string, BaseBackup>(), histories: new Map<number, ReadonlyArray<Switch>>() }
+
+  const bases = Effect.gen(function* () {
+    const names = yield* store.list(baseFolder)
+    const ids = new Set(
+      names.flatMap((name) => (name === baseFile(baseIdOf(name) ?? "") ? [baseIdOf(name) ?? ""] : []))
+    )
+    for (const id of known.bases.keys()) if (!ids.has(id)) known.bases.delete(id)
+    for (const id of ids) {
+      if (known.bases.has(id)) continue
+      const text = (yield* get(baseFile(id))).toString("utf8")
+      known.bases.set(id, yield* Effect.mapError(decodeBase(text), () => trouble(`${baseFile(id)} is damaged`)))
+    }
+    return [...known.bases.values()].sort((a, b) => Date.parse(a.started_at) - Date.parse(b.started_at))
+  })
+
+  const log = Effect.gen(function* () {
+    const names = yield* store.list("log/")
+    for (const name of names) {
+      const timeline = parseHistoryName(name)
+      if (timeline === undefined || known.histories.has(timeline)) continue
+      known.histories.set(timeline, parseHistory((yield* get(name)).toString("utf8")))
+    }
+    return {
+      pieces: names.flatMap((name) => parsePiece(name) ?? []),
+      histories: known.histories,
+      segmentSize: BigInt(info.segment_size)
+    } satisfies ArchivedLog
+  })
+
+  const change = (changes: Partial<ArchiveInfo>) =>
+    Effect.suspend(() => {
+      const next = { ...info, ...changes }
+      return Effect.map(writeInfo(store, next), () => void (info = next))
+    })
+
+  return {
+    get info() {
+      return info
+    },
+    place,
+    put,
+    get,
+    remove: store.remove,
+    list: store.list,
+    bases,
+    log,
+    setRecoveryKey: (bytes) =>
+      change({
+        keys: {
+          ...info.keys,
+          recovery: seal(
+            recoveryEncryptionKey(bytes),
+            key.export().toString("base64"),
+            sealedPlace(info.id, "recovery")
+          )
+        },
+        recovery_key_kept_at: null
+      }),
+    confirmRecoveryKey: (bytes, at) =>
+      Effect.suspend(() => {
+        const sealed = info.keys.recovery
+        const opened =
+          sealed !== null && "text" in unseal([recoveryEncryptionKey(bytes)], sealed, sealedPlace(info.id, "recovery"))
+        return opened ? Effect.as(change({ recovery_key_kept_at: at }), true) : Effect.succeed(false)
+      })
+  }
+}
+
+/** The archive in a store; undefined if there is none. */
+export const openArchive = Effect.fnUntraced(function* (store: ArchiveStore, keys: ArchiveKeys) {
+  const info = yield* readInfo(store)
+  return info === undefined ? undefined : archiveOf(store, info, yield* openKey(info, keys, store.place))
+})
+
+/** The archive of a cluster, which is created in an empty store. Fails if it is that of another cluster. */
+export const openOrCreateArchive = Effect.fnUntraced(function* (
+  store: ArchiveStore,
+  current: EncryptionKey,
+  old: ReadonlyArray<EncryptionKey>,
+  cluster: ArchivedCluster,
+  now: string
+) {
+  const there = yield* openArchive(store, { kind: "installation", keys: [current, ...old] })
+  if (there !== undefined) {
+    if (there.info.system_identifier === cluster.system_identifier) return there
+    return yield* trouble(
+      `The archive in ${store.place} is that of another cluster, such as the one before a restore: set another SVC_PITR_DIR or SVC_PITR_BUCKET, and keep the old one until it is not needed`
+    )
+  }
+  const names = yield* store.list("")
+  if (names.length > 0) {
+    return yield* trouble(
+      `${store.place} has no ${archiveFile}, but other objects: an archive needs a place of its own`
+    )
+  }
+  const id = randomUUID()
+  const key = createSecretKey(randomBytes(32))
+  const info: ArchiveInfo = {
+    ...cluster,
+    format: archiveFormat,
+    id,
+    created_at: now,
+    keys: {
+      installation: seal(current, key.export().toString("base64"), sealedPlace(id, "installation")),
+      recovery: null
+    },
+    recovery_key_kept_at: null
+  }
+  yield* writeInfo(store, info)
+  return archiveOf(store, info, key)
+})

@@ -1,0 +1,37 @@
+import { Context, type Cron, Effect, Layer } from "effect"
+import { join, resolve } from "node:path"
+import { cron, duration, flag, integer, text } from "../../domain/Settings.ts"
+
+/** SVC_PITR and SVC_PITR_* (docs/configuration.md), read before anything is started. */
+export class RecoverySettings extends Context.Service<
+  RecoverySettings,
+  {
+    /** Whether the write-ahead log is archived. */
+    readonly enabled: boolean
+    /** Absolute; used unless there is a bucket. */
+    readonly directory: string
+    /** Bucket of the object store that holds the archive instead. */
+    readonly bucket: string | undefined
+    /** The schedule of base backups, in UTC. */
+    readonly schedule: Cron.Cron
+    /** How far back a restore can reach, in ms. */
+    readonly keep: number
+    /** The log in MiB that PostgreSQL keeps for an archive that is not reachable. */
+    readonly maxLog: number
+  }
+>()("svc/services/RecoverySettings") {
+  static readonly layer = Layer.effect(
+    RecoverySettings,
+    Effect.gen(function* () {
+      const directory = yield* text("SVC_PITR_DIR", undefined)
+      return RecoverySettings.of({
+        enabled: yield* flag("SVC_PITR", false),
+        directory: resolve(directory ?? join(yield* text("SVC_DATA_DIR", ".svc"), "archive")),
+        bucket: yield* text("SVC_PITR_BUCKET", undefined),
+        schedule: yield* cron("SVC_PITR_BASE_CRON", "0 2 * * *"),
+        keep: yield* duration("SVC_PITR_KEEP", 7 * 86_400_000),
+        maxLog: yield* integer("SVC_PITR_MAX_WAL_MB", 4096, 64, 10_000_000)
+      })
+    })
+  )
+}

@@ -18,6 +18,7 @@ import * as operations from "./layers/operations/layer.ts"
 import * as postgres from "./layers/postgres/layer.ts"
 import { layerObservability } from "./layers/process/Logs.ts"
 import { run } from "./layers/process/run.ts"
+import * as logArchive from "./layers/recovery/layer.ts"
 import * as objectStore from "./layers/storage/layer.ts"
 import { layerFunctionServer } from "./layers/supabase/Functions.ts"
 import { layerWebhookTransport } from "./layers/webhooks/Transport.ts"
@@ -50,6 +51,7 @@ import * as oauth2 from "./services/oauth2/layer.ts"
 import * as realtime from "./services/realtime/layer.ts"
 import { AccessLog } from "./services/requests/AccessLog.ts"
 import { RequestLog } from "./services/requests/RequestLog.ts"
+import { Recovery } from "./services/recovery/Recovery.ts"
 import * as rows from "./services/rows/layer.ts"
 import * as schema from "./services/schema/layer.ts"
 import { SqlRunner } from "./services/sql/SqlRunner.ts"
@@ -62,6 +64,7 @@ import * as webhooks from "./services/webhooks/layer.ts"
 // What the service runs on, below a flag engine. Each part chooses by its settings: embedded, or a server of yours.
 const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerWebhookTransport, layerFunctionServer)),
+  Layer.provideMerge(logArchive.layer),
   Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep, oauth2Server.layer)),
   Layer.provideMerge(Layer.mergeAll(identityProvider.layer, Tokens.layer)),
   Layer.provideMerge(identityProvider.layerKeys),
@@ -98,6 +101,7 @@ const Capabilities = Layer.mergeAll(
   flags.layer,
   oauth2.layer,
   backups.layer,
+  Recovery.layer,
   Environments.layer,
   Migrations.layer,
   Connections.layer,

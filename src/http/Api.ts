@@ -20,6 +20,7 @@ import { MigrationsApi } from "./api/Migrations.ts"
 import { OAuth2AdminApi, OAuth2BridgeApi, OAuth2ConsentsApi } from "./api/OAuth2.ts"
 import { ProvidersApi } from "./api/Providers.ts"
 import { RealtimeApi } from "./api/Realtime.ts"
+import { RecoveryApi } from "./api/Recovery.ts"
 import { RequestsApi } from "./api/Requests.ts"
 import { SettingsApi } from "./api/Settings.ts"
 import { StatusApi } from "./api/Status.ts"
@@ -59,6 +60,7 @@ export class Api extends HttpApi.make("svc")
   .add(OAuth2AdminApi)
   .add(MigrationsApi)
   .add(BranchesApi)
+  .add(RecoveryApi)
   .add(BackupsApi)
   .add(EnvironmentsApi)
   .add(ConnectionsApi)

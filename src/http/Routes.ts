@@ -40,6 +40,7 @@ import { OAuth2EndpointsRoutes } from "./handlers/OAuth2Endpoints.ts"
 import { OfrepRoutes } from "./handlers/Ofrep.ts"
 import { RealtimeHandlers } from "./handlers/Realtime.ts"
 import { RealtimeSocket } from "./handlers/RealtimeSocket.ts"
+import { RecoveryHandlers } from "./handlers/Recovery.ts"
 import { RequestsHandlers } from "./handlers/Requests.ts"
 import { RowsRoutes } from "./handlers/Rows.ts"
 import { SqlRoutes } from "./handlers/Sql.ts"
@@ -117,6 +118,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     ForeignDataHandlers,
     BranchesHandlers,
     BackupsHandlers,
+    RecoveryHandlers,
     MigrationsHandlers,
     DashboardHandlers
   ]),

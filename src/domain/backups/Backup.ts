@@ -71,27 +71,8 @@ export const Backup = Schema.Struct({
 }).annotate({ identifier: "Backup" })
 export type Backup = typeof Backup.Type
 
-const isTimestamp = (text: string) => {
-  const match = /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/i.exec(text)
-  if (match === null || Number.isNaN(Date.parse(text.toUpperCase()))) return false
-  // JavaScript parses 31 June as 1 July.
-  const days = new Date(Date.UTC(Number(match[1]), Number(match[2]), 0)).getUTCDate()
-  return Number(match[3]) <= days
-}
-
 /** Progress in percent; 100 only when it is complete. */
 export const percentOf = (fraction: number) => Math.max(0, Math.min(99, Math.floor(fraction * 100)))
-
-/** A request for point-in-time recovery. */
-export const PointInTime = Schema.Struct({
-  target_time: Schema.String.check(
-    Schema.makeFilter(
-      (text: string) =>
-        isTimestamp(text) || "Expected an ISO 8601 timestamp with a time zone, such as 2026-11-21T12:00:00Z"
-    )
-  ),
-  label: Label
-})
 
 /** The label of a restore's branch: truncated to the maximum length of those, without splitting a character. */
 export const restoreLabel = (label: string) => Array.from(`Restore of ${label}`).slice(0, maxBranchLabel).join("")

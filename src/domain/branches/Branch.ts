@@ -90,6 +90,9 @@ export const branchNames = (database: string): BranchNames => ({
 /** A unique name, also across servers. */
 export const newBranchDatabase = () => `svc_branch_${randomBytes(6).toString("hex")}`
 
+/** Name of the dump from which a branch is filled, in the directory of backups. */
+export const branchDumpFile = (database: string) => `${database}.dump`
+
 export const newBranchPassword = () => randomBytes(24).toString("base64url")
 
 /** Address of a database server, for users. */

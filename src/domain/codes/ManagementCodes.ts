@@ -163,7 +163,15 @@ export const branchCodes = {
     "The backup has no digest, and its only file is in a bucket ([backups](backups.md#restore)): put the file into `SVC_BACKUP_DIR` if you trust it"
   ],
   RESTORE_FAILED: [422, "The backup could not be restored; `details` says why. The branch was dropped"],
-  PITR_NOT_CONFIGURED: [501, "No point-in-time recovery, as WAL is not archived ([backups](backups.md))"],
+  TARGET_TIME_OUTSIDE: [422, "The archive does not have this time; `details` has the earliest and the latest one"],
+  RECOVERY_KEY_WRONG: [422, "The text is no recovery key, or not the archive's current one"],
+  PITR_NOT_CONFIGURED: [501, "No point-in-time recovery: set `SVC_PITR` ([recovery](recovery.md))"],
+  PITR_ARCHIVE_UNUSABLE: [
+    503,
+    "The archive can't be read or written, or belongs to another cluster; `details` says why"
+  ],
+  PITR_TOOL_MISSING: [503, "A recovery needs the server programs of PostgreSQL's version on the service's machine"],
+  PITR_NO_SPACE: [503, "Not enough disk space for a temporary server and a dump"],
   BRANCH_POOL_EXHAUSTED: [
     503,
     "All connections to branches were in use for 4 s: try again; raise `SVC_BRANCH_MAX_CONNECTIONS`"

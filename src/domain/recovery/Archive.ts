@@ -71,3 +71,11 @@ export const baseIdOf = (name: string): string | undefined => /^base\/([^/]+)\//
 
 /** Bytes of a tar archive in one object. */
 export const partBytes = 8 * 1024 * 1024
+
+/** When a base backup of this id began, in ms since 1970; NaN if it is none. */
+export const beganAt = (id: string): number => {
+  const [, date, time] = /^(\d{8})T(\d{6})Z-/.exec(id) ?? []
+  const pairs = (text = "") => text.match(/\d\d/g) ?? []
+  const [century = "", year = "", ...days] = pairs(date)
+  return Date.parse(`${century}${year}-${days.join("-")}T${pairs(time).join(":")}Z`)
+}

@@ -58,6 +58,16 @@ export const recoveryWindows = (bases: ReadonlyArray<BaseBackup>, log: ArchivedL
     })
     .sort((a, b) => a.from - b.from)
 
+/** The windows when all that was committed until a time is before a position: those with log up to it last until then. */
+export const extended = (
+  windows: ReadonlyArray<RecoveryWindow>,
+  position: bigint,
+  until: number
+): ReadonlyArray<RecoveryWindow> =>
+  windows.map((window) =>
+    (window.log.at(-1)?.end ?? 0n) >= position ? { ...window, to: Math.max(window.to, until) } : window
+  )
+
 /** The window to restore a time from: that of the newest base backup before it, which has the least log to read. */
 export const windowFor = (windows: ReadonlyArray<RecoveryWindow>, time: number): RecoveryWindow | undefined =>
   windows.findLast(({ from, to }) => from <= time && time <= to)

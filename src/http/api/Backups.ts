@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Backup, BackupId, NewBackup, PointInTime } from "../../domain/backups/Backup.ts"
+import { Backup, BackupId, NewBackup } from "../../domain/backups/Backup.ts"
 import { Branch, RestoreOptions } from "../../domain/branches/Branch.ts"
 import {
   BadGateway,
@@ -9,7 +9,6 @@ import {
   GatewayTimeout,
   InvalidRequest,
   NotFound,
-  NotImplemented,
   Unavailable,
   Unprocessable
 } from "../../domain/errors.ts"
@@ -36,17 +35,6 @@ export class BackupsApi extends HttpApiGroup.make("backups")
       OpenApi.annotations({
         summary: "Start a backup",
         description: "At most two run at a time. The database stays usable meanwhile."
-      })
-    ),
-    // This route precedes those with an id, which would match its path.
-    HttpApiEndpoint.post("pointInTime", "/pitr", {
-      payload: PointInTime,
-      success: Backup.pipe(HttpApiSchema.status(201)),
-      error: NotImplemented
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Recover to a point in time",
-        description: "Not available, as the service archives no write-ahead log: 501 `PITR_NOT_CONFIGURED`."
       })
     ),
     HttpApiEndpoint.get("find", "/:id", { params, success: Backup, error: [NotFound, Unavailable] }).annotateMerge(

@@ -3,7 +3,6 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { shownBackup, shownBranch } from "../../domain/audit/Shown.ts"
 import { type Branch } from "../../domain/branches/Branch.ts"
-import { NotImplemented } from "../../domain/errors.ts"
 import { describeChange } from "../../services/audit/Change.ts"
 import { type BackupSource } from "../../services/backups/Sources.ts"
 import { Backups } from "../../services/backups/Backups.ts"
@@ -12,12 +11,6 @@ import { parseRange } from "../wire/ByteRange.ts"
 import { prefersAsync } from "../rows/Prefer.ts"
 import { success } from "../wire/Body.ts"
 import { startedBranch } from "./Branches.ts"
-
-const noArchive = new NotImplemented({
-  error: "Point-in-time recovery is unavailable: WAL archiving is not configured",
-  code: "PITR_NOT_CONFIGURED",
-  hint: "docs/backups.md describes WAL archiving with an external tool; restore a backup with POST /api/backups/{id}/restore"
-})
 
 /** The file, or the requested range of it. */
 const download = ({ bytes, name, size }: BackupSource, header: string | undefined) => {
@@ -57,7 +50,6 @@ export const BackupsHandlers = HttpApiBuilder.group(
         Effect.tap(backups.create(payload), (backup) =>
           describeChange({ subject: `backup:${backup.id}`, after: shownBackup(backup) })
         ),
-      pointInTime: () => Effect.fail(noArchive),
       find: ({ params }) => backups.find(params.id),
       remove: Effect.fnUntraced(function* ({ params }) {
         const before = yield* backups.find(params.id)

@@ -1,11 +1,9 @@
 import { Clock, Effect } from "effect"
 import { stat } from "node:fs/promises"
+import { branchDumpFile } from "../../domain/branches/Branch.ts"
 import { type Unavailable } from "../../domain/errors.ts"
 import { type BackupFiles } from "../../services/ports/BackupFiles.ts"
 import { type DumpTools, type OnProgress, type RestoreTarget } from "../../services/ports/DumpTools.ts"
-
-/** Name of the dump from which a branch is filled. */
-const dumpFile = (database: string) => `${database}.dump`
 
 /** Such a file, complete or partial. */
 const dumpPattern = /^(svc_branch_[0-9a-f]{12})\.dump(\..+)?$/
@@ -28,7 +26,7 @@ export const fillByDump = Effect.fnUntraced(function* (
   const { database } = target
   const tool = yield* tools.current
   yield* files.ready
-  const file = files.path(dumpFile(database))
+  const file = files.path(branchDumpFile(database))
   yield* undisturbed(tool.dump(main, file, (fraction) => report(fraction / 2))).pipe(
     Effect.andThen(tool.restore(file, target, (fraction) => report(0.5 + fraction / 2))),
     Effect.ensuring(removeDump(files, database))

@@ -1,4 +1,4 @@
-import { Cause, Clock, Context, Deferred, Effect, Layer, Redacted, Ref, Scope } from "effect"
+import { Cause, Clock, Context, Deferred, Effect, Layer, Redacted, Scope } from "effect"
 import {
   type Branch,
   type BranchAccess,
@@ -10,7 +10,6 @@ import {
   newBranchPassword
 } from "../../domain/branches/Branch.ts"
 import { Conflict, Forbidden, type NotFound, Unavailable } from "../../domain/errors.ts"
-import { percentOf } from "../../domain/backups/Backup.ts"
 import { BranchDatabases } from "../ports/BranchDatabases.ts"
 import { makeBranchDeletion } from "./Deletion.ts"
 import { type Fill, type Filling, makeBranchFillings } from "./Filling.ts"
@@ -61,7 +60,6 @@ type Failure = Conflict | Forbidden | Unavailable
 /** Runs once a branch has a record, before it can be used; the branch shows its password. */
 type Begins = (branch: Branch) => Effect.Effect<void>
 
-const reportEvery = "1 second"
 /** The pause between the response to a creation in the background and its copy. */
 const answerTime = "300 millis"
 /** Copies of the main database (spec: Branch). */
@@ -83,7 +81,7 @@ export class Branches extends Context.Service<
     readonly start: (given: NewBranch) => Effect.Effect<Branch, Failure>
     /** Creates a branch filled by `fill`. Continues when the caller leaves; a failure leaves no branch. */
     readonly restore: (
-      given: NewBranch & { readonly sourceBackupId: number },
+      given: NewBranch & { readonly sourceBackupId: number | null },
       fill: Fill
     ) => Effect.Effect<Filling, Conflict | Forbidden | Unavailable>
     /**
@@ -163,23 +161,9 @@ export class Branches extends Context.Service<
         )
       })
 
-      const fillFromMain: Fill = (target) =>
-        Effect.gen(function* () {
-          const percent = yield* Ref.make(0)
-          const report = Ref.get(percent).pipe(
-            Effect.flatMap((now) => records.progress(target.database, now)),
-            // The next report makes up for one that fails.
-            Effect.ignore,
-            Effect.delay(reportEvery),
-            Effect.forever
-          )
-          const filled = databases.fillFromMain(target, (fraction) => Ref.set(percent, percentOf(fraction)))
-          yield* Effect.raceFirst(filled, report)
-        })
-
       /** Creates a branch from a dump, which is cancelled when the caller leaves. */
       const dumped = Effect.fn("Branches.dumped")(function* (given: NewBranch, begins: Begins | undefined) {
-        const { branch, done } = yield* fillings.start({ ...given, sourceBackupId: null }, fillFromMain)
+        const { branch, done } = yield* fillings.start({ ...given, sourceBackupId: null }, databases.fillFromMain)
         if (begins !== undefined) yield* begins(branch)
         return yield* done.pipe(
           Effect.onInterrupt(() => fillings.cancel(branch.database_name)),

@@ -1,4 +1,4 @@
-import { Cause, Deferred, Effect, Exit, Fiber, Redacted, Scope } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Redacted, Ref, Scope } from "effect"
 import {
   type Branch,
   branchNames,
@@ -7,13 +7,14 @@ import {
   newBranchPassword
 } from "../../domain/branches/Branch.ts"
 import { type Forbidden, type Unavailable } from "../../domain/errors.ts"
+import { percentOf } from "../../domain/backups/Backup.ts"
 import { BranchDatabases } from "../ports/BranchDatabases.ts"
-import { DumpFailed, type RestoreTarget } from "../ports/DumpTools.ts"
+import { DumpFailed, type OnProgress, type RestoreTarget } from "../ports/DumpTools.ts"
 import { type BranchDeletion } from "./Deletion.ts"
 import { type BranchRecords } from "./Records.ts"
 
 /** Restores everything into an empty database. */
-export type Fill = (target: RestoreTarget) => Effect.Effect<void, DumpFailed | Unavailable>
+export type Fill = (target: RestoreTarget, report: OnProgress) => Effect.Effect<void, DumpFailed | Unavailable>
 
 type Given = NewBranch & { readonly sourceBackupId: number | null; readonly temporary?: boolean }
 type Failure = DumpFailed | Forbidden | Unavailable
@@ -27,6 +28,8 @@ export interface Filling {
 
 const dropped = new DumpFailed({ reason: "Cancelled: the branch was dropped" })
 const ended = new DumpFailed({ reason: "The service ended while the branch was being filled" })
+
+const reportEvery = "1 second"
 
 /** How long a cancelled filling may take to end before its database is dropped regardless. */
 const cancelTimeout = "5 seconds"
@@ -50,6 +53,23 @@ export const makeBranchFillings = (records: BranchRecords, deletion: BranchDelet
         }).pipe(Effect.scoped)
       })
 
+    /** Fills a database, and records the progress meanwhile. */
+    const filled = (fill: Fill, target: RestoreTarget) =>
+      Effect.gen(function* () {
+        const percent = yield* Ref.make(0)
+        const report = Ref.get(percent).pipe(
+          Effect.flatMap((now) => records.progress(target.database, now)),
+          // The next report makes up for one that fails.
+          Effect.ignore,
+          Effect.delay(reportEvery),
+          Effect.forever
+        )
+        yield* Effect.raceFirst(
+          fill(target, (fraction) => Ref.set(percent, percentOf(fraction))),
+          report
+        )
+      })
+
     /** Returns once the record is there. Fails at once as `Branches.create` does, and then leaves nothing. */
     const start = Effect.fn("BranchFillings.start")((given: Given, fill: Fill) =>
       Effect.uninterruptibleMask((interruptible) =>
@@ -67,7 +87,7 @@ export const makeBranchFillings = (records: BranchRecords, deletion: BranchDelet
           const work = Effect.gen(function* () {
             const names = branchNames(database)
             const target = { database, role: names.role, login: names.keysLogin, password: Redacted.make(own) }
-            yield* Effect.raceFirst(fill(target), lockLost)
+            yield* Effect.raceFirst(filled(fill, target), lockLost)
             yield* databases.finalise(names, { given: password, own })
             return (yield* records.activate(database, password)) ?? (yield* dropped)
           })

@@ -2,11 +2,19 @@ import { Context, type Cron, Effect, Layer } from "effect"
 import { join, resolve } from "node:path"
 import { cron, duration, flag, integer, text } from "../../domain/Settings.ts"
 
+/** Whether the write-ahead log is archived. */
+export const recoveryEnabled = flag("SVC_PITR", false)
+
+/** The log in MiB that PostgreSQL keeps for an archive that is not reachable. */
+export const archiveLogLimit = integer("SVC_PITR_MAX_WAL_MB", 4096, 64, 10_000_000)
+
+/** Begins the name of the slot that keeps the log until it is archived. */
+export const archiveSlotPrefix = "svc_archive_"
+
 /** SVC_PITR and SVC_PITR_* (docs/configuration.md), read before anything is started. */
 export class RecoverySettings extends Context.Service<
   RecoverySettings,
   {
-    /** Whether the write-ahead log is archived. */
     readonly enabled: boolean
     /** Absolute; used unless there is a bucket. */
     readonly directory: string
@@ -16,7 +24,7 @@ export class RecoverySettings extends Context.Service<
     readonly schedule: Cron.Cron
     /** How far back a restore can reach, in ms. */
     readonly keep: number
-    /** The log in MiB that PostgreSQL keeps for an archive that is not reachable. */
+    /** See `archiveLogLimit`. */
     readonly maxLog: number
   }
 >()("svc/services/RecoverySettings") {
@@ -25,12 +33,12 @@ export class RecoverySettings extends Context.Service<
     Effect.gen(function* () {
       const directory = yield* text("SVC_PITR_DIR", undefined)
       return RecoverySettings.of({
-        enabled: yield* flag("SVC_PITR", false),
+        enabled: yield* recoveryEnabled,
         directory: resolve(directory ?? join(yield* text("SVC_DATA_DIR", ".svc"), "archive")),
         bucket: yield* text("SVC_PITR_BUCKET", undefined),
         schedule: yield* cron("SVC_PITR_BASE_CRON", "0 2 * * *"),
         keep: yield* duration("SVC_PITR_KEEP", 7 * 86_400_000),
-        maxLog: yield* integer("SVC_PITR_MAX_WAL_MB", 4096, 64, 10_000_000)
+        maxLog: yield* archiveLogLimit
       })
     })
   )

@@ -6,7 +6,6 @@ import {
   newBackupFile,
   parsePartial,
   partialFile,
-  PointInTime,
   restoreLabel
 } from "../../../src/domain/backups/Backup.ts"
 import { NewBranch } from "../../../src/domain/branches/Branch.ts"
@@ -25,32 +24,6 @@ describe("a label", () => {
     assert.strictEqual(restoreLabel("mine"), "Restore of mine")
     assert.strictEqual(restoreLabel("😀".repeat(100)), `Restore of ${"😀".repeat(49)}`)
     assert.isTrue(takes(NewBranch, { label: restoreLabel("x".repeat(100)) }))
-  })
-})
-
-describe("a point in time", () => {
-  it.each([
-    "2026-11-21T12:00:00Z",
-    "2026-11-21t12:00:00.123456z",
-    "2026-11-21T12:00+02:00",
-    "2024-02-29T00:00:00-11:30"
-  ])("may be %j", (target_time) => {
-    assert.isTrue(takes(PointInTime, { target_time, label: "x" }))
-  })
-  it.each([
-    "2026-11-21",
-    "2026-11-21T12:00:00",
-    "2026-02-29T00:00:00Z",
-    "2026-13-01T00:00:00Z",
-    "2026-06-31T00:00:00Z",
-    "2026-06-00T00:00:00Z",
-    "2026-11-21T25:00:00Z",
-    "yesterday",
-    "",
-    1_700_000_000,
-    null
-  ])("is not %j", (target_time) => {
-    assert.isFalse(takes(PointInTime, { target_time, label: "x" }))
   })
 })
 

@@ -154,10 +154,10 @@ suite("a restore", (it) => {
             yield* Effect.forkDetach(
               Deferred.complete(
                 done,
-                Effect.as(fill(target), { ...branch, id, status: "active" as const }) as Effect.Effect<
-                  Branch,
-                  DumpFailed
-                >
+                Effect.as(
+                  fill(target, () => Effect.void),
+                  { ...branch, id, status: "active" as const }
+                ) as Effect.Effect<Branch, DumpFailed>
               )
             )
             return { branch: { ...branch, id }, done: Deferred.await(done) }
@@ -219,7 +219,12 @@ suite("a restore", (it) => {
       const filled = yield* Deferred.make<unknown, Effect.Error<ReturnType<Fill>>>()
       const restore = (_: object, fill: Fill) =>
         Effect.gen(function* () {
-          yield* Effect.forkDetach(Deferred.complete(filled, fill(target)))
+          yield* Effect.forkDetach(
+            Deferred.complete(
+              filled,
+              fill(target, () => Effect.void)
+            )
+          )
           yield* Effect.orDie(one.backups.remove(made.id))
           return { branch: { ...branch, id: 1 as Branch["id"] }, done: Effect.never }
         })

@@ -23,7 +23,10 @@ const branches = {
       const branch = { id: 1 as Branch["id"] } as Branch
       const done = yield* Deferred.make<Branch, DumpFailed>()
       const target = { database: "d", role: "r", login: "l", password: Redacted.make("") }
-      const filled = Effect.as(fill(target), branch) as Effect.Effect<Branch, DumpFailed>
+      const filled = Effect.as(
+        fill(target, () => Effect.void),
+        branch
+      ) as Effect.Effect<Branch, DumpFailed>
       yield* Effect.forkDetach(Deferred.complete(done, filled))
       return { branch, done: Deferred.await(done) }
     })

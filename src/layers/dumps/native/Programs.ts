@@ -39,7 +39,7 @@ const packaged = [
 ]
 
 /** Directories to search in addition to PG_BIN_DIR, without duplicates. */
-const directories = async () => {
+export const programDirectories = async (): Promise<ReadonlyArray<string>> => {
   const found = new Set((process.env["PATH"] ?? "").split(delimiter).filter((path) => isAbsolute(path)))
   for (const pattern of packaged) {
     try {
@@ -118,7 +118,7 @@ export const inspectPrograms = Effect.fnUntraced(function* (directory: string) {
 
 /** All programs that run, of any version. Takes little longer than `timeout` for each one that hangs. */
 export const findPrograms = Effect.gen(function* () {
-  const paths = yield* Effect.promise(directories)
+  const paths = yield* Effect.promise(programDirectories)
   const inspected = yield* Effect.forEach(paths, inspectPrograms, { concurrency: 8 })
   const found = new Map<string, Programs>()
   for (const programs of inspected) {

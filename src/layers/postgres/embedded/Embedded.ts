@@ -4,6 +4,7 @@ import { readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { integer, oneOf } from "../../../domain/Settings.ts"
 import { changeLogLimit, changeSource } from "../../../services/changes/Settings.ts"
+import { archiveLogLimit, archiveSlotPrefix, recoveryEnabled } from "../../../services/recovery/Settings.ts"
 import { DataDir } from "../../process/DataDir.ts"
 import { type Login } from "../Login.ts"
 import { PostgresAddress } from "../Address.ts"
@@ -108,11 +109,14 @@ const neededConnections = Effect.fnUntraced(
  */
 const replicationSettings = Effect.fnUntraced(
   function* (cluster: string, binaries: PostgresBinaries, user: PostgresUser) {
-    const limit = yield* changeLogLimit
-    if ((yield* changeSource) === "wal") return { wal_level: "logical", max_slot_wal_keep_size: `${limit}MB` }
+    const [reads, archives] = [(yield* changeSource) === "wal", yield* recoveryEnabled]
+    const limits = [reads ? yield* changeLogLimit : 0, archives ? yield* archiveLogLimit : 0]
+    const limited = reads || archives ? { max_slot_wal_keep_size: `${Math.max(...limits)}MB` } : {}
+    if (reads) return { wal_level: "logical", ...limited }
     const asked = (yield* oneOf("SVC_PG_WAL_LEVEL", "replica", ["replica", "logical"])) === "logical"
     const slots = yield* Effect.promise(() => readdir(join(cluster, "pg_replslot")).catch(() => []))
-    if (!asked && slots.length === 0) return {}
+    if (!asked && slots.every((name) => name.startsWith(archiveSlotPrefix))) return limited
+    if (archives) return { wal_level: "logical", ...limited }
     if ((yield* clusterSetting(cluster, binaries, user, "max_slot_wal_keep_size")) === "-1") {
       yield* Effect.logWarning(
         "wal_level=logical: a replication slot that is not read keeps changes until the disk is full. To limit them: alter system set max_slot_wal_keep_size = '4GB'; select pg_reload_conf();"

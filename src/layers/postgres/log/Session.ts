@@ -60,13 +60,15 @@ const connect = (given: Login, options: Readonly<Record<string, string>>, more: 
 /** The session that passes changes on. */
 export const connectToPass = (login: Login) => connect(login, passing)
 
+// A paused socket reads nothing, so that nothing wakes this process.
+const stream = () => new Socket({ readableHighWaterMark: 1 } as SocketConstructorOpts)
+
 /** A session of the replication protocol, in which SQL can be run too. */
-export const connectToLog = (login: Login) =>
-  connect(login, settings, {
-    replication: "database",
-    // A paused socket reads nothing, so that nothing wakes this process.
-    stream: () => new Socket({ readableHighWaterMark: 1 } as SocketConstructorOpts)
-  })
+export const connectToLog = (login: Login) => connect(login, settings, { replication: "database", stream })
+
+/** A session of the replication protocol for a whole cluster. It is in no database, so that any of them can be copied. */
+export const connectToCluster = (login: Login) =>
+  connect(login, { wal_sender_timeout: senderTimeout }, { replication: "true" })
 
 export const rowsOf = (client: Client, query: QueryConfig) =>
   Effect.tryPromise({

@@ -1,11 +1,21 @@
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { randomBytes } from "node:crypto"
-import { baseFile, manifestFile, partBytes, partFile, type BaseBackup } from "../../../domain/recovery/Archive.ts"
+import {
+  baseFile,
+  baseFolder,
+  baseIdOf,
+  beganAt,
+  manifestFile,
+  partBytes,
+  partFile,
+  type BaseBackup
+} from "../../../domain/recovery/Archive.ts"
 import { internalsOf } from "../../postgres/client/Client.ts"
 import { type Login } from "../../postgres/Login.ts"
-import { connectToLog, one } from "../../postgres/log/Session.ts"
+import { connectToCluster } from "../../postgres/log/Session.ts"
 import { type Archive } from "../store/Archive.ts"
 import { ArchiveTrouble } from "../store/Store.ts"
+import { type AskCluster } from "./AskCluster.ts"
 
 /** What the server sends in a base backup (PostgreSQL documentation, 54.4, BASE_BACKUP). */
 type Message =
@@ -34,11 +44,11 @@ interface Result {
   readonly rows: ReadonlyArray<{ readonly recptr?: string; readonly tli?: string | number }>
 }
 
-/** The settings in which a server that recovers must not be lower than the one before. */
-const settingsSql = `select json_object_agg(name, setting)::text as settings from pg_settings
-  where name in ('max_connections', 'max_worker_processes', 'max_wal_senders', 'max_prepared_transactions', 'max_locks_per_transaction')`
-
-const timeSql = "select (extract(epoch from clock_timestamp()) * 1000)::int8::text as now"
+/** The server's clock, its version, and the settings in which a server that recovers must not be lower. */
+const serverSql = `select (extract(epoch from clock_timestamp()) * 1000)::int8::text as now,
+    current_setting('server_version') as version,
+    (select json_object_agg(name, setting) from pg_settings where name in ('max_connections', 'max_worker_processes',
+       'max_wal_senders', 'max_prepared_transactions', 'max_locks_per_transaction'))::text as settings`
 const timeOf = (row: Readonly<Record<string, unknown>>) => new Date(Number(row["now"])).toISOString()
 
 /**
@@ -46,11 +56,15 @@ const timeOf = (row: Readonly<Record<string, unknown>>) => new Date(Number(row["
  *
  * @param fast whether to write a checkpoint at once instead of waiting for the next one
  */
-export const makeBaseBackup = Effect.fnUntraced(function* (login: Login, archive: Archive, fast: boolean) {
-  const client = yield* connectToLog(login)
-  const before = yield* one(client, timeSql)
-  const { settings } = yield* one(client, settingsSql)
-  const { version } = yield* one(client, "select current_setting('server_version') as version")
+export const makeBaseBackup = Effect.fnUntraced(function* (
+  login: Login,
+  ask: AskCluster,
+  archive: Archive,
+  fast: boolean
+) {
+  const client = yield* connectToCluster(login)
+  const before = yield* ask(serverSql)
+  const { settings, version } = before
   const started_at = timeOf(before)
   const id = `${started_at.replaceAll(/[-:]|\.\d+/g, "")}-${randomBytes(3).toString("hex")}`
 
@@ -139,7 +153,7 @@ export const makeBaseBackup = Effect.fnUntraced(function* (login: Login, archive
     start: start.recptr,
     end: end.recptr,
     started_at,
-    ended_at: timeOf(yield* one(client, timeSql)),
+    ended_at: timeOf(yield* ask(serverSql)),
     volumes,
     bytes: volumes.reduce((sum, { bytes }) => sum + bytes, 0),
     stored_bytes: stored,
@@ -149,3 +163,14 @@ export const makeBaseBackup = Effect.fnUntraced(function* (login: Login, archive
   yield* archive.put(baseFile(id), Buffer.from(JSON.stringify(base)))
   return base
 }, Effect.scoped)
+
+/** Longer than any base backup takes. */
+const incompleteMillis = 86_400_000
+
+/** Removes the objects of base backups that were interrupted long ago; another process may be making a newer one. */
+export const removeIncompleteBases = Effect.fnUntraced(function* (archive: Archive) {
+  const complete = new Set((yield* archive.bases).map(({ id }) => id))
+  const before = (yield* Clock.currentTimeMillis) - incompleteMillis
+  const ids = new Set((yield* archive.list(baseFolder)).flatMap((name) => baseIdOf(name) ?? []))
+  for (const id of ids) if (!complete.has(id) && beganAt(id) < before) yield* archive.removeBase(id)
+})

@@ -10,21 +10,31 @@ import {
   pieceName,
   segmentStart
 } from "../../../domain/recovery/Log.ts"
+import { type Unavailable } from "../../../domain/errors.ts"
 import { type ChangeLogLost } from "../../../services/ports/ChangeLog.ts"
+import { archiveSlotPrefix } from "../../../services/recovery/Settings.ts"
 import { internalsOf } from "../../postgres/client/Client.ts"
 import { lost, one } from "../../postgres/log/Session.ts"
 import { type Archive } from "../store/Archive.ts"
 import { ArchiveTrouble } from "../store/Store.ts"
+import { type AskCluster } from "./AskCluster.ts"
 import { LogReceiver, type ReceivedHead } from "./Receiver.ts"
 
 /** The slot that keeps the log until it is archived: one for each installation on a cluster. */
-export const archiveSlotSql = `(select 'svc_archive_' || oid::text from pg_database where datname = current_database())`
+export const archiveSlotSql = `(select '${archiveSlotPrefix}' || oid::text from pg_database where datname = current_database())`
+
+const signMillis = 3000
 
 /** How often what has arrived of a segment is archived. */
 const flushMillis = 500
 
-/** Reads the time, then the end of the log: everything that was acknowledged until then is before that position. */
-const markSql = `select (extract(epoch from clock_timestamp()) * 1000)::int8::text as at, pg_current_wal_insert_lsn()::text as position`
+/**
+ * Reads the time, then the end of the log: everything that was acknowledged until then is before that position. The
+ * timeline shows whether the statement ran on the server that the log comes from.
+ */
+const markSql = `select (extract(epoch from clock_timestamp()) * 1000)::int8::text as at,
+    pg_current_wal_insert_lsn()::text as position,
+    ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int4 as timeline`
 
 /** A time and a position of the log that has everything committed until then. */
 interface Mark {
@@ -35,35 +45,36 @@ interface Mark {
 /** An insert position behind a page's header is the end of the page before, where the log that is sent ends. */
 const pageBytes = 8192n
 const maxHeader = 48n
-const withoutHeader = (position: bigint) =>
+export const withoutHeader = (position: bigint) =>
   position % pageBytes < maxHeader ? position - (position % pageBytes) : position
 
 interface Slot {
   readonly name: string
   /** The log from there on is kept. */
   readonly from: bigint
-  /** Whether an earlier slot was missing, or had lost its log. */
-  readonly fresh: boolean
 }
 
-const slotOf = Effect.fnUntraced(function* (client: Client) {
-  const state = yield* one(
-    client,
-    `select ${archiveSlotSql} as name, s.slot_name is not null as there, s.wal_status = 'lost' as lost, s.restart_lsn::text as position
-     from (select) x left join pg_replication_slots s on s.slot_name = ${archiveSlotSql}`
-  )
+/** The slot, the clock, and then the end of the log: all that was committed until then is before it. */
+export const archiveSlotStateSql = `select (extract(epoch from clock_timestamp()) * 1000)::int8::text as now,
+    ${archiveSlotSql} as name, s.slot_name is not null as there, s.wal_status = 'lost' as lost, s.active,
+    s.restart_lsn::text as position, pg_current_wal_insert_lsn()::text as written,
+    pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn)::float8 as retained,
+    nullif(pg_size_bytes(current_setting('max_slot_wal_keep_size')), -1)::float8 as limit
+  from (select) x left join pg_replication_slots s on s.slot_name = ${archiveSlotSql}`
+
+/** Undefined: another process archives the log. */
+const slotOf = Effect.fnUntraced(function* (ask: AskCluster) {
+  const state = yield* ask(archiveSlotStateSql)
+  if (state["active"] === true) return undefined
   const name = String(state["name"])
   const position = parseLsn(String(state["position"]))
   if (state["there"] === true && state["lost"] !== true && position !== undefined) {
-    return { name, from: position, fresh: false } satisfies Slot
+    return { name, from: position } satisfies Slot
   }
-  if (state["there"] === true) yield* one(client, `select pg_drop_replication_slot('${name}')`)
-  yield* one(client, `select pg_create_physical_replication_slot('${name}', true)`)
-  const made = yield* one(
-    client,
-    `select restart_lsn::text as position from pg_replication_slots where slot_name = '${name}'`
-  )
-  return { name, from: parseLsn(String(made["position"])) ?? 0n, fresh: true } satisfies Slot
+  if (state["there"] === true) yield* ask(`select true as done from pg_drop_replication_slot('${name}')`)
+  yield* ask(`select slot_name::text from pg_create_physical_replication_slot('${name}', true)`)
+  const made = yield* ask(archiveSlotStateSql)
+  return { name, from: parseLsn(String(made["position"])) ?? 0n } satisfies Slot
 })
 
 /** The archived bytes of the segment that contains the position, from its start. */
@@ -91,29 +102,29 @@ export interface ArchiveProgress {
   /** Everything committed until then (the server's clock, ms since 1970) is archived. */
   readonly until: number
   readonly position: bigint
+  readonly timeline: number
 }
 
 /**
- * Archives the log as it is written, until the connection or the archive fails. PostgreSQL is told that it may remove log
- * only once it is in the archive.
+ * Archives the log as it is written, until the connection or the archive fails; ends at once while another process does.
+ * PostgreSQL is told that it may remove log only once it is in the archive. Log may be missing before the first part: a
+ * base backup that ends after it is needed then.
  *
- * @param client a session of the replication protocol
- * @param side a session for statements beside it
+ * @param client a session for the cluster
  * @param archived runs after each flush
- * @param gap runs first if log between the archive's end and what the server still has is missing
  */
 export const archiveLog = Effect.fnUntraced(function* (
   client: Client,
-  side: Client,
+  ask: AskCluster,
   archive: Archive,
-  archived: (progress: ArchiveProgress) => void,
-  gap: Effect.Effect<void, ArchiveTrouble>
-): Effect.fn.Return<never, ArchiveTrouble | ChangeLogLost, Scope.Scope> {
+  archived: (progress: ArchiveProgress) => void
+): Effect.fn.Return<void, ArchiveTrouble | ChangeLogLost | Unavailable, Scope.Scope> {
   const segmentSize = BigInt(archive.info.segment_size)
   const identity = yield* one(client, "IDENTIFY_SYSTEM")
   const timeline = Number(identity["timeline"])
   const flushed = parseLsn(String(identity["xlogpos"])) ?? 0n
-  const slot = yield* slotOf(side)
+  const slot = yield* slotOf(ask)
+  if (slot === undefined) return
 
   if (timeline > 1) {
     const name = historyName(timeline)
@@ -130,7 +141,6 @@ export const archiveLog = Effect.fnUntraced(function* (
     })
   }
   const resumes = end !== undefined && end >= slot.from
-  if (!resumes) yield* gap
   const from = resumes ? end : segmentStart(slot.from, segmentSize)
   const head = yield* headOf(archive, timeline, from, segmentSize)
   const receiver = new LogReceiver(client, from, segmentSize, head)
@@ -138,7 +148,14 @@ export const archiveLog = Effect.fnUntraced(function* (
     () => receiver.end("the server ended the timeline"),
     (cause: unknown) => receiver.end(cause instanceof Error ? cause.message : String(cause))
   )
-  yield* Effect.addFinalizer(() => Effect.sync(() => receiver.end("stopped")))
+  // PostgreSQL ends a session that is silent, such as while a part is stored slowly.
+  const signs = setInterval(() => receiver.report(), signMillis)
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      clearInterval(signs)
+      receiver.end("stopped")
+    })
+  )
   internalsOf(client).connection.on("copyDone", () => receiver.end("the server ended the timeline"))
 
   const marks: Array<Mark> = []
@@ -153,14 +170,15 @@ export const archiveLog = Effect.fnUntraced(function* (
     const name = pieceName({ timeline, start: part.start, end: part.end, until })
     yield* archive.put(name, part.content)
     receiver.archived(part, name)
-    archived({ until, position: part.end })
+    archived({ until, position: part.end, timeline })
     if (part.replaces.length > 0) yield* archive.remove(part.replaces.filter((other) => other !== name))
     return true
   })
 
   for (;;) {
     const begun = performance.now()
-    const mark = yield* one(side, markSql)
+    const mark = yield* ask(markSql)
+    if (Number(mark["timeline"]) !== timeline) return yield* lost("another server has become the primary")
     const position = withoutHeader(parseLsn(String(mark["position"])) ?? 0n)
     marks.push({ at: Number(mark["at"]), position })
     yield* Effect.promise(() => receiver.wait(flushMillis, position))
@@ -170,7 +188,7 @@ export const archiveLog = Effect.fnUntraced(function* (
     // Nothing was written since: the time alone has moved on.
     while (marks[0] !== undefined && marks[0].position <= receiver.position && receiver.next(true) === undefined) {
       until = marks.shift()?.at ?? until
-      archived({ until, position: receiver.position })
+      archived({ until, position: receiver.position, timeline })
     }
     while (performance.now() - begun < flushMillis) {
       if (receiver.ended !== undefined) return yield* lost(receiver.ended)

@@ -1,9 +1,11 @@
 import { Effect, Redacted, type Scope } from "effect"
 import { execFile, spawn } from "node:child_process"
-import { mkdir, open, readFile, rm, writeFile } from "node:fs/promises"
+import { chown, mkdir, mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { type FileOwner } from "../../process/FileLock.ts"
+import { socketDirectory } from "../../postgres/embedded/Server.ts"
 import { asUser } from "../../postgres/embedded/User.ts"
 import { connectDirectly } from "../../postgres/client/DirectConnection.ts"
 import { type Login } from "../../postgres/Login.ts"
@@ -31,12 +33,18 @@ const pollMillis = 50
 const endedEarly = /recovery ended before configured recovery target was reached/
 
 /** A configuration that ignores that of the source: no listener, no archive, no jobs, no libraries. */
-const configuration = (directory: string, { base }: RecoveryWindow, command: string, target: number | undefined) => {
+const configuration = (
+  directory: string,
+  socket: string,
+  { base }: RecoveryWindow,
+  command: string,
+  target: number | undefined
+) => {
   const settings: Readonly<Record<string, string>> = {
     ...base.settings,
     listen_addresses: "",
     port: String(port),
-    unix_socket_directories: directory,
+    unix_socket_directories: socket,
     unix_socket_permissions: "0700",
     data_directory: join(directory, "data"),
     hba_file: join(directory, "pg_hba.conf"),
@@ -78,6 +86,17 @@ const reasonIn = (log: string) =>
     .map((line) => line.replace(/^.*?\[\d+\] /, "").trim())
     .join("; ") || "it ended without a message"
 
+/** A directory for a socket, whose path must be short. */
+const shortDirectory = (user: FileOwner | undefined) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const path = await mkdtemp(join(tmpdir(), "svc-"))
+      if (user !== undefined) await chown(path, user.uid, user.gid)
+      return path
+    }),
+    (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
+  )
+
 /**
  * Recovers a cluster as of a time in ms since 1970, and serves it on a private socket until the scope closes, which removes
  * it. `report`: the fraction done, 0–1.
@@ -93,6 +112,7 @@ export const recoverCluster = Effect.fnUntraced(function* (
     Effect.promise(() => mkdir(directory, { recursive: true, mode: 0o700 })),
     () => Effect.promise(() => rm(directory, { recursive: true, force: true }))
   )
+  const socket = socketDirectory(directory) ?? (yield* shortDirectory(user))
   const data = join(directory, "data")
   yield* Effect.promise(() => mkdir(data, { mode: 0o700 }))
   const bytes = Math.max(1, window.base.bytes)
@@ -111,7 +131,7 @@ export const recoverCluster = Effect.fnUntraced(function* (
     if (user !== undefined) await run("chown", ["-R", `${user.uid}:${user.gid}`, directory])
   })
   const login: Login = {
-    at: { host: directory, port, ssl: false },
+    at: { host: socket, port, ssl: false },
     user: "postgres",
     password: Redacted.make(""),
     database: archive.info.database
@@ -121,7 +141,7 @@ export const recoverCluster = Effect.fnUntraced(function* (
     const file = join(directory, "server.conf")
     const logFile = join(directory, "server.log")
     yield* Effect.promise(async () => {
-      await writeFile(file, configuration(directory, window, command, to))
+      await writeFile(file, configuration(directory, socket, window, command, to))
       await writeFile(logFile, "")
       if (user !== undefined) await run("chown", [`${user.uid}:${user.gid}`, file, logFile])
     })

@@ -37,6 +37,8 @@ export interface Archive {
   readonly list: ArchiveStore["list"]
   /** Complete base backups by their beginning. */
   readonly bases: Effect.Effect<ReadonlyArray<BaseBackup>, ArchiveTrouble>
+  /** Removes a base backup, which is incomplete from the beginning of it. */
+  readonly removeBase: (id: string) => Effect.Effect<void, ArchiveTrouble>
   readonly log: Effect.Effect<ArchivedLog, ArchiveTrouble>
   /** Seals the archive's key with a recovery key, in place of an earlier one. */
   readonly setRecoveryKey: (key: Uint8Array) => Effect.Effect<void, ArchiveTrouble>
@@ -164,6 +166,10 @@ const archiveOf = (store: ArchiveStore, first: ArchiveInfo, key: KeyObject): Arc
     remove: store.remove,
     list: store.list,
     bases,
+    removeBase: Effect.fnUntraced(function* (id: string) {
+      yield* store.remove([baseFile(id)])
+      yield* store.remove(yield* store.list(`${baseFolder}${id}/`))
+    }),
     log,
     setRecoveryKey: (bytes) =>
       change({
@@ -193,6 +199,9 @@ export const openArchive = Effect.fnUntraced(function* (store: ArchiveStore, key
   return info === undefined ? undefined : archiveOf(store, info, yield* openKey(info, keys, store.place))
 })
 
+const sealForInstallation = (current: EncryptionKey, id: string, key: KeyObject) =>
+  seal(current, key.export().toString("base64"), sealedPlace(id, "installation"))
+
 /** The archive of a cluster, which is created in an empty store. Fails if it is that of another cluster. */
 export const openOrCreateArchive = Effect.fnUntraced(function* (
   store: ArchiveStore,
@@ -201,9 +210,16 @@ export const openOrCreateArchive = Effect.fnUntraced(function* (
   cluster: ArchivedCluster,
   now: string
 ) {
-  const there = yield* openArchive(store, { kind: "installation", keys: [current, ...old] })
-  if (there !== undefined) {
-    if (there.info.system_identifier === cluster.system_identifier) return there
+  const info = yield* readInfo(store)
+  if (info !== undefined) {
+    const key = yield* openKey(info, { kind: "installation", keys: [current, ...old] }, store.place)
+    if (info.system_identifier === cluster.system_identifier) {
+      if (info.keys.installation.split(".")[1] === current.id) return archiveOf(store, info, key)
+      // An old encryption key is removed from the settings one day.
+      const rotated = { ...info, keys: { ...info.keys, installation: sealForInstallation(current, info.id, key) } }
+      yield* writeInfo(store, rotated)
+      return archiveOf(store, rotated, key)
+    }
     return yield* trouble(
       `The archive in ${store.place} is that of another cluster, such as the one before a restore: set another SVC_PITR_DIR or SVC_PITR_BUCKET, and keep the old one until it is not needed`
     )
@@ -216,17 +232,17 @@ export const openOrCreateArchive = Effect.fnUntraced(function* (
   }
   const id = randomUUID()
   const key = createSecretKey(randomBytes(32))
-  const info: ArchiveInfo = {
+  const created: ArchiveInfo = {
     ...cluster,
     format: archiveFormat,
     id,
     created_at: now,
     keys: {
-      installation: seal(current, key.export().toString("base64"), sealedPlace(id, "installation")),
+      installation: sealForInstallation(current, id, key),
       recovery: null
     },
     recovery_key_kept_at: null
   }
-  yield* writeInfo(store, info)
-  return archiveOf(store, info, key)
+  yield* writeInfo(store, created)
+  return archiveOf(store, created, key)
 })

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises"
+import { mkdir, open, readdir, readFile, rename, rm, rmdir } from "node:fs/promises"
 import { dirname, join, posix } from "node:path"
 import { syncDirectory } from "../../process/DataDir.ts"
 import { errorCode } from "../../process/StartError.ts"
@@ -82,6 +82,11 @@ export const directoryStore = (directory: string): ArchiveStore => {
   const remove = (names: ReadonlyArray<string>) =>
     attempt("remove objects", async () => {
       for (const name of names) await rm(join(directory, name), { force: true })
+      for (const folder of new Set(names.map((name) => dirname(join(directory, name))))) {
+        made.delete(folder)
+        // A folder with other objects stays.
+        await rmdir(folder).catch(() => undefined)
+      }
     })
 
   return { place: directory, put, get, list, remove }

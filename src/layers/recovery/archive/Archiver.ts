@@ -1,0 +1,115 @@
+import { Clock, Cron, Effect, Schedule } from "effect"
+import { parseLsn } from "../../../domain/recovery/Log.ts"
+import { outdated, recoveryWindows } from "../../../domain/recovery/Windows.ts"
+import { type RecoverySettings } from "../../../services/recovery/Settings.ts"
+import { type Login } from "../../postgres/Login.ts"
+import { connectToCluster } from "../../postgres/log/Session.ts"
+import { readBaseFiles } from "../cluster/Files.ts"
+import { type Archive } from "../store/Archive.ts"
+import { type ArchiveTrouble } from "../store/Store.ts"
+import { type AskCluster } from "./AskCluster.ts"
+import { makeBaseBackup, removeIncompleteBases } from "./BaseBackup.ts"
+import { archiveLog, type ArchiveProgress } from "./Stream.ts"
+
+/** How often a process tries to become the one that archives, and how often that one looks whether a base backup is due. */
+const [tryEvery, lookEvery] = ["2 seconds", "10 seconds"] as const
+/** After a base backup that failed. */
+const pauseAfterFailure = "1 minute"
+
+interface Archiving {
+  readonly login: Login
+  readonly ask: AskCluster
+  readonly archive: Effect.Effect<Archive, ArchiveTrouble>
+  readonly settings: RecoverySettings["Service"]
+  /** Runs when it is known why this process does not archive; undefined: it does, or another one. */
+  readonly report: (problem: string | undefined) => void
+}
+
+const reasonOf = (error: { readonly message?: string; readonly reason?: string; readonly error?: string }) =>
+  error.reason ?? error.error ?? error.message ?? "unknown"
+
+/**
+ * Archives the log, and makes base backups by their schedule, at once when there is none, and after log was lost. One
+ * process does at a time: PostgreSQL gives the slot to one session.
+ */
+export const runArchiver = Effect.fnUntraced(function* ({ archive, ask, login, report, settings }: Archiving) {
+  let progress: ArchiveProgress | undefined
+  /** Sessions of the log so far, and the last one of them before which no log is missing. */
+  let [sessions, checked] = [0, -1]
+
+  const lease = Effect.gen(function* () {
+    const client = yield* connectToCluster(login)
+    sessions++
+    yield* archiveLog(client, ask, yield* archive, (now) => {
+      progress = now
+      report(undefined)
+    })
+  }).pipe(Effect.scoped, Effect.ensuring(Effect.sync(() => (progress = undefined))))
+
+  let logged: string | undefined
+  const tryLease = Effect.catch(lease, (error) => {
+    const problem = reasonOf(error)
+    report(problem)
+    // The same failure again and again is one line.
+    if (logged === problem) return Effect.void
+    logged = problem
+    return Effect.logWarning(`The write-ahead log is not archived: ${problem}`)
+  }).pipe(Effect.catchDefect((defect) => Effect.logError("The write-ahead log is not archived", defect)))
+  yield* Effect.forkScoped(Effect.repeat(tryLease, Schedule.spaced(tryEvery)))
+
+  /** The archive that needs a base backup, and whether restores wait for it. */
+  const due = Effect.gen(function* () {
+    if (progress === undefined) return undefined
+    const { position, timeline } = progress
+    const opened = yield* archive
+    const bases = yield* opened.bases
+    const last = bases.at(-1)
+    if (last === undefined) return { archive: opened, fast: true }
+    // Log can only be missing where a session of the log begins.
+    if (checked !== sessions) {
+      const windows = recoveryWindows(bases, yield* opened.log)
+      const usable = windows.some(({ log }) => (log.at(-1)?.end ?? 0n) >= position)
+      const reached = last.timeline !== timeline || (parseLsn(last.end) ?? 0n) <= position
+      if (!usable && reached) return { archive: opened, fast: true }
+      if (usable) checked = sessions
+    }
+    const next = Cron.next(settings.schedule, new Date(last.started_at)).getTime()
+    return next <= (yield* Clock.currentTimeMillis) ? { archive: opened, fast: false } : undefined
+  })
+
+  const makeBase = Effect.fnUntraced(function* (to: Archive, fast: boolean) {
+    yield* removeIncompleteBases(to)
+    const base = yield* makeBaseBackup(login, ask, to, fast)
+    yield* readBaseFiles(to, base, undefined).pipe(Effect.tapError(() => Effect.ignore(to.removeBase(base.id))))
+    yield* Effect.logInfo(
+      `Base backup ${base.id} is in ${to.place}: ${Math.ceil(base.bytes / 1_048_576)} MiB, stored as ${Math.ceil(base.stored_bytes / 1_048_576)} MiB`
+    )
+  })
+
+  const look = Effect.gen(function* () {
+    const found = yield* due
+    if (found === undefined) return
+    yield* makeBase(found.archive, found.fast)
+    yield* removeOutdated(found.archive, settings.keep)
+  }).pipe(
+    Effect.catch((error) =>
+      Effect.andThen(Effect.logWarning(`A base backup failed: ${reasonOf(error)}`), Effect.sleep(pauseAfterFailure))
+    ),
+    Effect.catchDefect((defect) =>
+      Effect.andThen(Effect.logError("A base backup failed", defect), Effect.sleep(pauseAfterFailure))
+    )
+  )
+  yield* Effect.forkScoped(Effect.repeat(Effect.scoped(look), Schedule.spaced(lookEvery)))
+})
+
+/** Removes what no restore to the last `keep` ms needs. */
+const removeOutdated = Effect.fnUntraced(function* (archive: Archive, keep: number) {
+  const [bases, log] = [yield* archive.bases, yield* archive.log]
+  const old = outdated(recoveryWindows(bases, log), bases, log.pieces, {
+    keep,
+    now: yield* Clock.currentTimeMillis,
+    segmentSize: log.segmentSize
+  })
+  for (const { id } of old.bases) yield* archive.removeBase(id)
+  yield* archive.remove(old.pieces.map(({ name }) => name))
+})

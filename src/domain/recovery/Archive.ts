@@ -4,7 +4,8 @@ import { Schema } from "effect"
 export const archiveFormat = 1
 
 export const archiveFile = "archive.json"
-export const secretsFile = "secrets.json"
+/** The installation's secrets, which it needs to read its own tables: names of files, and their texts. */
+export const installationFile = "installation.json"
 
 /** Positions as PostgreSQL writes them, such as `0/3000060`. */
 const Lsn = Schema.String

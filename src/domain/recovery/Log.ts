@@ -1,3 +1,5 @@
+import { parseLsn } from "../sql/Lsn.ts"
+
 /**
  * The write-ahead log in an archive: pieces of at most a segment, each a byte range of the log of one timeline. A complete
  * segment is a piece as well; those of the segment that is still being written grow with every flush.
@@ -49,18 +51,16 @@ export interface Switch {
 }
 
 /** `0/3000060` as a position; undefined for anything else. */
-export const parseLsn = (text: string): bigint | undefined => {
-  const found = /^([0-9A-F]{1,8})\/([0-9A-F]{1,8})$/i.exec(text)
-  return found === null ? undefined : (BigInt(`0x${found[1]}`) << 32n) | BigInt(`0x${found[2]}`)
+export const logPosition = (text: string): bigint | undefined => {
+  const position = parseLsn(text)
+  return position === undefined ? undefined : BigInt(position)
 }
-
-export const formatLsn = (position: bigint) => `${hex(position >> 32n, 1)}/${hex(position & 0xffffffffn, 1)}`
 
 /** The ancestors in a history file, the oldest first. */
 export const parseHistory = (text: string): ReadonlyArray<Switch> =>
   text.split("\n").flatMap((line) => {
     const [timeline = "", at = ""] = line.trim().split(/\s+/)
-    const position = parseLsn(at)
+    const position = logPosition(at)
     return /^\d+$/.test(timeline) && position !== undefined ? [{ timeline: Number(timeline), at: position }] : []
   })
 

@@ -1,5 +1,5 @@
 import { type BaseBackup } from "./Archive.ts"
-import { coverage, type LogPiece, parseLsn, segmentStart, type Switch } from "./Log.ts"
+import { coverage, type LogPiece, logPosition, segmentStart, type Switch } from "./Log.ts"
 
 /** The log of an archive, and the ancestors of each timeline that has a history. */
 export interface ArchivedLog {
@@ -19,8 +19,8 @@ export interface RecoveryWindow {
   readonly timeline: number
 }
 
-const start = (base: BaseBackup) => parseLsn(base.start) ?? 0n
-const end = (base: BaseBackup) => parseLsn(base.end) ?? 0n
+const start = (base: BaseBackup) => logPosition(base.start) ?? 0n
+const end = (base: BaseBackup) => logPosition(base.end) ?? 0n
 
 /** The log of a base backup up to the first gap, on the newest timeline that descends from its own. */
 const logOf = (base: BaseBackup, { histories, pieces, segmentSize }: ArchivedLog) => {

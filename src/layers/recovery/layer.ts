@@ -3,13 +3,13 @@ import { SqlClient } from "effect/sql"
 import { statfs } from "node:fs/promises"
 import { NotImplemented, Unavailable, Unprocessable } from "../../domain/errors.ts"
 import { formatRecoveryKey, newRecoveryKey, parseRecoveryKey } from "../../domain/recovery/RecoveryKey.ts"
-import { parseLsn } from "../../domain/recovery/Log.ts"
+import { logPosition } from "../../domain/recovery/Log.ts"
 import { extended, recoveryWindows, spans, windowFor } from "../../domain/recovery/Windows.ts"
 import { BackupSettings } from "../../services/backups/Settings.ts"
 import { onOwnTables } from "../../services/OwnTables.ts"
 import { DumpFailed } from "../../services/ports/DumpTools.ts"
 import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
-import { LogArchive } from "../../services/ports/LogArchive.ts"
+import { LogArchive } from "../../services/ports/recovery/LogArchive.ts"
 import { ObjectStore } from "../../services/ports/ObjectStore.ts"
 import { RecoverySettings } from "../../services/recovery/Settings.ts"
 import { makeDumpTools } from "../dumps/ToolsFound.ts"
@@ -26,7 +26,8 @@ import { findServerProgram } from "./cluster/Programs.ts"
 import { type Archive, openOrCreateArchive } from "./store/Archive.ts"
 import { bucketStore } from "./store/Bucket.ts"
 import { directoryStore } from "./store/Directory.ts"
-import { ArchiveTrouble } from "./store/Store.ts"
+import { installationText } from "./store/Installation.ts"
+import { type ArchiveTrouble } from "./store/Store.ts"
 
 const notConfigured = new NotImplemented({
   error: "Point-in-time recovery is unavailable: the write-ahead log is not archived",
@@ -120,22 +121,28 @@ const layerArchive = Layer.effect(
     ).pipe(oneOpens.withPermit)
 
     let problem: string | undefined
-    yield* runArchiver({ archive, ask, login, settings, report: (found) => (problem = found) })
+    const installation = yield* installationText(dir)
+    yield* runArchiver({ archive, ask, installation, login, settings, report: (found) => (problem = found) })
 
     const user = yield* postgresUser(`${dir.path}/postgres`, dir.owner)
     const { parent, place } = yield* makeClusterPlaces(dir, user)
     const one = yield* Semaphore.make(1)
 
-    /** The windows of now: everything committed is archived while PostgreSQL has written no more than the slot has passed on. */
+    /** The last time until which everything is archived, and where the log was. */
+    let caughtUp = { position: 0n, until: 0 }
+
+    /** The windows of now: everything is archived when PostgreSQL has written no more than the slot has passed on. */
     const look = Effect.gen(function* () {
       const slot = yield* ask(archiveSlotStateSql)
       const opened = yield* archive
       const bases = yield* opened.bases
       const now = Number(slot["now"])
-      const [written, passed] = [parseLsn(String(slot["written"])), parseLsn(String(slot["position"]))]
+      const [written, passed] = [logPosition(String(slot["written"])), logPosition(String(slot["position"]))]
       const windows = recoveryWindows(bases, yield* opened.log)
-      const all = written !== undefined && passed !== undefined && passed >= withoutHeader(written)
-      return { slot, archive: opened, bases, now, windows: all ? extended(windows, passed, now) : windows }
+      if (written !== undefined && passed !== undefined && passed >= withoutHeader(written)) {
+        caughtUp = { position: passed, until: now }
+      }
+      return { slot, archive: opened, bases, now, windows: extended(windows, caughtUp.position, caughtUp.until) }
     }).pipe(Effect.catchTag("ArchiveTrouble", (error) => Effect.fail(unusable(error))))
 
     const state = Effect.map(look, ({ archive: { info, place }, bases, now, slot, windows }) => ({
@@ -186,8 +193,14 @@ const layerArchive = Layer.effect(
             Effect.delay(reportEvery),
             Effect.forever
           )
-          const server = yield* Effect.raceFirst(
-            recoverCluster(archive, window, target, { program, user, directory }, (fraction) => (done = fraction)),
+          const { login: server } = yield* Effect.raceFirst(
+            recoverCluster(
+              archive,
+              window,
+              target,
+              { program, user, directory, kept: false },
+              (fraction) => (done = fraction)
+            ),
             report
           )
           const tool = yield* Effect.flatMap(makeDumpTools(server), ({ current }) => current)

@@ -13,7 +13,7 @@ import { Branches } from "../branches/Branches.ts"
 import { type Fill } from "../branches/Filling.ts"
 import { BackupFiles } from "../ports/BackupFiles.ts"
 import { DumpTools } from "../ports/DumpTools.ts"
-import { LogArchive } from "../ports/LogArchive.ts"
+import { LogArchive } from "../ports/recovery/LogArchive.ts"
 
 /** A recovery in the background. Both branches show the password. */
 interface StartedRecovery {

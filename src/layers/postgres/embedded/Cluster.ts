@@ -100,44 +100,63 @@ export const clusterSetting = (cluster: string, binaries: PostgresBinaries, user
   })
 
 /**
- * Creates the cluster atomically: under another name, which is renamed at the end.
+ * Makes the cluster of a data directory atomically: `make` fills `data` in a directory of the user's, which is renamed at
+ * the end.
  *
  * @returns its directory without symbolic links
  */
-export const createCluster = Effect.fnUntraced(function* (
+export const placeCluster = Effect.fnUntraced(function* <E>(
+  dir: DataDir["Service"],
+  user: PostgresUser,
+  make: (work: string) => Effect.Effect<void, E>
+) {
+  const link = clusterLink(dir)
+  const place = user === undefined || (yield* canEnter(user, dir.path)) ? link : yield* systemPlace
+  const what = "Failed to create PostgreSQL's data directory"
+  const parent = dirname(place)
+  const work = yield* attempt(what, async () => {
+    for (const name of await readdir(parent)) {
+      // Left by a first start that was killed. If its initdb still runs, it does not affect this one.
+      if (name.startsWith(unfinished(place)))
+        await rm(join(parent, name), { recursive: true, force: true }).catch(() => undefined)
+    }
+    const work = await mkdtemp(join(parent, unfinished(place)))
+    if (user !== undefined) await chown(work, user.uid, user.gid)
+    return work
+  })
+  yield* make(work).pipe(
+    Effect.andThen(
+      attempt(what, async () => {
+        await rename(join(work, "data"), place)
+        await syncDirectory(parent)
+        if (place !== link) await symlink(place, link)
+      })
+    ),
+    Effect.ensuring(Effect.promise(() => rm(work, { recursive: true, force: true })))
+  )
+  if (place !== link) {
+    yield* Effect.logInfo(
+      `PostgreSQL runs as user ${user?.uid}, which cannot enter ${dir.path}: its data is in ${place}`
+    )
+  }
+  return yield* attempt(`Failed to read ${place}`, () => realpath(place))
+})
+
+/** Creates an empty cluster; see `placeCluster`. */
+export const createCluster = (
   dir: DataDir["Service"],
   binaries: PostgresBinaries,
   user: PostgresUser,
   password: Redacted.Redacted
-) {
-  const link = clusterLink(dir)
-  const place = user === undefined || (yield* canEnter(user, dir.path)) ? link : yield* systemPlace
-  const { uid, gid } = user ?? { uid: -1, gid: -1 } // -1: unchanged
-  yield* attempt("Failed to create PostgreSQL's data directory", async () => {
-    for (const name of await readdir(dirname(place))) {
-      // Left by a first start that was killed. If its initdb still runs, it does not affect this one.
-      if (name.startsWith(unfinished(place)))
-        await rm(join(dirname(place), name), { recursive: true, force: true }).catch(() => undefined)
-    }
-    const work = await mkdtemp(join(dirname(place), unfinished(place)))
-    try {
+) =>
+  placeCluster(dir, user, (work) =>
+    attempt("Failed to create PostgreSQL's data directory", async () => {
       const secret = join(work, "password")
       await writeFile(secret, Redacted.value(password), { mode: 0o600 })
-      await chown(secret, uid, gid)
-      await chown(work, uid, gid)
+      if (user !== undefined) await chown(secret, user.uid, user.gid)
       await initdb(binaries, user, join(work, "data"), secret)
-      await rename(join(work, "data"), place)
-      await syncDirectory(dirname(place))
-    } finally {
-      await rm(work, { recursive: true, force: true })
-    }
-    if (place !== link) await symlink(place, link)
-  })
-  if (place !== link) {
-    yield* Effect.logInfo(`PostgreSQL runs as user ${uid}, which cannot enter ${dir.path}: its data is in ${place}`)
-  }
-  return yield* attempt(`Failed to read ${place}`, () => realpath(place))
-})
+    })
+  )
 
 const unfinished = (place: string) => `${basename(place)}.new-`
 

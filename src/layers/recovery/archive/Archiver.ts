@@ -1,5 +1,6 @@
 import { Clock, Cron, Effect, Schedule } from "effect"
-import { parseLsn } from "../../../domain/recovery/Log.ts"
+import { installationFile } from "../../../domain/recovery/Archive.ts"
+import { logPosition } from "../../../domain/recovery/Log.ts"
 import { outdated, recoveryWindows } from "../../../domain/recovery/Windows.ts"
 import { type RecoverySettings } from "../../../services/recovery/Settings.ts"
 import { type Login } from "../../postgres/Login.ts"
@@ -21,6 +22,8 @@ interface Archiving {
   readonly ask: AskCluster
   readonly archive: Effect.Effect<Archive, ArchiveTrouble>
   readonly settings: RecoverySettings["Service"]
+  /** See `installationFile`. */
+  readonly installation: Effect.Effect<string>
   /** Runs when it is known why this process does not archive; undefined: it does, or another one. */
   readonly report: (problem: string | undefined) => void
 }
@@ -32,10 +35,19 @@ const reasonOf = (error: { readonly message?: string; readonly reason?: string; 
  * Archives the log, and makes base backups by their schedule, at once when there is none, and after log was lost. One
  * process does at a time: PostgreSQL gives the slot to one session.
  */
-export const runArchiver = Effect.fnUntraced(function* ({ archive, ask, login, report, settings }: Archiving) {
+export const runArchiver = Effect.fnUntraced(function* ({
+  archive,
+  ask,
+  installation,
+  login,
+  report,
+  settings
+}: Archiving) {
   let progress: ArchiveProgress | undefined
   /** Sessions of the log so far, and the last one of them before which no log is missing. */
   let [sessions, checked] = [0, -1]
+  /** The last session in which the installation's secrets were put into the archive. */
+  let kept = -1
 
   const lease = Effect.gen(function* () {
     const client = yield* connectToCluster(login)
@@ -69,7 +81,7 @@ export const runArchiver = Effect.fnUntraced(function* ({ archive, ask, login, r
     if (checked !== sessions) {
       const windows = recoveryWindows(bases, yield* opened.log)
       const usable = windows.some(({ log }) => (log.at(-1)?.end ?? 0n) >= position)
-      const reached = last.timeline !== timeline || (parseLsn(last.end) ?? 0n) <= position
+      const reached = last.timeline !== timeline || (logPosition(last.end) ?? 0n) <= position
       if (!usable && reached) return { archive: opened, fast: true }
       if (usable) checked = sessions
     }
@@ -87,16 +99,24 @@ export const runArchiver = Effect.fnUntraced(function* ({ archive, ask, login, r
   })
 
   const look = Effect.gen(function* () {
+    if (progress !== undefined && kept !== sessions) {
+      const session = sessions
+      yield* (yield* archive).put(installationFile, Buffer.from(yield* installation))
+      kept = session
+    }
     const found = yield* due
     if (found === undefined) return
     yield* makeBase(found.archive, found.fast)
     yield* removeOutdated(found.archive, settings.keep)
   }).pipe(
     Effect.catch((error) =>
-      Effect.andThen(Effect.logWarning(`A base backup failed: ${reasonOf(error)}`), Effect.sleep(pauseAfterFailure))
+      Effect.andThen(
+        Effect.logWarning(`The archive was not kept up: ${reasonOf(error)}`),
+        Effect.sleep(pauseAfterFailure)
+      )
     ),
     Effect.catchDefect((defect) =>
-      Effect.andThen(Effect.logError("A base backup failed", defect), Effect.sleep(pauseAfterFailure))
+      Effect.andThen(Effect.logError("The archive was not kept up", defect), Effect.sleep(pauseAfterFailure))
     )
   )
   yield* Effect.forkScoped(Effect.repeat(Effect.scoped(look), Schedule.spaced(lookEvery)))

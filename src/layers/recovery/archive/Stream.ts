@@ -2,14 +2,14 @@ import { Effect, type Scope } from "effect"
 import { type Client } from "pg"
 import {
   coverage,
-  formatLsn,
   historyName,
   logFolder,
-  parseLsn,
+  logPosition,
   parsePiece,
   pieceName,
   segmentStart
 } from "../../../domain/recovery/Log.ts"
+import { lsnText } from "../../../domain/sql/Lsn.ts"
 import { type Unavailable } from "../../../domain/errors.ts"
 import { type ChangeLogLost } from "../../../services/ports/ChangeLog.ts"
 import { archiveSlotPrefix } from "../../../services/recovery/Settings.ts"
@@ -21,7 +21,7 @@ import { type AskCluster } from "./AskCluster.ts"
 import { LogReceiver, type ReceivedHead } from "./Receiver.ts"
 
 /** The slot that keeps the log until it is archived: one for each installation on a cluster. */
-export const archiveSlotSql = `(select '${archiveSlotPrefix}' || oid::text from pg_database where datname = current_database())`
+const archiveSlotSql = `(select '${archiveSlotPrefix}' || oid::text from pg_database where datname = current_database())`
 
 const signMillis = 3000
 
@@ -67,14 +67,14 @@ const slotOf = Effect.fnUntraced(function* (ask: AskCluster) {
   const state = yield* ask(archiveSlotStateSql)
   if (state["active"] === true) return undefined
   const name = String(state["name"])
-  const position = parseLsn(String(state["position"]))
+  const position = logPosition(String(state["position"]))
   if (state["there"] === true && state["lost"] !== true && position !== undefined) {
     return { name, from: position } satisfies Slot
   }
   if (state["there"] === true) yield* ask(`select true as done from pg_drop_replication_slot('${name}')`)
   yield* ask(`select slot_name::text from pg_create_physical_replication_slot('${name}', true)`)
   const made = yield* ask(archiveSlotStateSql)
-  return { name, from: parseLsn(String(made["position"])) ?? 0n } satisfies Slot
+  return { name, from: logPosition(String(made["position"])) ?? 0n } satisfies Slot
 })
 
 /** The archived bytes of the segment that contains the position, from its start. */
@@ -122,7 +122,7 @@ export const archiveLog = Effect.fnUntraced(function* (
   const segmentSize = BigInt(archive.info.segment_size)
   const identity = yield* one(client, "IDENTIFY_SYSTEM")
   const timeline = Number(identity["timeline"])
-  const flushed = parseLsn(String(identity["xlogpos"])) ?? 0n
+  const flushed = logPosition(String(identity["xlogpos"])) ?? 0n
   const slot = yield* slotOf(ask)
   if (slot === undefined) return
 
@@ -137,14 +137,14 @@ export const archiveLog = Effect.fnUntraced(function* (
   const end = yield* endOf(archive, timeline)
   if (end !== undefined && end > flushed) {
     return yield* new ArchiveTrouble({
-      reason: `The archive in ${archive.place} has log up to ${formatLsn(end)}, and the server only up to ${formatLsn(flushed)}: the cluster was put back to an earlier state. Set another SVC_PITR_DIR or SVC_PITR_BUCKET`
+      reason: `The archive in ${archive.place} has log up to ${lsnText(Number(end))}, and the server only up to ${lsnText(Number(flushed))}: the cluster was put back to an earlier state. Set another SVC_PITR_DIR or SVC_PITR_BUCKET`
     })
   }
   const resumes = end !== undefined && end >= slot.from
   const from = resumes ? end : segmentStart(slot.from, segmentSize)
   const head = yield* headOf(archive, timeline, from, segmentSize)
   const receiver = new LogReceiver(client, from, segmentSize, head)
-  client.query(`START_REPLICATION SLOT ${slot.name} PHYSICAL ${formatLsn(from)} TIMELINE ${timeline}`).then(
+  client.query(`START_REPLICATION SLOT ${slot.name} PHYSICAL ${lsnText(Number(from))} TIMELINE ${timeline}`).then(
     () => receiver.end("the server ended the timeline"),
     (cause: unknown) => receiver.end(cause instanceof Error ? cause.message : String(cause))
   )
@@ -179,7 +179,7 @@ export const archiveLog = Effect.fnUntraced(function* (
     const begun = performance.now()
     const mark = yield* ask(markSql)
     if (Number(mark["timeline"]) !== timeline) return yield* lost("another server has become the primary")
-    const position = withoutHeader(parseLsn(String(mark["position"])) ?? 0n)
+    const position = withoutHeader(logPosition(String(mark["position"])) ?? 0n)
     marks.push({ at: Number(mark["at"]), position })
     yield* Effect.promise(() => receiver.wait(flushMillis, position))
     while (yield* archivePart(true)) {

@@ -1,6 +1,6 @@
 import { Effect, Redacted, type Scope } from "effect"
-import { execFile, spawn } from "node:child_process"
-import { chown, mkdir, mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises"
+import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { chown, mkdir, mkdtemp, open, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
@@ -23,8 +23,17 @@ export interface Recovering {
   readonly program: string
   /** The user that it runs as; undefined: the current one. */
   readonly user: FileOwner | undefined
-  /** A directory for the cluster, its socket and its log, which does not exist; the user must be able to reach it. */
+  /** An empty directory for the cluster (`data`), its socket and its log; the user must be able to reach it. */
   readonly directory: string
+  /** Whether the cluster is kept: it is written safely, and has the settings of the source afterwards. */
+  readonly kept: boolean
+}
+
+/** A cluster that has been recovered, and serves. */
+export interface RecoveredCluster {
+  readonly login: Login
+  /** Ends its server in good order. */
+  readonly stop: Effect.Effect<void, ArchiveTrouble>
 }
 
 const port = 5432
@@ -34,7 +43,7 @@ const endedEarly = /recovery ended before configured recovery target was reached
 
 /** A configuration that ignores that of the source: no listener, no archive, no jobs, no libraries. */
 const configuration = (
-  directory: string,
+  { directory, kept }: Recovering,
   socket: string,
   { base }: RecoveryWindow,
   command: string,
@@ -56,8 +65,7 @@ const configuration = (
     shared_preload_libraries: "",
     session_preload_libraries: "",
     shared_buffers: "64MB",
-    fsync: "off",
-    full_page_writes: "off",
+    ...(kept ? {} : { fsync: "off", full_page_writes: "off" }),
     timezone: "UTC",
     log_timezone: "UTC",
     logging_collector: "off",
@@ -75,6 +83,20 @@ const configuration = (
     .map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'\n`)
     .join("")
 }
+
+const stopMillis = 120_000
+
+/** Sends a signal, and waits some ms for the end of the process; gives whether it has ended. */
+const stopped = (child: ChildProcess | undefined, signal: "SIGINT" | "SIGQUIT" | "SIGKILL", millis: number) =>
+  new Promise<boolean>((resolve) => {
+    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return resolve(true)
+    const timer = setTimeout(() => resolve(false), millis)
+    child.once("exit", () => {
+      clearTimeout(timer)
+      resolve(true)
+    })
+    child.kill(signal)
+  })
 
 const trouble = (reason: string) => new ArchiveTrouble({ reason })
 
@@ -105,15 +127,13 @@ export const recoverCluster = Effect.fnUntraced(function* (
   archive: Archive,
   window: RecoveryWindow,
   target: number,
-  { directory, program, user }: Recovering,
+  recovering: Recovering,
   report: (fraction: number) => void
-): Effect.fn.Return<Login, ArchiveTrouble, Scope.Scope> {
-  yield* Effect.acquireRelease(
-    Effect.promise(() => mkdir(directory, { recursive: true, mode: 0o700 })),
-    () => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-  )
+): Effect.fn.Return<RecoveredCluster, ArchiveTrouble, Scope.Scope> {
+  const { directory, kept, program, user } = recovering
   const socket = socketDirectory(directory) ?? (yield* shortDirectory(user))
   const data = join(directory, "data")
+  const auto = join(data, "postgresql.auto.conf")
   yield* Effect.promise(() => mkdir(data, { mode: 0o700 }))
   const bytes = Math.max(1, window.base.bytes)
   yield* readBaseFiles(archive, window.base, data, (read) => report((0.5 * read) / bytes))
@@ -124,7 +144,8 @@ export const recoverCluster = Effect.fnUntraced(function* (
   )
   yield* Effect.promise(async () => {
     await writeFile(join(data, "recovery.signal"), "")
-    await writeFile(join(data, "postgresql.auto.conf"), "")
+    await rename(auto, join(directory, "auto.conf")).catch(() => undefined)
+    await writeFile(auto, "")
     for (const name of ["standby.signal", "postmaster.pid"]) await rm(join(data, name), { force: true })
     await writeFile(join(directory, "pg_hba.conf"), "local all all trust\n")
     await writeFile(join(directory, "pg_ident.conf"), "")
@@ -137,11 +158,12 @@ export const recoverCluster = Effect.fnUntraced(function* (
     database: archive.info.database
   }
 
+  let server: ChildProcess | undefined
   const attempt = Effect.fnUntraced(function* (to: number | undefined) {
     const file = join(directory, "server.conf")
     const logFile = join(directory, "server.log")
     yield* Effect.promise(async () => {
-      await writeFile(file, configuration(directory, socket, window, command, to))
+      await writeFile(file, configuration(recovering, socket, window, command, to))
       await writeFile(logFile, "")
       if (user !== undefined) await run("chown", [`${user.uid}:${user.gid}`, file, logFile])
     })
@@ -158,17 +180,12 @@ export const recoverCluster = Effect.fnUntraced(function* (
         return started
       }),
       (child) =>
-        Effect.promise(
-          () =>
-            new Promise<void>((resolve) => {
-              if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return resolve()
-              child.once("exit", () => resolve())
-              // Nothing of it is kept.
-              child.kill("SIGQUIT")
-              setTimeout(() => child.kill("SIGKILL"), 5_000).unref()
-            })
-        )
+        Effect.promise(async () => {
+          // Nothing of it is kept.
+          if (!(await stopped(child, "SIGQUIT", 5_000))) await stopped(child, "SIGKILL", 5_000)
+        })
     )
+    server = child
     for (;;) {
       if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) {
         const log = yield* Effect.promise(() => readFile(logFile, "utf8"))
@@ -192,5 +209,12 @@ export const recoverCluster = Effect.fnUntraced(function* (
   })
   yield* Effect.raceFirst(recovered, serve)
   report(1)
-  return login
+  const stop = Effect.gen(function* () {
+    if (!(yield* Effect.promise(() => stopped(server, "SIGINT", stopMillis)))) {
+      return yield* trouble("The recovered server did not stop")
+    }
+    if (kept) yield* Effect.promise(() => rename(join(directory, "auto.conf"), auto).catch(() => undefined))
+    return undefined
+  })
+  return { login, stop }
 })

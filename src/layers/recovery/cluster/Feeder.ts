@@ -5,7 +5,7 @@ import { type FileOwner } from "../../process/FileLock.ts"
 import { historyName, parseSegmentFile, segmentFile } from "../../../domain/recovery/Log.ts"
 import { type RecoveryWindow } from "../../../domain/recovery/Windows.ts"
 import { type Archive } from "../store/Archive.ts"
-import { ArchiveTrouble } from "../store/Store.ts"
+import { type ArchiveTrouble } from "../store/Store.ts"
 
 /** Segments that are ready before PostgreSQL asks for them, and those that stay because it may ask again. */
 const [ahead, kept] = [4, 12]
@@ -93,7 +93,8 @@ export const feedLog = Effect.fnUntraced(function* (
         continue
       }
       const at = parseSegmentFile(name, segmentSize)
-      for (let next = 1; at !== undefined && next <= ahead; next++) {
+      if (at === undefined) continue
+      for (let next = 1; next <= ahead; next++) {
         yield* make(segmentFile(at.timeline, at.start + BigInt(next) * segmentSize, segmentSize))
       }
     }

@@ -49,7 +49,7 @@ const writeEntry = async (target: string, name: string, header: TarHeader, body:
     // Other links, such as of pg_wal to another disk, become what they lead to in the archive: nothing.
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     if (oid === undefined) await mkdir(path, { recursive: true, mode: 0o700 })
-    else await symlink(join(target, tablespaces, oid), path)
+    else await symlink(join("..", tablespaces, oid), path)
     return undefined
   }
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })

@@ -25,8 +25,8 @@ export const directoryStore = (directory: string): ArchiveStore => {
     if (made.has(folder)) return
     const first = await mkdir(folder, { recursive: true, mode: 0o700 })
     // Each new folder is an entry of its parent.
-    for (let at = folder; first !== undefined && at.length >= first.length; at = dirname(at))
-      await syncDirectory(dirname(at))
+    const shortest = first?.length ?? Number.POSITIVE_INFINITY
+    for (let at = folder; at.length >= shortest; at = dirname(at)) await syncDirectory(dirname(at))
     made.add(folder)
   }
 

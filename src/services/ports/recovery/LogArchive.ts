@@ -1,7 +1,7 @@
 import { Context, type Effect, type Scope } from "effect"
-import { type BaseBackup } from "../../domain/recovery/Archive.ts"
-import { type NotImplemented, type Unavailable, type Unprocessable } from "../../domain/errors.ts"
-import { type DumpFailed, type DumpFormat, type OnProgress } from "./DumpTools.ts"
+import { type BaseBackup } from "../../../domain/recovery/Archive.ts"
+import { type NotImplemented, type Unavailable, type Unprocessable } from "../../../domain/errors.ts"
+import { type DumpFailed, type DumpFormat, type OnProgress } from "../DumpTools.ts"
 
 /** What the archive has. Times are in ms since 1970, by PostgreSQL's clock. */
 export interface ArchiveState {

@@ -4,6 +4,7 @@ import { createHash, randomBytes } from "node:crypto"
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 const keyBytes = 32
 const checkBytes = 3
+const length = ((keyBytes + checkBytes) * 8) / 5
 const groups = 4
 
 const encode = (bytes: Uint8Array) => {
@@ -49,7 +50,8 @@ export const formatRecoveryKey = (key: Uint8Array): string =>
 
 /** The 32 bytes of a recovery key as it was shown, in any case and with any spaces or hyphens; undefined if it is none. */
 export const parseRecoveryKey = (text: string): Buffer | undefined => {
-  const bytes = decode(text.toUpperCase().replaceAll(/[\s-]/g, ""))
+  const characters = text.toUpperCase().replaceAll(/[\s-]/g, "")
+  const bytes = characters.length === length ? decode(characters) : undefined
   if (bytes?.length !== keyBytes + checkBytes) return undefined
   const key = bytes.subarray(0, keyBytes)
   return checkOf(key).equals(bytes.subarray(keyBytes)) ? key : undefined

@@ -19,7 +19,7 @@ import { DataDir } from "../process/DataDir.ts"
 import { StartError } from "../process/StartError.ts"
 import { type AskCluster } from "./archive/AskCluster.ts"
 import { runArchiver } from "./archive/Archiver.ts"
-import { archiveSlotStateSql, withoutHeader } from "./archive/Stream.ts"
+import { archiveSlotStateSql, endOfLog } from "./archive/Stream.ts"
 import { recoverCluster } from "./cluster/Cluster.ts"
 import { makeClusterPlaces } from "./cluster/Places.ts"
 import { findServerProgram } from "./cluster/Programs.ts"
@@ -136,12 +136,11 @@ const layerArchive = Layer.effect(
       const slot = yield* ask(archiveSlotStateSql)
       const opened = yield* archive
       const bases = yield* opened.bases
-      const now = Number(slot["now"])
-      const [written, passed] = [logPosition(String(slot["written"])), logPosition(String(slot["position"]))]
+      const passed = logPosition(String(slot["position"])) ?? 0n
+      const { flushed, inserted, now, writing } = endOfLog(slot)
       const windows = recoveryWindows(bases, yield* opened.log)
-      if (written !== undefined && passed !== undefined && passed >= withoutHeader(written)) {
-        caughtUp = { position: passed, until: now }
-      }
+      if (passed >= inserted) caughtUp = { position: passed, until: now }
+      else if (passed >= flushed) caughtUp = { position: passed, until: Math.max(caughtUp.until, now - writing) }
       return { slot, archive: opened, bases, now, windows: extended(windows, caughtUp.position, caughtUp.until) }
     }).pipe(Effect.catchTag("ArchiveTrouble", (error) => Effect.fail(unusable(error))))
 

@@ -29,23 +29,44 @@ const signMillis = 3000
 const flushMillis = 500
 
 /**
- * Reads the time, then the end of the log: everything that was acknowledged until then is before that position. The
- * timeline shows whether the statement ran on the server that the log comes from.
+ * The time, then the end of the log: everything that was committed until then is before that position. Log of other
+ * kinds may wait there until the next commit; what was committed asynchronously is written after three rounds of the
+ * WAL writer (PostgreSQL documentation, 28.4).
  */
-const markSql = `select (extract(epoch from clock_timestamp()) * 1000)::int8::text as at,
-    pg_current_wal_insert_lsn()::text as position,
+const endOfLogSql = `(extract(epoch from clock_timestamp()) * 1000)::int8::text as now,
+    pg_current_wal_insert_lsn()::text as inserted, pg_current_wal_flush_lsn()::text as flushed,
+    3000 * extract(epoch from current_setting('wal_writer_delay')::interval)::float8 as writing`
+
+/** Where the log ends, by the server's clock in ms since 1970. */
+interface EndOfLog {
+  readonly now: number
+  readonly inserted: bigint
+  readonly flushed: bigint
+  /** After this many ms, everything committed is in `flushed`. */
+  readonly writing: number
+}
+
+export const endOfLog = (row: Readonly<Record<string, unknown>>): EndOfLog => ({
+  now: Number(row["now"]),
+  inserted: withoutHeader(logPosition(String(row["inserted"])) ?? 0n),
+  flushed: logPosition(String(row["flushed"])) ?? 0n,
+  writing: Number(row["writing"]) + 100
+})
+
+/** The timeline shows whether the statement ran on the server that the log comes from. */
+const markSql = `select ${endOfLogSql},
     ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int4 as timeline`
 
 /** A time and a position of the log that has everything committed until then. */
 interface Mark {
   readonly at: number
-  readonly position: bigint
+  position: bigint
 }
 
 /** An insert position behind a page's header is the end of the page before, where the log that is sent ends. */
 const pageBytes = 8192n
 const maxHeader = 48n
-export const withoutHeader = (position: bigint) =>
+const withoutHeader = (position: bigint) =>
   position % pageBytes < maxHeader ? position - (position % pageBytes) : position
 
 interface Slot {
@@ -54,10 +75,9 @@ interface Slot {
   readonly from: bigint
 }
 
-/** The slot, the clock, and then the end of the log: all that was committed until then is before it. */
-export const archiveSlotStateSql = `select (extract(epoch from clock_timestamp()) * 1000)::int8::text as now,
-    ${archiveSlotSql} as name, s.slot_name is not null as there, s.wal_status = 'lost' as lost, s.active,
-    s.restart_lsn::text as position, pg_current_wal_insert_lsn()::text as written,
+/** The slot, and where the log ends. */
+export const archiveSlotStateSql = `select ${endOfLogSql}, ${archiveSlotSql} as name, s.slot_name is not null as there, s.wal_status = 'lost' as lost, s.active,
+    s.restart_lsn::text as position,
     pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn)::float8 as retained,
     nullif(pg_size_bytes(current_setting('max_slot_wal_keep_size')), -1)::float8 as limit
   from (select) x left join pg_replication_slots s on s.slot_name = ${archiveSlotSql}`
@@ -179,9 +199,12 @@ export const archiveLog = Effect.fnUntraced(function* (
     const begun = performance.now()
     const mark = yield* ask(markSql)
     if (Number(mark["timeline"]) !== timeline) return yield* lost("another server has become the primary")
-    const position = withoutHeader(logPosition(String(mark["position"])) ?? 0n)
-    marks.push({ at: Number(mark["at"]), position })
-    yield* Effect.promise(() => receiver.wait(flushMillis, position))
+    const { flushed, inserted, now, writing } = endOfLog(mark)
+    for (const earlier of marks) {
+      if (now - earlier.at >= writing && flushed < earlier.position) earlier.position = flushed
+    }
+    marks.push({ at: now, position: inserted })
+    yield* Effect.promise(() => receiver.wait(flushMillis, inserted))
     while (yield* archivePart(true)) {
       // A whole segment, and what follows it.
     }

@@ -2,7 +2,15 @@ import { Effect } from "effect"
 import { chmod, chown, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { type FileOwner } from "../../process/FileLock.ts"
-import { historyName, parseSegmentFile, segmentFile } from "../../../domain/recovery/Log.ts"
+import {
+  coverage,
+  historyName,
+  logFolder,
+  type LogPiece,
+  parsePiece,
+  parseSegmentFile,
+  segmentFile
+} from "../../../domain/recovery/Log.ts"
 import { type RecoveryWindow } from "../../../domain/recovery/Windows.ts"
 import { type Archive } from "../store/Archive.ts"
 import { type ArchiveTrouble } from "../store/Store.ts"
@@ -25,6 +33,19 @@ while :; do
   sleep 0.05
 done
 `
+
+/** Reads pieces into the segment that begins at `start`, each up to its end. */
+const copyPieces = Effect.fnUntraced(function* (
+  archive: Archive,
+  pieces: ReadonlyArray<LogPiece>,
+  start: bigint,
+  segment: Buffer
+) {
+  for (const { end, name, start: from } of pieces) {
+    const content = yield* archive.get(name)
+    content.copy(segment, Number(from - start), 0, Math.max(0, Number(end - from)))
+  }
+})
 
 /** Serves the log of a window to a server that recovers, from a directory that both can enter, until the scope closes. */
 export const feedLog = Effect.fnUntraced(function* (
@@ -75,7 +96,10 @@ export const feedLog = Effect.fnUntraced(function* (
     if (pieces.length === 0) return false
     // PostgreSQL stops at the zeros behind the last record.
     const content = Buffer.alloc(Number(segmentSize))
-    for (const piece of pieces) (yield* archive.get(piece.name)).copy(content, Number(piece.start - start))
+    yield* copyPieces(archive, pieces, start, content).pipe(
+      // Pieces of a segment are joined while it is written.
+      Effect.catch(() => Effect.flatMap(joined(start, timeline), (now) => copyPieces(archive, now, start, content)))
+    )
     yield* give("log", name, content)
     report(start)
     ready.push(name)
@@ -83,6 +107,14 @@ export const feedLog = Effect.fnUntraced(function* (
       yield* Effect.promise(() => rm(join(directory, "log", old), { force: true }))
     }
     return true
+  })
+
+  /** The pieces of a segment in the archive now, up to the end of the window: what follows may be after the target. */
+  const joined = Effect.fnUntraced(function* (start: bigint, timeline: number) {
+    const names = yield* archive.list(logFolder(timeline))
+    const pieces = names.flatMap((name) => parsePiece(name) ?? []).filter((piece) => piece.start < start + segmentSize)
+    const last = timeline === window.timeline ? (window.log.at(-1)?.end ?? 0n) : start + segmentSize
+    return coverage(pieces, start).map((piece) => (piece.end > last ? { ...piece, end: last } : piece))
   })
 
   const round = Effect.gen(function* () {

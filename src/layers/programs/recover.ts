@@ -29,7 +29,7 @@ import { layerObjectStore } from "../storage/client/ObjectStore.ts"
 const usage = `Usage: npm run recover -- [--at <time>]
   Recovers an installation from its archive (SVC_PITR_DIR or SVC_PITR_BUCKET) into the empty SVC_DATA_DIR, as of an
   ISO 8601 time with a time zone, such as 2026-11-21T12:00:00Z; without --at, the latest. Asks for the recovery key, or
-  reads it from SVC_RECOVERY_KEY. docs/disaster-recovery.md is the whole procedure.`
+  reads it from SVC_RECOVERY_KEY. docs/recovery.md is the whole procedure.`
 
 const refused = (message: string) => new StartError({ message })
 const iso = (millis: number) => new Date(millis).toISOString()

@@ -114,7 +114,13 @@ export const feedLog = Effect.fnUntraced(function* (
     const names = yield* archive.list(logFolder(timeline))
     const pieces = names.flatMap((name) => parsePiece(name) ?? []).filter((piece) => piece.start < start + segmentSize)
     const last = timeline === window.timeline ? (window.log.at(-1)?.end ?? 0n) : start + segmentSize
-    return coverage(pieces, start).map((piece) => (piece.end > last ? { ...piece, end: last } : piece))
+    return coverage(pieces, start).map(({ end, name, start, timeline, until }): LogPiece => ({
+      name,
+      timeline,
+      start,
+      end: end > last ? last : end,
+      until
+    }))
   })
 
   const round = Effect.gen(function* () {

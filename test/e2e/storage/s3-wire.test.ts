@@ -334,7 +334,7 @@ describe("bad input", () => {
     ["POST", "/wire/ten", 405],
     ["PUT", "/", 405],
     ["PUT", "/wire/ten?retention", 501],
-    ["PUT", "/wire?versioning", 501],
+    ["PUT", "/wire?versioning", 400],
     ["GET", "/wire?encryption", 404],
     ["GET", "/wire?list-type=2&encoding-type=x", 400],
     ["GET", "/wire/ten?partNumber=x", 400],

@@ -170,7 +170,7 @@ describe("LocalStore listings", { timeout: 30_000 }, () => {
       const database = new DatabaseSync(join(directory, "index.db"))
       database.exec(`
         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999)
-        INSERT INTO objects SELECT 1, CAST(printf('%03d/%05d', i / 1000, i) AS BLOB), 1, 'e', 0,
+        INSERT INTO objects (bucket, key, size, etag, modified, meta, segments) SELECT 1, CAST(printf('%03d/%05d', i / 1000, i) AS BLOB), 1, 'e', 0,
           '{"contentType":"text/plain","headers":{},"user":{"a":"b"}}', '[["#0",1,"e"]]' FROM n`)
       database.close()
       const store = yield* makeLocalStore(directory, undefined)

@@ -131,12 +131,12 @@ describe("LocalStore objects", { timeout: 30_000 }, () => {
       const scope = yield* Scope.make()
       const { open, info } = yield* Scope.provide(store.get("b", "k"), scope)
       yield* put(store, "k", bytesOf("new", 500_000))
-      yield* store.remove("b", ["k", "never there"])
+      yield* store.remove("b", [{ key: "k" }, { key: "never there" }])
       yield* untilFiles(directory, 1)
       const late = open(0, info.size - 1)
       yield* Scope.close(scope, Exit.void)
       yield* put(store, "other", bytesOf("other", 100_000))
-      yield* store.remove("b", ["other"])
+      yield* store.remove("b", [{ key: "other" }])
       yield* untilFiles(directory, 1)
       assert.isTrue((yield* collect(late)).equals(old))
       yield* untilFiles(directory, 0)
@@ -151,7 +151,7 @@ describe("LocalStore objects", { timeout: 30_000 }, () => {
       const { open } = yield* Effect.scoped(store.get("b", "k"))
       const [unread, half] = [open(0, 999_999), open(0, 999_999)]
       yield* Effect.promise(() => half[Symbol.asyncIterator]().next())
-      yield* store.remove("b", ["k"])
+      yield* store.remove("b", [{ key: "k" }])
       unread.destroy()
       half.destroy()
       yield* untilFiles(directory, 0)
@@ -217,7 +217,7 @@ describe("LocalStore objects", { timeout: 30_000 }, () => {
         assert.isTrue((yield* read(store, "part")).bytes.equals(bytes.subarray(2, 8)))
         assert.strictEqual(yield* codeOf(copy("late", undefined)), "OperationAborted")
       }
-      yield* store.remove("b", ["src", "whole", "part"])
+      yield* store.remove("b", [{ key: "src" }, { key: "whole" }, { key: "part" }])
       yield* untilFiles(directory, 0)
     })
   )
@@ -233,10 +233,10 @@ describe("LocalStore objects", { timeout: 30_000 }, () => {
       for (const n of numbers) assert.isTrue((yield* read(store, `k${n}`)).bytes.equals(bytesOf(`k${n}`, size(n))))
       yield* store.remove(
         "b",
-        numbers.map((n) => `k${n}`)
+        numbers.map((n) => ({ key: `k${n}` }))
       )
       const work = (n: number): Effect.Effect<unknown, S3Error> => {
-        if (n % 5 === 0) return store.remove("b", ["k"])
+        if (n % 5 === 0) return store.remove("b", [{ key: "k" }])
         if (n % 2 === 0) return put(store, "k", bytesOf(String(n), 40_000 + n), { user: { n: String(n) } })
         return Effect.map(Effect.result(read(store, "k")), (result) => {
           if (result._tag === "Failure") return assert.strictEqual(result.failure.code, "NoSuchKey")
@@ -246,7 +246,7 @@ describe("LocalStore objects", { timeout: 30_000 }, () => {
         })
       }
       yield* Effect.forEach([...numbers, ...numbers, ...numbers], work, { concurrency: 16, discard: true })
-      yield* store.remove("b", ["k"])
+      yield* store.remove("b", [{ key: "k" }])
       yield* untilFiles(directory, 0)
     })
   )
@@ -270,7 +270,7 @@ describe("LocalStore objects", { timeout: 30_000 }, () => {
       assert.deepInclude(b, { name: "b", policy: undefined, cors: "<x/>" })
       yield* put(store, "k", bytesOf("x", 20_000))
       assert.strictEqual(yield* codeOf(store.deleteBucket("b")), "BucketNotEmpty")
-      yield* store.remove("b", ["k"])
+      yield* store.remove("b", [{ key: "k" }])
       const uploadId = yield* store.createUpload("b", "k", meta)
       const blobScope = Effect.flatMap(store.write(chunked(bytesOf("x", 20_000))), (blob) =>
         store.putPart("b", "k", uploadId, 1, blob, undefined)

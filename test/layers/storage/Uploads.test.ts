@@ -114,7 +114,7 @@ describe("LocalStore uploads", { timeout: 30_000 }, () => {
       )
       yield* race
       assert.strictEqual(yield* codeOf(store.parts("b", "k", open, 0, 10)), "NoSuchUpload")
-      yield* store.remove("b", ["k"])
+      yield* store.remove("b", [{ key: "k" }])
       yield* untilFiles(directory, 0)
     })
   )

@@ -182,12 +182,23 @@ describe("LocalStore restarts", { timeout: 30_000 }, () => {
           )
           const { parts } = yield* store.parts("b", "k", done, 1, 10)
           yield* store.completeUpload("b", "k", done, [{ part: 2, etag: parts[0]?.etag ?? "" }])
-          yield* store.remove("b", ["k"])
+          yield* store.remove("b", [{ key: "k" }])
           yield* store.deleteBucket("b")
         })
       )
       const database = new DatabaseSync(join(directory, "index.db"))
-      for (const table of ["buckets", "objects", "files", "small", "uploads", "parts", "completed"])
+      for (const table of [
+        "buckets",
+        "objects",
+        "files",
+        "small",
+        "uploads",
+        "parts",
+        "completed",
+        "versions",
+        "history",
+        "held"
+      ])
         assert.deepStrictEqual(database.prepare(`SELECT * FROM ${table}`).all(), [], table)
       database.close()
       assert.deepStrictEqual(yield* filesIn(directory), [])
@@ -206,8 +217,11 @@ describe("LocalStore restarts", { timeout: 30_000 }, () => {
         })
       )
       const database = new DatabaseSync(join(directory, "index.db"))
-      for (const name of ["publicAccess", "lifecycle", "tagging"])
+      for (const name of ["publicAccess", "lifecycle", "tagging", "versioning"])
         database.exec(`ALTER TABLE buckets DROP COLUMN ${name}`)
+      for (const name of ["version", "since"]) database.exec(`ALTER TABLE objects DROP COLUMN ${name}`)
+      for (const name of ["versions", "history", "held", "journal", "old_buckets", "counters"])
+        database.exec(`DROP TABLE ${name}`)
       database.exec("PRAGMA user_version = 1")
       database.close()
       const store = yield* makeLocalStore(directory, undefined)
@@ -233,7 +247,7 @@ describe("LocalStore restarts", { timeout: 30_000 }, () => {
       database.exec("PRAGMA user_version = 99")
       database.close()
       const newer = yield* Effect.flip(Effect.scoped(makeLocalStore(other, undefined)))
-      assert.include(newer.message, "it was written by a newer version (format 99; this version supports up to 2)")
+      assert.include(newer.message, "it was written by a newer version (format 99; this version supports up to 3)")
       const file = yield* temporaryDirectory
       yield* Effect.promise(() =>
         writeFile(join(file, "index.db"), "not a database, whatever it is called".repeat(100))

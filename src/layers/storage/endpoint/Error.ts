@@ -7,6 +7,7 @@ export class S3Error extends Data.TaggedError("S3Error")<{
   readonly message: string
   /** Further elements of the XML body, such as BucketName or Key. */
   readonly extra?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
 }> {}
 
 /** S3's codes with their status and default message. */
@@ -26,6 +27,7 @@ const codes = {
   ExpiredToken: [400, "The provided token has expired."],
   IncompleteBody: [400, "You did not provide the number of bytes specified by the Content-Length HTTP header"],
   InsufficientStorage: [507, "There is not enough disk space to store the object."],
+  IllegalVersioningConfigurationException: [400, "The Versioning element must be specified"],
   InternalError: [500, "We encountered an internal error. Please try again."],
   InvalidAccessKeyId: [403, "The AWS Access Key Id you provided does not exist in our records."],
   InvalidArgument: [400, "Invalid Argument"],
@@ -71,6 +73,7 @@ const codes = {
   NoSuchWebsiteConfiguration: [404, "The specified bucket does not have a website configuration"],
   NotImplemented: [501, "A header you provided implies functionality that is not implemented"],
   ObjectLockConfigurationNotFoundError: [404, "Object Lock configuration does not exist for this bucket"],
+  ObjectsNotKept: [409, "The store does not keep the objects of that time"],
   OperationAborted: [409, "A conflicting operation is in progress against this resource. Please try again."],
   OwnershipControlsNotFoundError: [404, "The bucket ownership controls were not found"],
   PreconditionFailed: [412, "At least one of the pre-conditions you specified did not hold"],
@@ -91,10 +94,16 @@ const codes = {
 export type S3Code = keyof typeof codes
 
 /** An error with the code's default message unless one is given. */
-export const s3Error = (code: S3Code, message?: string, extra?: Readonly<Record<string, string>>): S3Error =>
+export const s3Error = (
+  code: S3Code,
+  message?: string,
+  extra?: Readonly<Record<string, string>>,
+  headers?: Readonly<Record<string, string>>
+): S3Error =>
   new S3Error({
     code,
     status: codes[code][0],
     message: message ?? codes[code][1],
-    ...(extra === undefined ? {} : { extra })
+    ...(extra === undefined ? {} : { extra }),
+    ...(headers === undefined ? {} : { headers })
   })

@@ -5,7 +5,7 @@ import { type S3Payload, type PayloadOptions } from "./Payload.ts"
 import { type S3Error, s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
 import { type Signer, type StoreOwner } from "./signature/SigV4.ts"
-import { type BucketInfo, type LocalStore } from "./store/Model.ts"
+import { type BucketInfo, type LocalStore, type ObjectInfo } from "./store/Model.ts"
 import { xmlDocument, type XmlElements } from "./Xml.ts"
 
 /** A request with everything that operations need to answer it. */
@@ -48,12 +48,31 @@ export interface Reply {
 export interface S3Operation {
   /** The action in bucket policies; undefined if only the owner is allowed. `anyone`: the operation authorizes itself. */
   readonly action: string | undefined
+  /** The action with a `versionId` in the query; default `action`. */
+  readonly versionAction?: string
   /** The `x-amz-` headers that the operation supports in addition to those of every request; default none. */
   readonly headers?: ReadonlyArray<string>
   /** Whether it reads or writes the bytes of objects. */
   readonly onBytes?: true
   readonly run: (exchange: Exchange) => Effect.Effect<Reply, S3Error, Scope.Scope>
 }
+
+/** The version that the query names. Throws InvalidArgument. */
+export const versionParam = ({ param }: S3Request): string | undefined => {
+  const version = param("versionId")
+  if (version !== "") return version
+  throw s3Error("InvalidArgument", "Version id cannot be the empty string", {
+    ArgumentName: "versionId",
+    ArgumentValue: ""
+  })
+}
+
+/** The header with a version's id, in buckets that have or had versioning. */
+export const versionHeader = (
+  { bucketInfo }: Pick<Exchange, "bucketInfo">,
+  { versionId }: Pick<ObjectInfo, "versionId">
+): Readonly<Record<string, string>> =>
+  versionId === undefined && bucketInfo?.versioning === undefined ? {} : { "x-amz-version-id": versionId ?? "null" }
 
 export const emptyReply = (status: number, headers: Readonly<Record<string, string>> = {}): Reply => ({
   status,

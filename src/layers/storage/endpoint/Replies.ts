@@ -15,7 +15,7 @@ const idleMillis = 60_000
 
 export const errorReply = (error: S3Error, id: string, resource: string): Reply => ({
   status: error.status,
-  headers: { "Content-Type": "application/xml" },
+  headers: { ...error.headers, "Content-Type": "application/xml" },
   body: xmlError({
     Code: error.code,
     Message: error.message,

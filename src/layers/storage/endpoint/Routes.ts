@@ -29,7 +29,7 @@ import { completeUpload } from "./operations/Completion.ts"
 import { copyObject } from "./operations/Copies.ts"
 import { deleteObjects } from "./operations/DeleteObjects.ts"
 import { type S3Operation } from "./Exchange.ts"
-import { listObjects, listObjectsV2, listObjectVersions } from "./operations/Listing.ts"
+import { listObjects, listObjectsV2 } from "./operations/Listing.ts"
 import { deleteObject, getObject, getObjectAttributes, headObject, putObject } from "./operations/Objects.ts"
 import { postObject } from "./operations/PostObject.ts"
 import { s3Error } from "./Error.ts"
@@ -44,6 +44,7 @@ import {
 } from "./operations/Tagging.ts"
 import { listParts, listUploads } from "./operations/UploadListings.ts"
 import { abortUpload, createUpload, uploadPart, uploadPartCopy } from "./operations/Uploads.ts"
+import { getVersioning, listObjectVersions, putVersioning } from "./operations/Versioning.ts"
 
 /** Subresources of S3 that are not implemented; requests for them must not fall through to another operation. */
 const bucketSubresources = new Set([
@@ -75,7 +76,8 @@ const serviceOperation = ({ method }: S3Request) => {
 const bucketDocuments = [
   ..."policy cors location policyStatus versions uploads delete tagging lifecycle encryption".split(" "),
   "ownershipControls",
-  "publicAccessBlock"
+  "publicAccessBlock",
+  "versioning"
 ]
 
 const bucketOperation = ({ message, method, param, query }: S3Request): S3Operation => {
@@ -123,6 +125,8 @@ const bucketOperations: Readonly<Record<string, S3Operation>> = {
   "PUT publicAccessBlock": putPublicAccessBlock,
   "DELETE publicAccessBlock": deletePublicAccessBlock,
   "GET versions": listObjectVersions,
+  "GET versioning": getVersioning,
+  "PUT versioning": putVersioning,
   "GET uploads": listUploads,
   "POST delete": deleteObjects
 }

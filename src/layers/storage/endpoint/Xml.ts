@@ -1,6 +1,9 @@
 import { s3Error } from "./Error.ts"
 
-/** The content of an element: text, elements or nothing. Undefined children are omitted. */
+/**
+ * The content of an element: text, elements or nothing. Undefined children are omitted. The elements of the name "" have no
+ * element of their own around them.
+ */
 type XmlValue = string | number | boolean | XmlElements
 export interface XmlElements {
   readonly [name: string]: XmlValue | ReadonlyArray<XmlValue> | undefined
@@ -22,6 +25,10 @@ const inner = (value: XmlValue): string => {
   for (const name in value) {
     const child = value[name]
     if (child === undefined) continue
+    if (name === "") {
+      for (const each of child as ReadonlyArray<XmlElements>) text += inner(each)
+      continue
+    }
     if (Array.isArray(child)) for (const each of child) text += `<${name}>${inner(each)}</${name}>`
     else text += `<${name}>${inner(child as XmlValue)}</${name}>`
   }

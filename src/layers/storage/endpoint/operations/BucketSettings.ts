@@ -121,7 +121,6 @@ export const bucketDefaults: Readonly<Record<string, S3Operation>> = {
   "object-lock": notConfigured("s3:GetBucketObjectLockConfiguration", "ObjectLockConfigurationNotFoundError"),
   replication: notConfigured("s3:GetReplicationConfiguration", "ReplicationConfigurationNotFoundError"),
   requestPayment: fixedReply("s3:GetBucketRequestPayment", "RequestPaymentConfiguration", { Payer: "BucketOwner" }),
-  versioning: fixedReply("s3:GetBucketVersioning", "VersioningConfiguration", {}),
   website: notConfigured("s3:GetBucketWebsite", "NoSuchWebsiteConfiguration")
 }
 

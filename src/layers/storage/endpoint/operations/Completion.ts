@@ -2,7 +2,7 @@ import { maxParts } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
 import { algorithms, checksumOfParts, isChecksum, sentChecksum } from "../Checksums.ts"
 import { checksumXml } from "./Copies.ts"
-import { type Exchange, type S3Operation, xmlReply } from "../Exchange.ts"
+import { type Exchange, type S3Operation, versionHeader, xmlReply } from "../Exchange.ts"
 import { bodyHeaders } from "../RequestHeaders.ts"
 import { type S3Error, s3Error } from "../Error.ts"
 import { invalidChecksum, readDocument } from "../Payload.ts"
@@ -16,7 +16,8 @@ export const completeUpload: S3Operation = {
   action: "s3:PutObject",
   onBytes: true,
   headers: [...bodyHeaders, "x-amz-checksum-type", "x-amz-mp-object-size"],
-  run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
+  run: Effect.fnUntraced(function* (exchange: Exchange) {
+    const { payload, request, store } = exchange
     const { bucket, header, key } = request
     const uploadId = uploadIdOf(request)
     const expected = yield* tryS3(() => expectationOf(request))
@@ -32,13 +33,12 @@ export const completeUpload: S3Operation = {
     const info = yield* store.completeUpload(bucket, key, uploadId, requested, condition, checksum)
     if (open === undefined) yield* tryS3(() => checkRepeated(expected, info))
     const host = request.message.headers.host ?? "localhost"
-    return xmlReply("CompleteMultipartUploadResult", {
-      Location: `http://${host}/${encodeURIComponent(bucket)}/${key.split("/").map(encodeURIComponent).join("/")}`,
-      Bucket: bucket,
-      Key: key,
-      ETag: `"${info.etag}"`,
-      ...checksumXml(info.checksum)
-    })
+    const Location = `http://${host}/${encodeURIComponent(bucket)}/${key.split("/").map(encodeURIComponent).join("/")}`
+    return xmlReply(
+      "CompleteMultipartUploadResult",
+      { Location, Bucket: bucket, Key: key, ETag: `"${info.etag}"`, ...checksumXml(info.checksum) },
+      versionHeader(exchange, info)
+    )
   })
 }
 

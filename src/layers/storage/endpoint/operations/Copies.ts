@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { authorize } from "../Authorization.ts"
 import { type Algorithm, makeHasher, namedAlgorithm } from "../Checksums.ts"
-import { type Exchange, hiddenFrom, type S3Operation, xmlReply } from "../Exchange.ts"
+import { type Exchange, hiddenFrom, type S3Operation, versionHeader, xmlReply } from "../Exchange.ts"
 import { checkKey } from "../ObjectHeaders.ts"
 import { taggedMeta } from "./Objects.ts"
 import { maximumPut } from "../Payload.ts"
@@ -11,14 +11,29 @@ import { s3Error } from "../Error.ts"
 import { type S3Request, tryS3 } from "../Request.ts"
 import { type Checksum, type ObjectInfo } from "../store/Model.ts"
 
-type Source = ObjectInfo & { readonly bucket: string }
+type Source = ObjectInfo & {
+  readonly bucket: string
+  /** Whether the request names the version. */
+  readonly isVersion: boolean
+  /** Whether the source's bucket has or had versioning. */
+  readonly isVersioned: boolean
+}
 
-/** `[/]bucket/key[?versionId=null]`, percent-encoded. Throws InvalidArgument. */
+const deleteMarkerSource = s3Error(
+  "InvalidRequest",
+  "The source of a copy request may not specifically refer to a delete marker by version id."
+)
+
+/** The header with the version that was copied. */
+export const sourceHeader = ({ isVersioned, versionId }: Source): Readonly<Record<string, string>> =>
+  isVersioned ? { "x-amz-copy-source-version-id": versionId ?? "null" } : {}
+
+/** `[/]bucket/key[?versionId=id]`, percent-encoded. Throws InvalidArgument. */
 const parseSource = (text: string) => {
   const invalid = (why: string) =>
     s3Error("InvalidArgument", why, { ArgumentName: "x-amz-copy-source", ArgumentValue: text })
   const [path = "", version] = text.replace(/^\//, "").split(/\?versionId=(.*)$/s)
-  if (version !== undefined && version !== "null") throw invalid("Invalid version id specified")
+  if (version === "") throw invalid("Version id cannot be the empty string")
   let plain: string
   try {
     plain = decodeURIComponent(path)
@@ -27,20 +42,25 @@ const parseSource = (text: string) => {
   }
   const slash = plain.indexOf("/")
   if (slash < 1 || slash === plain.length - 1) throw invalid("Invalid copy source object key")
-  return { bucket: plain.slice(0, slash), key: plain.slice(slash + 1) }
+  return { bucket: plain.slice(0, slash), key: plain.slice(slash + 1), version }
 }
 
 /** The object named by x-amz-copy-source, after checking read access and the conditions on it. */
 export const copySource = Effect.fnUntraced(function* ({ caller, request, settings, store }: Exchange) {
-  const { bucket, key } = yield* tryS3(() => parseSource(request.header("x-amz-copy-source") ?? ""))
+  const { bucket, key, version } = yield* tryS3(() => parseSource(request.header("x-amz-copy-source") ?? ""))
   if (bucket === hiddenFrom(request, settings)) return yield* s3Error("AccessDenied", "Access Denied")
   const info = yield* store.bucket(bucket)
-  yield* tryS3(() => authorize({ request, caller }, info, "s3:GetObject", key))
-  const found = yield* store.head(bucket, key)
+  const action = version === undefined ? "s3:GetObject" : "s3:GetObjectVersion"
+  yield* tryS3(() => authorize({ request, caller }, info, action, key))
+  const found = yield* Effect.catchIf(
+    store.head(bucket, key, version),
+    ({ code }) => code === "MethodNotAllowed",
+    () => deleteMarkerSource
+  )
   return yield* tryS3((): Source => {
     if (precondition(request.header, found, "x-amz-copy-source-") === "not modified")
       throw s3Error("PreconditionFailed")
-    return { ...found, bucket }
+    return { ...found, bucket, isVersion: version !== undefined, isVersioned: info.versioning !== undefined }
   })
 })
 
@@ -53,7 +73,7 @@ export const copyBytes = Effect.fnUntraced(function* (
 ) {
   if (algorithm === undefined || source.size === 0)
     return { blob: yield* store.copy(source, range), checksum: undefined }
-  const { info, open } = yield* store.get(source.bucket, source.key)
+  const { info, open } = yield* store.get(source.bucket, source.key, source.versionId ?? "null")
   if (info.etag !== source.etag) return yield* s3Error("OperationAborted")
   const hasher = makeHasher(algorithm)
   const { end, start } = range ?? { start: 0, end: source.size - 1 }
@@ -79,7 +99,8 @@ const directiveOf = ({ header }: S3Request, what: "metadata" | "tagging") => {
 const authorizeTags = Effect.fnUntraced(function* ({ bucketInfo, caller, request, store }: Exchange, source: Source) {
   const from = yield* store.bucket(source.bucket)
   yield* tryS3(() => {
-    authorize({ request, caller }, from, "s3:GetObjectTagging", source.key)
+    const action = source.isVersion ? "s3:GetObjectVersionTagging" : "s3:GetObjectTagging"
+    authorize({ request, caller }, from, action, source.key)
     if (bucketInfo !== undefined) authorize({ request, caller }, bucketInfo, "s3:PutObjectTagging", request.key)
   })
 })
@@ -114,7 +135,8 @@ export const copyObject: S3Operation = {
     const { contentType, headers, user } = plan.replace ? plan.meta : source
     const { tags } = plan.retag ? plan.meta : source
     if (!plan.retag && tags.length > 0) yield* authorizeTags(exchange, source)
-    const itself = source.bucket === request.bucket && source.key === request.key
+    // With an older version as its source, a copy onto itself restores it.
+    const itself = source.bucket === request.bucket && source.key === request.key && !source.isVersion
     if (itself && !plan.replace && plan.algorithm === undefined) {
       return yield* s3Error(
         "InvalidRequest",
@@ -129,21 +151,22 @@ export const copyObject: S3Operation = {
     }
     const kept = source.checksum?.type === "FULL_OBJECT" ? source.checksum : undefined
     const algorithm = plan.algorithm === kept?.algorithm ? undefined : plan.algorithm
-    if (itself && algorithm === undefined) {
+    // In a bucket with versioning, the changed object is a new version.
+    if (itself && algorithm === undefined && !source.isVersioned) {
       // No bytes are copied, and the condition protects an object that was replaced in the meantime.
       const condition = { ifMatch: source.etag, ...plan.condition }
       const meta = { contentType, headers, user, tags, checksum: source.checksum }
-      return copied(yield* store.setMeta(request.bucket, request.key, meta, condition))
+      return copied(exchange, source, yield* store.setMeta(request.bucket, request.key, meta, condition))
     }
     const { blob, checksum = kept } = yield* copyBytes(exchange, source, undefined, algorithm)
     const meta = { contentType, headers, user, tags, checksum }
-    return copied(yield* store.put(request.bucket, request.key, blob, meta, plan.condition))
+    return copied(exchange, source, yield* store.put(request.bucket, request.key, blob, meta, plan.condition))
   })
 }
 
-const copied = ({ checksum, etag, lastModified }: ObjectInfo) =>
-  xmlReply("CopyObjectResult", {
-    LastModified: lastModified.toISOString(),
-    ETag: `"${etag}"`,
-    ...checksumXml(checksum)
-  })
+const copied = (exchange: Exchange, source: Source, info: ObjectInfo) =>
+  xmlReply(
+    "CopyObjectResult",
+    { LastModified: info.lastModified.toISOString(), ETag: `"${info.etag}"`, ...checksumXml(info.checksum) },
+    { ...versionHeader(exchange, info), ...sourceHeader(source) }
+  )

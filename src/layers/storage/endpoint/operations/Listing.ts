@@ -7,15 +7,15 @@ import { tryS3 } from "../Request.ts"
 import { type Listing, type ObjectInfo } from "../store/Model.ts"
 import { type XmlElements } from "../Xml.ts"
 
-/** The parameters common to the three listings. Throws InvalidArgument. */
-const common = ({ request }: Exchange) => ({
+/** The parameters common to all listings. Throws InvalidArgument. */
+export const listingParams = ({ request }: Exchange) => ({
   prefix: request.param("prefix") ?? "",
   delimiter: request.param("delimiter") ?? "",
   limit: limitParam(request, "max-keys", maxKeys),
   ...encodingOf(request)
 })
 
-type Common = ReturnType<typeof common>
+type Common = ReturnType<typeof listingParams>
 
 const nothing: Listing = { objects: [], prefixes: [], next: undefined }
 
@@ -24,7 +24,7 @@ const page = ({ request, store }: Exchange, { delimiter, limit, prefix }: Common
     ? Effect.as(store.bucket(request.bucket), nothing)
     : store.list(request.bucket, { prefix, delimiter, after, limit })
 
-const objectXml = (info: ObjectInfo, encode: (name: string) => string, more: XmlElements) => ({
+export const objectXml = (info: Omit<ObjectInfo, "parts">, encode: (name: string) => string, more: XmlElements) => ({
   Key: encode(info.key),
   LastModified: info.lastModified.toISOString(),
   ETag: `"${info.etag}"`,
@@ -35,14 +35,14 @@ const objectXml = (info: ObjectInfo, encode: (name: string) => string, more: Xml
   ...more
 })
 
-const optional = (text: string, encode: (name: string) => string) => (text === "" ? undefined : encode(text))
+export const optional = (text: string, encode: (name: string) => string) => (text === "" ? undefined : encode(text))
 
 export const listObjects: S3Operation = {
   action: "s3:ListBucket",
   headers: listingHeaders,
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { request } = exchange
-    const options = yield* tryS3(() => common(exchange))
+    const options = yield* tryS3(() => listingParams(exchange))
     const { delimiter, encode, limit, prefix, type } = options
     const marker = request.param("marker") ?? ""
     const { next, objects, prefixes } = yield* page(exchange, options, marker)
@@ -78,7 +78,7 @@ export const listObjectsV2: S3Operation = {
     const token = request.param("continuation-token")
     const startAfter = request.param("start-after") ?? ""
     const { after, options } = yield* tryS3(() => ({
-      options: common(exchange),
+      options: listingParams(exchange),
       after: token === undefined ? startAfter : parseToken(token)
     }))
     const { delimiter, encode, limit, prefix, type } = options
@@ -96,33 +96,6 @@ export const listObjectsV2: S3Operation = {
       EncodingType: type,
       IsTruncated: next !== undefined,
       Contents: objects.map((info) => objectXml(info, encode, withOwner ? { Owner: ownerXml } : {})),
-      CommonPrefixes: prefixes.map((each) => ({ Prefix: encode(each) }))
-    })
-  })
-}
-
-/** Every object is its own latest version, `null`. */
-export const listObjectVersions: S3Operation = {
-  action: "s3:ListBucketVersions",
-  headers: listingHeaders,
-  run: Effect.fnUntraced(function* (exchange: Exchange) {
-    const { request } = exchange
-    const options = yield* tryS3(() => common(exchange))
-    const { delimiter, encode, limit, prefix, type } = options
-    const marker = request.param("key-marker") ?? ""
-    const { next, objects, prefixes } = yield* page(exchange, options, marker)
-    return xmlReply("ListVersionsResult", {
-      Name: request.bucket,
-      Prefix: encode(prefix),
-      KeyMarker: encode(marker),
-      VersionIdMarker: request.param("version-id-marker") ?? "",
-      NextKeyMarker: next === undefined ? undefined : encode(next),
-      NextVersionIdMarker: next === undefined ? undefined : "null",
-      MaxKeys: limit,
-      Delimiter: optional(delimiter, encode),
-      EncodingType: type,
-      IsTruncated: next !== undefined,
-      Version: objects.map((info) => objectXml(info, encode, { VersionId: "null", IsLatest: true, Owner: ownerXml })),
       CommonPrefixes: prefixes.map((each) => ({ Prefix: encode(each) }))
     })
   })

@@ -1,15 +1,24 @@
 import { maxParts } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
 import { authorize, isAllowed } from "../Authorization.ts"
-import { emptyReply, type Exchange, limitParam, type S3Operation, type Reply, xmlReply } from "../Exchange.ts"
+import {
+  emptyReply,
+  type Exchange,
+  limitParam,
+  type S3Operation,
+  type Reply,
+  versionHeader,
+  versionParam,
+  xmlReply
+} from "../Exchange.ts"
 import { byteString } from "../../../../domain/text/Utf8.ts"
 import { checkKey, checksumHeaders, checkValue, objectHeadersOf, metaOf } from "../ObjectHeaders.ts"
 import { checkMd5, maximumPut } from "../Payload.ts"
 import { type ObjectRange, precondition, rangeOf, removalCondition, writeCondition } from "../Preconditions.ts"
 import { bodyHeaders, newObjectHeaders, removalHeaders } from "../RequestHeaders.ts"
 import { type S3Error, s3Error } from "../Error.ts"
-import { tryS3, type S3Request } from "../Request.ts"
-import { type ObjectInfo } from "../store/Model.ts"
+import { tryS3 } from "../Request.ts"
+import { type ObjectInfo, type RemovedVersion } from "../store/Model.ts"
 
 export const putObject: S3Operation = {
   action: "s3:PutObject",
@@ -26,7 +35,11 @@ export const putObject: S3Operation = {
     yield* tryS3(() => checkMd5(plan.body, blob.md5))
     const meta = { ...plan.meta, checksum: plan.body.checksum() }
     const info = yield* store.put(bucket, key, blob, meta, plan.condition)
-    return emptyReply(200, { ETag: `"${info.etag}"`, ...checksumHeaders(info.checksum) })
+    return emptyReply(200, {
+      ETag: `"${info.etag}"`,
+      ...checksumHeaders(info.checksum),
+      ...versionHeader(exchange, info)
+    })
   })
 }
 
@@ -44,7 +57,7 @@ const hideMissing = ({ bucketInfo, caller, request }: Exchange) =>
   Effect.mapError((error: S3Error) => {
     if (error.code !== "NoSuchKey" || bucketInfo === undefined) return error
     return isAllowed({ request, caller }, bucketInfo, "s3:ListBucket", "")
-      ? s3Error("NoSuchKey", undefined, { Key: request.key })
+      ? s3Error("NoSuchKey", undefined, { Key: request.key }, error.headers)
       : s3Error("AccessDenied", "Access Denied")
   })
 
@@ -72,17 +85,6 @@ const overridden = ({ caller, request }: Exchange) => {
   return headers
 }
 
-/** The only version is `null`. Throws InvalidArgument. */
-export const checkVersion = ({ param }: S3Request) => {
-  const version = param("versionId")
-  if (version !== undefined && version !== "null") {
-    throw s3Error("InvalidArgument", "Invalid version id specified", {
-      ArgumentName: "versionId",
-      ArgumentValue: version
-    })
-  }
-}
-
 interface ObjectReply {
   readonly reply: Reply
   readonly range: ObjectRange
@@ -96,13 +98,18 @@ const describe = (exchange: Exchange, info: ObjectInfo): ObjectReply => {
   const checksums = header("x-amz-checksum-mode")?.toUpperCase() === "ENABLED"
   if (precondition(header, info) === "not modified") {
     const { "Content-Type": _type, ...headers } = objectHeadersOf(info, false)
-    return { reply: emptyReply(304, headers), range: whole }
+    return { reply: emptyReply(304, { ...headers, ...versionHeader(exchange, info) }), range: whole }
   }
   const part = param("partNumber")
   const partOnly = part === undefined ? undefined : partRange(info, part, header("range"))
   const range = partOnly ?? (rangeApplies(header, info) ? rangeOf(header("range"), info.size) : undefined)
   const selected = range ?? whole
-  const base = { ...objectHeadersOf(info, checksums && range === undefined), ...tagCount(exchange, info), ...changed }
+  const base = {
+    ...objectHeadersOf(info, checksums && range === undefined),
+    ...versionHeader(exchange, info),
+    ...tagCount(exchange, info),
+    ...changed
+  }
   const length = { "Content-Length": String(selected.end - selected.start + 1) }
   if (range === undefined) return { reply: { status: 200, headers: { ...base, ...length } }, range: selected }
   const place = info.size === 0 ? {} : { "Content-Range": `bytes ${range.start}-${range.end}/${info.size}` }
@@ -160,12 +167,13 @@ export const partNumber = (text: string | undefined): number => {
 
 export const getObject: S3Operation = {
   action: "s3:GetObject",
+  versionAction: "s3:GetObjectVersion",
   onBytes: true,
   headers: ["x-amz-checksum-mode"],
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { bucket, key } = exchange.request
-    yield* tryS3(() => checkVersion(exchange.request))
-    const { info, open } = yield* exchange.store.get(bucket, key).pipe(hideMissing(exchange))
+    const version = yield* tryS3(() => versionParam(exchange.request))
+    const { info, open } = yield* exchange.store.get(bucket, key, version).pipe(hideMissing(exchange))
     const { range, reply } = yield* tryS3(() => describe(exchange, info))
     if (reply.status === 304) return reply
     if (range.end < range.start) return { ...reply, headers: { ...reply.headers, "Content-Length": "0" } }
@@ -175,34 +183,41 @@ export const getObject: S3Operation = {
 
 export const headObject: S3Operation = {
   action: "s3:GetObject",
+  versionAction: "s3:GetObjectVersion",
   onBytes: true,
   headers: ["x-amz-checksum-mode"],
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { bucket, key } = exchange.request
-    yield* tryS3(() => checkVersion(exchange.request))
-    const info = yield* exchange.store.head(bucket, key).pipe(hideMissing(exchange))
+    const version = yield* tryS3(() => versionParam(exchange.request))
+    const info = yield* exchange.store.head(bucket, key, version).pipe(hideMissing(exchange))
     return yield* tryS3(() => describe(exchange, info).reply)
   })
 }
 
 export const deleteObject: S3Operation = {
   action: "s3:DeleteObject",
+  versionAction: "s3:DeleteObjectVersion",
   headers: [...removalHeaders, "x-amz-if-match-last-modified-time", "x-amz-if-match-size"],
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
-    const condition = yield* tryS3(() => {
-      checkVersion(request)
+    const target = yield* tryS3(() => {
       const given = removalCondition(
         request.header("if-match"),
         request.header("x-amz-if-match-last-modified-time"),
         request.header("x-amz-if-match-size")
       )
       if (given === undefined) throw s3Error("InvalidArgument", "The condition of the deletion is invalid")
-      return { ...writeCondition(request.header), ...given }
+      const condition = { ...writeCondition(request.header), ...given }
+      return { key: request.key, version: versionParam(request), condition }
     })
-    yield* store.remove(request.bucket, [request.key], condition)
-    return emptyReply(204)
+    const [removed] = yield* store.remove(request.bucket, [target])
+    return emptyReply(204, removalHeadersOf(removed))
   })
 }
+
+const removalHeadersOf = ({ marker, version }: RemovedVersion = {}): Readonly<Record<string, string>> => ({
+  ...(version === undefined ? {} : { "x-amz-version-id": version }),
+  ...(marker === true ? { "x-amz-delete-marker": "true" } : {})
+})
 
 /** The parts are listed only if they have checksums, as in S3. */
 const partsXml = (
@@ -229,20 +244,25 @@ const partsXml = (
 
 export const getObjectAttributes: S3Operation = {
   action: "s3:GetObjectAttributes",
+  versionAction: "s3:GetObjectVersionAttributes",
   headers: ["x-amz-object-attributes", "x-amz-max-parts", "x-amz-part-number-marker"],
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { bucket, header, key } = exchange.request
     const names = (header("x-amz-object-attributes") ?? "").split(",").map((name) => name.trim())
     const valid = new Set(["ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"])
     const page = yield* tryS3(() => {
-      checkVersion(exchange.request)
       if (!names.every((name) => valid.has(name))) {
         throw s3Error("InvalidArgument", "Invalid attribute name specified.")
       }
       const limit = (name: string, ...bounds: [number, number?]) => limitParam({ param: header }, name, ...bounds)
-      return { limit: limit("x-amz-max-parts", 1000), after: limit("x-amz-part-number-marker", 2 ** 31 - 1, 0) }
+      const version = versionParam(exchange.request)
+      return {
+        limit: limit("x-amz-max-parts", 1000),
+        after: limit("x-amz-part-number-marker", 2 ** 31 - 1, 0),
+        version
+      }
     })
-    const info = yield* exchange.store.head(bucket, key).pipe(hideMissing(exchange))
+    const info = yield* exchange.store.head(bucket, key, page.version).pipe(hideMissing(exchange))
     const requested = <A>(name: string, value: A) => (names.includes(name) ? value : undefined)
     const sum = info.checksum
     return xmlReply(
@@ -259,7 +279,7 @@ export const getObjectAttributes: S3Operation = {
         StorageClass: requested("StorageClass", "STANDARD"),
         ObjectSize: requested("ObjectSize", info.size)
       },
-      { "Last-Modified": info.lastModified.toUTCString() }
+      { "Last-Modified": info.lastModified.toUTCString(), ...versionHeader(exchange, info) }
     )
   })
 }

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { byteString } from "../../../../domain/text/Utf8.ts"
 import { authorize } from "../Authorization.ts"
 import { isChecksum, makeHasher, sentChecksum } from "../Checksums.ts"
-import { emptyReply, type Exchange, type S3Operation, type Reply } from "../Exchange.ts"
+import { emptyReply, type Exchange, type S3Operation, type Reply, versionHeader } from "../Exchange.ts"
 import { checkKey, metaFrom } from "../ObjectHeaders.ts"
 import { maximumPut } from "../Payload.ts"
 import { readForm } from "./PostForm.ts"
@@ -139,11 +139,12 @@ const checksumFrom = (header: (name: string) => string | undefined): Checksum | 
 }
 
 /** The response requested by `success_action_redirect` and `success_action_status`. */
-const replyOf = ({ request }: Exchange, fields: Fields, { etag, key }: ObjectInfo): Reply => {
-  const { bucket, message } = request
+const replyOf = (exchange: Exchange, fields: Fields, info: ObjectInfo): Reply => {
+  const { etag, key } = info
+  const { bucket, message } = exchange.request
   const path = `${bucket}/${key.split("/").map(encodeURIComponent).join("/")}`
   const place = `http://${message.headers.host ?? "localhost"}/${path}`
-  const headers = { ETag: `"${etag}"`, Location: place }
+  const headers = { ETag: `"${etag}"`, Location: place, ...versionHeader(exchange, info) }
   const redirect = fields.get("success_action_redirect") ?? fields.get("redirect") ?? ""
   if (/^https?:/i.test(redirect) && URL.canParse(redirect)) {
     const url = new URL(redirect)

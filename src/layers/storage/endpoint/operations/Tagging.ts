@@ -1,7 +1,14 @@
 import { Effect } from "effect"
-import { emptyReply, type Exchange, type S3Operation, type Reply, xmlReply } from "../Exchange.ts"
+import {
+  emptyReply,
+  type Exchange,
+  type Reply,
+  type S3Operation,
+  versionHeader,
+  versionParam,
+  xmlReply
+} from "../Exchange.ts"
 import { s3Error } from "../Error.ts"
-import { checkVersion } from "./Objects.ts"
 import { readDocument } from "../Payload.ts"
 import { tryS3 } from "../Request.ts"
 import { bodyHeaders } from "../RequestHeaders.ts"
@@ -10,29 +17,35 @@ import { xmlDocument } from "../Xml.ts"
 
 export const getObjectTagging: S3Operation = {
   action: "s3:GetObjectTagging",
-  run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
-    yield* tryS3(() => checkVersion(request))
-    return xmlReply("Tagging", taggingXml((yield* store.head(request.bucket, request.key)).tags))
+  versionAction: "s3:GetObjectVersionTagging",
+  run: Effect.fnUntraced(function* (exchange: Exchange) {
+    const { request, store } = exchange
+    const info = yield* store.head(request.bucket, request.key, yield* tryS3(() => versionParam(request)))
+    return xmlReply("Tagging", taggingXml(info.tags), versionHeader(exchange, info))
   })
 }
 
 export const putObjectTagging: S3Operation = {
   action: "s3:PutObjectTagging",
+  versionAction: "s3:PutObjectVersionTagging",
   headers: bodyHeaders,
-  run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
-    yield* tryS3(() => checkVersion(request))
+  run: Effect.fnUntraced(function* (exchange: Exchange) {
+    const { payload, request, store } = exchange
+    const version = yield* tryS3(() => versionParam(request))
     const text = yield* readDocument(yield* tryS3(payload))
-    yield* store.setTags(request.bucket, request.key, yield* tryS3(() => parseTagging(text, "object")))
-    return emptyReply(200)
+    const tags = yield* tryS3(() => parseTagging(text, "object"))
+    const info = yield* store.setTags(request.bucket, request.key, tags, version)
+    return emptyReply(200, versionHeader(exchange, info))
   })
 }
 
 export const deleteObjectTagging: S3Operation = {
   action: "s3:DeleteObjectTagging",
-  run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
-    yield* tryS3(() => checkVersion(request))
-    yield* store.setTags(request.bucket, request.key, [])
-    return emptyReply(204)
+  versionAction: "s3:DeleteObjectVersionTagging",
+  run: Effect.fnUntraced(function* (exchange: Exchange) {
+    const { request, store } = exchange
+    const info = yield* store.setTags(request.bucket, request.key, [], yield* tryS3(() => versionParam(request)))
+    return emptyReply(204, versionHeader(exchange, info))
   })
 }
 

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type Algorithm, namedAlgorithm } from "../Checksums.ts"
-import { copyBytes, copySource } from "./Copies.ts"
+import { copyBytes, copySource, sourceHeader } from "./Copies.ts"
 import { emptyReply, type Exchange, type S3Operation, xmlReply } from "../Exchange.ts"
 import { checkKey, checksumHeaders } from "../ObjectHeaders.ts"
 import { partNumber, taggedMeta } from "./Objects.ts"
@@ -110,11 +110,12 @@ export const uploadPartCopy: S3Operation = {
     }
     const { blob, checksum } = yield* copyBytes(exchange, source, range, algorithm)
     yield* store.putPart(bucket, key, uploadIdOf(request), part, blob, checksum)
-    return xmlReply("CopyPartResult", {
-      LastModified: new Date().toISOString(),
-      ETag: `"${blob.md5}"`,
-      ...(checksum === undefined ? {} : { [`Checksum${checksum.algorithm}`]: checksum.value })
-    })
+    const sum = checksum === undefined ? {} : { [`Checksum${checksum.algorithm}`]: checksum.value }
+    return xmlReply(
+      "CopyPartResult",
+      { LastModified: new Date().toISOString(), ETag: `"${blob.md5}"`, ...sum },
+      sourceHeader(source)
+    )
   })
 }
 

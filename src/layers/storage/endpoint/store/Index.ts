@@ -1,4 +1,4 @@
-import { Effect, type Scope } from "effect"
+import { Clock, Effect, type Scope } from "effect"
 import { once } from "node:events"
 import { open } from "node:fs/promises"
 import { dirname } from "node:path"
@@ -8,7 +8,7 @@ import { type FileOwner } from "../../../process/FileLock.ts"
 import { attempt, errorCode, StartError, startError } from "../../../process/StartError.ts"
 import { type BlobFiles } from "./blobs/Files.ts"
 import { type S3Code, type S3Error, s3Error } from "../Error.ts"
-import type { WorkerAnswer, WorkerCommand, WorkerOutcome, Reads, Writes } from "./worker/Worker.ts"
+import type { IndexOptions, WorkerAnswer, WorkerCommand, WorkerOutcome, Reads, Writes } from "./worker/Worker.ts"
 import type { IndexChange } from "./worker/Tables.ts"
 
 type Value<A> = A extends IndexChange<infer V> ? V : never
@@ -33,15 +33,17 @@ type Started = { readonly start: number } | { readonly failed: string }
 /** Starts the thread. Files that a change leaves unreferenced are deleted. */
 export const openIndex = (
   files: BlobFiles,
-  owner: FileOwner | undefined
+  owner: FileOwner | undefined,
+  history: boolean
 ): Effect.Effect<StoreIndex, StartError, Scope.Scope> =>
   Effect.gen(function* () {
     const file = files.index
     yield* attempt(`${file} can't be created`, () => create(file, owner))
+    const options: IndexOptions = { file, history, now: yield* Clock.currentTimeMillis }
     const message = `The index of the stored objects ${file} can't be opened`
     const worker = yield* Effect.acquireRelease(
       Effect.try({
-        try: () => new Worker(new URL("./worker/Worker.ts", import.meta.url), { workerData: file }),
+        try: () => new Worker(new URL("./worker/Worker.ts", import.meta.url), { workerData: options }),
         catch: (cause) => startError(message, cause)
       }),
       close
@@ -128,7 +130,7 @@ const commandSender = (worker: Worker) => {
 const toEffect = (outcome: WorkerOutcome): Effect.Effect<unknown, S3Error> => {
   if ("value" in outcome) return Effect.succeed(outcome.value)
   if ("defect" in outcome) return Effect.die(new Error(outcome.defect))
-  return Effect.fail(s3Error(outcome.failure as S3Code, undefined, outcome.extra))
+  return Effect.fail(s3Error(outcome.failure as S3Code, undefined, outcome.extra, outcome.headers))
 }
 
 /** Lets the thread finish pending commands and close the database. */

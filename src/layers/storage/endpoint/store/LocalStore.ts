@@ -1,24 +1,47 @@
-import { Clock, Effect, Scope } from "effect"
+import { Clock, Effect, Schedule, Scope } from "effect"
 import { type FileOwner } from "../../../process/FileLock.ts"
 import { BlobDrafts } from "./blobs/Drafts.ts"
 import { BlobFiles } from "./blobs/Files.ts"
 import { makeBlobHashes } from "./blobs/Hash.ts"
 import { openIndex, type StoreIndex } from "./Index.ts"
-import { type BucketInfo, type ObjectInfo, type ObjectMeta, type LocalStore } from "./Model.ts"
+import {
+  type BucketInfo,
+  type Listing,
+  type LocalStore,
+  type ObjectInfo,
+  type ObjectMeta,
+  type OpenObject,
+  type StoreHistory,
+  type StoreJournal
+} from "./Model.ts"
 import { BlobReader } from "./blobs/Reader.ts"
 import type { BucketRow } from "./worker/Buckets.ts"
 import type { WholeObject } from "./worker/Objects.ts"
-import { blobsOf, type ObjectRow } from "./worker/Tables.ts"
+import type { Reads } from "./worker/Worker.ts"
+import { blobsOf, type ObjectRow } from "./worker/Rows.ts"
 import { randomBytes } from "node:crypto"
 import { type S3Error, s3Error } from "../Error.ts"
 
-/** Opens the store in a directory, creating it if missing; one store per directory. New files belong to `owner`. */
-export const makeLocalStore = Effect.fnUntraced(function* (directory: string, owner: FileOwner | undefined) {
+/**
+ * Opens the store in a directory, creating it if missing; one store per directory. New files belong to `owner`.
+ * `history`: whether it keeps one, and for how long, in ms.
+ */
+export const makeLocalStore = Effect.fnUntraced(function* (
+  directory: string,
+  owner: FileOwner | undefined,
+  history: HistoryOptions = { enabled: false, keep: 0 }
+) {
   const files = yield* BlobFiles.open(directory, owner)
-  const index = yield* openIndex(files, owner)
+  const index = yield* openIndex(files, owner, history.enabled)
   const drafts = new BlobDrafts(files, yield* makeBlobHashes)
   yield* Effect.forkScoped(sweep(index, files))
-  const store: LocalStore = { ...storeReads(index, files), ...storeWrites(index, files, drafts) }
+  yield* forgetHistory(index, history.keep)
+  const store: LocalStore = {
+    ...storeReads(index, files),
+    ...storeWrites(index, files, drafts),
+    history: storeHistory(index, files),
+    journal: storeJournal(index, files)
+  }
   return store
 })
 
@@ -31,18 +54,22 @@ const storeReads = (index: StoreIndex, files: BlobFiles) =>
     document: (bucket, which) => index.read("document", [bucket, which]),
     lifecycles: Effect.orDie(index.read("lifecycles", [])),
 
-    head: (bucket, key) => Effect.map(index.read("head", [bucket, key]), objectInfo),
+    head: (bucket, key, version) => Effect.map(index.read("head", [bucket, key, version]), objectInfo),
 
-    get: (bucket, key) =>
-      Effect.map(pinned(index, files, bucket, key), ({ row, bytes }) => ({
-        info: objectInfo(row),
-        open: (start: number, end: number) => new BlobReader(files, row.segments, bytes, start, end)
-      })),
+    get: (bucket, key, version) => Effect.map(pinned(index, files, "whole", [bucket, key, version]), openObject(files)),
 
-    list: (bucket, options) =>
-      Effect.map(index.read("list", [bucket, options]), (found) => ({
-        ...found,
-        objects: found.objects.map((row) => objectInfo({ ...row, segments: [] }))
+    list: (bucket, options) => Effect.map(index.read("list", [bucket, options]), listingOf),
+
+    versions: (bucket, options) =>
+      Effect.map(index.read("versions", [bucket, options]), ({ next, prefixes, versions }) => ({
+        versions: versions.map(({ isLatest, marker, superseded, ...row }) => ({
+          ...objectInfo({ ...row, segments: [] }),
+          isMarker: marker,
+          isLatest,
+          supersededAt: superseded === undefined ? undefined : new Date(superseded)
+        })),
+        prefixes,
+        next
       })),
 
     upload: (bucket, key, uploadId) =>
@@ -76,12 +103,55 @@ const storeReads = (index: StoreIndex, files: BlobFiles) =>
  * An object whose files are kept until the scope closes. They are pinned before any later answer of the index is
  * processed, and only such an answer can free them.
  */
-const pinned = (index: StoreIndex, files: BlobFiles, bucket: string, key: string) => {
+const pinned = <K extends "whole" | "wholeAt">(
+  index: StoreIndex,
+  files: BlobFiles,
+  name: K,
+  given: Parameters<Reads[K]>
+) => {
   const pin = ({ row }: WholeObject) => files.pin(blobsOf(row))
-  return Effect.acquireRelease(index.read("whole", [bucket, key], pin), ({ row }) =>
-    Effect.sync(() => files.unpin(blobsOf(row)))
-  )
+  return Effect.acquireRelease(index.read(name, given, pin), ({ row }) => Effect.sync(() => files.unpin(blobsOf(row))))
 }
+
+const openObject =
+  (files: BlobFiles) =>
+  ({ bytes, row }: WholeObject): OpenObject => ({
+    info: objectInfo(row),
+    open: (start, end) => new BlobReader(files, row.segments, bytes, start, end)
+  })
+
+const listingOf = (found: ReturnType<Reads["list"]>): Listing => ({
+  ...found,
+  objects: found.objects.map((row) => objectInfo({ ...row, segments: [] }))
+})
+
+/** What the store showed at earlier times. */
+const storeHistory = (index: StoreIndex, files: BlobFiles): StoreHistory => ({
+  state: Effect.orDie(index.read("historyState", [])),
+  buckets: (at) =>
+    Effect.map(index.read("bucketsAt", [at]), (rows) =>
+      rows.map(({ created, name }) => ({ name, createdAt: new Date(created) }))
+    ),
+  list: (bucket, options, at) => Effect.map(index.read("listAt", [bucket, options, at]), listingOf),
+  get: (bucket, key, at) => Effect.map(pinned(index, files, "wholeAt", [bucket, key, at]), openObject(files))
+})
+
+const storeJournal = (index: StoreIndex, files: BlobFiles): StoreJournal => ({
+  position: Effect.orDie(index.read("position", [])),
+  changes: (after, limit) => Effect.orDie(index.read("changes", [after, limit])),
+  confirm: (sequence) => Effect.orDie(index.write("confirm", [sequence])),
+  rows: (cursor, limit) => Effect.orDie(index.read("rows", [cursor, limit])),
+  blob: (id, size) =>
+    Effect.acquireRelease(
+      index.read("blob", [id], () => files.pin([id])),
+      () => Effect.sync(() => files.unpin([id]))
+    ).pipe(
+      Effect.map((bytes) => {
+        const small = new Map(bytes === undefined ? [] : [[id, bytes] as const])
+        return new BlobReader(files, [[id, size, ""]], small, 0, size - 1)
+      })
+    )
+})
 
 /** An index row as the store's type. */
 const objectInfo = (row: ObjectRow): ObjectInfo => ({
@@ -90,7 +160,8 @@ const objectInfo = (row: ObjectRow): ObjectInfo => ({
   size: row.size,
   etag: row.etag,
   lastModified: new Date(row.modified),
-  parts: row.segments.map(([, size, , checksum]) => ({ size, checksum }))
+  parts: row.segments.map(([, size, , checksum]) => ({ size, checksum })),
+  ...(row.version === undefined ? {} : { versionId: row.version })
 })
 
 const parseMeta = (text: string): ObjectMeta => {
@@ -104,28 +175,30 @@ const parseMeta = (text: string): ObjectMeta => {
   return { contentType, headers, user, checksum, tags }
 }
 
-const bucketInfo = ({ name, created, policy, cors, publicAccess }: BucketRow): BucketInfo => ({
+const bucketInfo = ({ name, created, policy, cors, publicAccess, versioning }: BucketRow): BucketInfo => ({
   name,
   createdAt: new Date(created),
   policy,
   cors,
-  publicAccess: publicAccess === undefined ? undefined : JSON.parse(publicAccess)
+  publicAccess: publicAccess === undefined ? undefined : JSON.parse(publicAccess),
+  versioning
 })
 
 /** The store's write operations. */
 const storeWrites = (index: StoreIndex, files: BlobFiles, drafts: BlobDrafts) =>
   ({
     createBucket: (name) => timed((now) => index.write("createBucket", [name, now])),
-    deleteBucket: (name) => index.write("deleteBucket", [name]),
-    setDocument: (bucket, which, text) => index.write("setDocument", [bucket, which, text]),
+    deleteBucket: (name) => timed((now) => index.write("deleteBucket", [name, now])),
+    setDocument: (bucket, which, text) => timed((now) => index.write("setDocument", [bucket, which, text, now])),
 
     write: (body, options) => drafts.write(body, options),
 
     copy: (source, range) =>
       // Pinned only while copying; the copy itself belongs to the caller's scope.
       Effect.scopedWith((scope) =>
-        Effect.flatMap(Scope.provide(pinned(index, files, source.bucket, source.key), scope), (whole) =>
-          copyOf(files, drafts, source, whole, range)
+        Effect.flatMap(
+          Scope.provide(pinned(index, files, "whole", [source.bucket, source.key, source.versionId ?? "null"]), scope),
+          (whole) => copyOf(files, drafts, source, whole, range)
         )
       ),
 
@@ -141,21 +214,39 @@ const storeWrites = (index: StoreIndex, files: BlobFiles, drafts: BlobDrafts) =>
     setMeta: (bucket, key, meta, condition) =>
       timed((now) => Effect.map(index.write("setMeta", [bucket, key, storedMeta(meta), condition, now]), objectInfo)),
 
+    remove: (bucket, targets) => timed((now) => index.write("remove", [bucket, targets, now])),
+
     removeEach: (bucket, targets) =>
-      Effect.map(
-        index.write("removeEach", [bucket, targets.map(({ key, condition }) => ({ key, condition }))]),
-        (codes) => codes.map((code) => (code === undefined ? undefined : s3Error(code)))
+      timed((now) =>
+        Effect.map(index.write("removeEach", [bucket, targets, now]), (results) =>
+          results.map((result) => ("code" in result ? s3Error(result.code, undefined, result.extra) : result))
+        )
       ),
 
-    setTags: (bucket, key, tags) => index.write("setTags", [bucket, key, tags]),
+    setTags: (bucket, key, tags, version) =>
+      timed((now) => Effect.map(index.write("setTags", [bucket, key, version, tags, now]), objectInfo)),
 
     expire: (bucket, objects) =>
-      index.write("expire", [
-        bucket,
-        objects.map(({ key, etag, lastModified }) => ({ key, etag, modified: lastModified.getTime() }))
-      ]),
+      timed((now) =>
+        index.write("expire", [
+          bucket,
+          objects.map(({ key, etag, lastModified }) => ({ key, etag, modified: lastModified.getTime() })),
+          now
+        ])
+      ),
 
-    remove: (bucket, keys, condition) => index.write("remove", [bucket, keys, condition]),
+    expireVersions: (bucket, versions) =>
+      timed((now) =>
+        index.write("expireVersions", [
+          bucket,
+          versions.map(({ key, lastModified, versionId = "null" }) => ({
+            key,
+            version: versionId,
+            modified: lastModified.getTime()
+          })),
+          now
+        ])
+      ),
 
     createUpload: (bucket, key, meta) =>
       timed((now) =>
@@ -220,3 +311,25 @@ const sweep = (index: StoreIndex, files: BlobFiles): Effect.Effect<void> =>
         files.free(yield* index.read("unreferenced", [older.slice(at, at + batch)]))
     }
   }).pipe(Effect.catchCause((cause) => Effect.logWarning("Failed to delete leftover object files", cause)))
+
+interface HistoryOptions {
+  readonly enabled: boolean
+  /** ms. */
+  readonly keep: number
+}
+
+/** Rows and blobs that one transaction forgets. */
+const forgotten = 500
+
+/** Forgets the history that is older than `keep`, in ms, once a minute. That of an earlier start ends, too. */
+const forgetHistory = (index: StoreIndex, keep: number) =>
+  Effect.gen(function* () {
+    const before = (yield* Clock.currentTimeMillis) - keep
+    if (before <= 0) return
+    let more = true
+    while (more) more = (yield* index.write("forget", [before, forgotten])).more
+  }).pipe(
+    Effect.catchCause((cause) => Effect.logWarning("Failed to forget old objects of the history", cause)),
+    Effect.repeat(Schedule.spaced("1 minute")),
+    Effect.forkScoped
+  )

@@ -1,6 +1,7 @@
 import { type Effect, type Scope } from "effect"
 import { type Readable } from "node:stream"
 import { type S3Error } from "../Error.ts"
+import type { JournalRow } from "./worker/Rows.ts"
 
 export interface Checksum {
   readonly algorithm:
@@ -42,6 +43,16 @@ export interface ObjectInfo extends ObjectMeta {
   readonly lastModified: Date
   /** The parts in order; a single one for an object without parts. Empty in listings. */
   readonly parts: ReadonlyArray<ObjectPart>
+  /** Undefined for the null version, and in listings of objects. */
+  readonly versionId?: string | undefined
+}
+
+/** A version of an object, or a delete marker, which has no content. */
+export interface VersionInfo extends Omit<ObjectInfo, "parts"> {
+  readonly isMarker: boolean
+  readonly isLatest: boolean
+  /** When a newer version took its place; undefined for the latest one. */
+  readonly supersededAt: Date | undefined
 }
 
 interface ObjectPart {
@@ -66,7 +77,12 @@ export interface BucketInfo {
   readonly policy: string | undefined
   readonly cors: string | undefined
   readonly publicAccess: PublicAccessBlock | undefined
+  /** Undefined as long as it was never set. */
+  readonly versioning: BucketVersioning | undefined
 }
+
+/** Suspended: new objects are null versions, of which a key has at most one, and older versions stay. */
+export type BucketVersioning = "Enabled" | "Suspended"
 
 /** S3's settings against public buckets, by the names that they have in its documents. */
 export interface PublicAccessBlock {
@@ -80,7 +96,7 @@ export interface PublicAccessBlock {
 }
 
 /** Documents that are read with the bucket, and others. */
-export type BucketDocument = "policy" | "cors" | "publicAccess" | "lifecycle" | "tagging"
+export type BucketDocument = "policy" | "cors" | "publicAccess" | "lifecycle" | "tagging" | "versioning"
 
 /**
  * Checked in the transaction that writes. Fails with PreconditionFailed, or with NoSuchKey if there is no object and
@@ -94,6 +110,24 @@ export interface WriteCondition {
   readonly ifModifiedAt?: number | undefined
   /** Bytes. */
   readonly ifSize?: number | undefined
+}
+
+export interface RemovalTarget {
+  readonly key: string
+  /** Removes this version for good; `null` is the null version. Undefined: removes the object, or adds a delete marker. */
+  readonly version?: string | undefined
+  /** On that version, or on the current object. */
+  readonly condition?: WriteCondition | undefined
+}
+
+/** What a removal did; empty in a bucket that never had versioning. */
+export interface RemovedVersion {
+  /** The id of the version that was removed, or of the delete marker that was added. */
+  readonly version?: string
+  /** Whether that is a delete marker. */
+  readonly marker?: boolean
+  /** Whether it was added. */
+  readonly made?: boolean
 }
 
 export interface ListOptions {
@@ -111,6 +145,23 @@ export interface Listing {
   readonly prefixes: ReadonlyArray<string>
   /** `after` of the next page; undefined on the last one. */
   readonly next: string | undefined
+}
+
+export interface VersionsOptions {
+  readonly prefix: string
+  readonly delimiter: string
+  readonly keyMarker: string
+  /** Ignored without `keyMarker`; empty: skips all versions of that key. */
+  readonly versionIdMarker: string
+  readonly limit: number
+}
+
+export interface VersionListing {
+  /** Sorted by key, newest first. */
+  readonly versions: ReadonlyArray<VersionInfo>
+  readonly prefixes: ReadonlyArray<string>
+  /** The markers of the next page; undefined on the last one. */
+  readonly next: { readonly keyMarker: string; readonly versionIdMarker: string } | undefined
 }
 
 export interface UploadsOptions {
@@ -153,6 +204,60 @@ export interface WriteOptions {
   readonly sink?: ((chunk: Uint8Array) => void) | undefined
 }
 
+/** `open` reads the bytes between two offsets, both inclusive. */
+export interface OpenObject {
+  readonly info: ObjectInfo
+  readonly open: (start: number, end: number) => Readable
+}
+
+/**
+ * What the store showed at earlier times (in ms), for the time that its history is kept. All but `state` fail with
+ * ObjectsNotKept for times before that.
+ */
+export interface StoreHistory {
+  readonly state: Effect.Effect<{
+    /** The earliest time, in ms; undefined if no history is kept. */
+    readonly earliest: number | undefined
+    /** Bytes that only the history needs. */
+    readonly bytes: number
+  }>
+  readonly buckets: (at: number) => Effect.Effect<ReadonlyArray<Pick<BucketInfo, "name" | "createdAt">>, S3Error>
+  readonly list: (bucket: string, options: ListOptions, at: number) => Effect.Effect<Listing, S3Error>
+  /** Metadata and tags are as they were, too. Fails with NoSuchKey. */
+  readonly get: (bucket: string, key: string, at: number) => Effect.Effect<OpenObject, S3Error, Scope.Scope>
+}
+
+/**
+ * Everything that an archive needs to follow the store. It begins with `position`, reads all `rows`, and then applies the
+ * `changes` after that position: applied in order, each change sets or removes one row, so it does not matter that some
+ * were in the rows already.
+ *
+ * A blob that a change or row names can be read for the time of the history after the object was deleted or replaced. An
+ * archive that falls behind by more than that finds `lost` in the answer, or NoSuchKey for a blob, and begins again; it also
+ * does if it falls behind by 500,000 changes, or if the service ran without a history meanwhile.
+ */
+export interface StoreJournal {
+  /** The sequence of the last change. */
+  readonly position: Effect.Effect<number>
+  /** The changes after a sequence in the order of their commits; `lost`: not all of them are there. */
+  readonly changes: (
+    after: number,
+    limit: number
+  ) => Effect.Effect<{ readonly changes: ReadonlyArray<JournalRow>; readonly lost: boolean }>
+  /** Drops the changes up to a sequence, which the archive has. */
+  readonly confirm: (sequence: number) => Effect.Effect<void>
+  /** A page of all buckets, objects and versions; `cursor`: `next` of the page before. */
+  readonly rows: (
+    cursor: string | undefined,
+    limit: number
+  ) => Effect.Effect<{
+    readonly rows: ReadonlyArray<Pick<JournalRow, "bucket" | "change">>
+    readonly next: string | undefined
+  }>
+  /** The bytes of a blob, by its name in the segments of a row. Fails with NoSuchKey. */
+  readonly blob: (id: string, size: number) => Effect.Effect<Readable, S3Error, Scope.Scope>
+}
+
 /**
  * Objects in buckets on the local disk. A write completes when it is durable; a kill at any moment leaves either the old
  * object or the new one. Writes may fail with InsufficientStorage when the disk is full.
@@ -163,7 +268,7 @@ export interface LocalStore {
   readonly bucket: (name: string) => Effect.Effect<BucketInfo, S3Error>
   /** Fails with BucketAlreadyOwnedByYou. */
   readonly createBucket: (name: string) => Effect.Effect<void, S3Error>
-  /** Fails with BucketNotEmpty if there are objects; open uploads are deleted with the bucket. */
+  /** Fails with BucketNotEmpty if there are objects, versions or delete markers; open uploads are deleted with the bucket. */
   readonly deleteBucket: (name: string) => Effect.Effect<void, S3Error>
   readonly setDocument: (
     bucket: string,
@@ -181,8 +286,8 @@ export interface LocalStore {
    */
   readonly write: (body: AsyncIterable<Uint8Array>, options?: WriteOptions) => Effect.Effect<Blob, S3Error, Scope.Scope>
   /**
-   * Copies an object, or its `range` (both ends inclusive), to a new blob. Fails with NoSuchKey, or with OperationAborted
-   * if the object is no longer the one of `source`.
+   * Copies a version of an object, or its `range` (both ends inclusive), to a new blob. Fails with NoSuchKey, or with OperationAborted
+   * if it is no longer the one of `source`.
    */
   readonly copy: (
     source: ObjectInfo & { readonly bucket: string },
@@ -195,44 +300,53 @@ export interface LocalStore {
     meta: ObjectMeta,
     condition?: WriteCondition
   ) => Effect.Effect<ObjectInfo, S3Error>
-  /** Replaces the metadata and keeps the bytes. Fails with NoSuchKey. */
+  /** Replaces the metadata and keeps the bytes. Fails with NoSuchKey, and with OperationAborted in a bucket with versioning. */
   readonly setMeta: (
     bucket: string,
     key: string,
     meta: ObjectMeta,
     condition?: WriteCondition
   ) => Effect.Effect<ObjectInfo, S3Error>
-  /** Fails with NoSuchKey. */
-  readonly head: (bucket: string, key: string) => Effect.Effect<ObjectInfo, S3Error>
+  /**
+   * Fails with NoSuchKey if there is no current object. With a version's id (`null`: the null version) with NoSuchVersion,
+   * and with MethodNotAllowed for a delete marker.
+   */
+  readonly head: (bucket: string, key: string, version?: string) => Effect.Effect<ObjectInfo, S3Error>
   /**
    * `open` reads the bytes from `start` to `end`, both inclusive. They remain readable until the scope and all opened
-   * streams are closed, even if the object is deleted or replaced. Fails with NoSuchKey.
+   * streams are closed, even if the object is deleted or replaced. Fails as `head` does.
    */
-  readonly get: (
-    bucket: string,
-    key: string
-  ) => Effect.Effect<
-    { readonly info: ObjectInfo; readonly open: (start: number, end: number) => Readable },
-    S3Error,
-    Scope.Scope
-  >
-  /** Ignores missing keys unless the condition requires an object. The condition applies to each key. */
+  readonly get: (bucket: string, key: string, version?: string) => Effect.Effect<OpenObject, S3Error, Scope.Scope>
+  /**
+   * Removes several objects or versions in one transaction. Ignores missing ones unless the condition requires an object;
+   * the failure of a condition keeps them all.
+   */
   readonly remove: (
     bucket: string,
-    keys: ReadonlyArray<string>,
-    condition?: WriteCondition
-  ) => Effect.Effect<void, S3Error>
-  /** Removes several objects in one transaction, each on its own condition; returns the errors of those that are kept. */
+    targets: ReadonlyArray<RemovalTarget>
+  ) => Effect.Effect<ReadonlyArray<RemovedVersion>, S3Error>
+  /** Like `remove`, but returns the error of each that is kept, and removes the others. */
   readonly removeEach: (
     bucket: string,
-    targets: ReadonlyArray<{ readonly key: string; readonly condition: WriteCondition | undefined }>
-  ) => Effect.Effect<ReadonlyArray<S3Error | undefined>, S3Error>
-  /** Replaces the tags and keeps all else, also the time of the last change. Fails with NoSuchKey. */
-  readonly setTags: (bucket: string, key: string, tags: ReadonlyArray<Tag>) => Effect.Effect<void, S3Error>
+    targets: ReadonlyArray<RemovalTarget>
+  ) => Effect.Effect<ReadonlyArray<RemovedVersion | S3Error>, S3Error>
+  /** Replaces the tags and keeps all else, also the time of the last change. Fails as `head` does. */
+  readonly setTags: (
+    bucket: string,
+    key: string,
+    tags: ReadonlyArray<Tag>,
+    version?: string
+  ) => Effect.Effect<ObjectInfo, S3Error>
   /** Removes those objects that are still the given ones; returns their number. */
   readonly expire: (bucket: string, objects: ReadonlyArray<ObjectInfo>) => Effect.Effect<number, S3Error>
+  /** Removes older versions, and delete markers that are still the only version of their key; returns their number. */
+  readonly expireVersions: (bucket: string, versions: ReadonlyArray<VersionInfo>) => Effect.Effect<number, S3Error>
   /** Sorted by the UTF-8 bytes of the keys. */
   readonly list: (bucket: string, options: ListOptions) => Effect.Effect<Listing, S3Error>
+  readonly versions: (bucket: string, options: VersionsOptions) => Effect.Effect<VersionListing, S3Error>
+
+  readonly history: StoreHistory
+  readonly journal: StoreJournal
 
   /** Returns the id of a new upload: unguessable hex digits. */
   readonly createUpload: (bucket: string, key: string, meta: ObjectMeta) => Effect.Effect<string, S3Error>

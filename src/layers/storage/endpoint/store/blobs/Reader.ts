@@ -1,7 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises"
 import { Readable } from "node:stream"
 import { type BlobFiles } from "./Files.ts"
-import type { Segment } from "../worker/Tables.ts"
+import type { Segment } from "../worker/Rows.ts"
 
 /** Bytes per read. */
 const chunkSize = 256 * 1024

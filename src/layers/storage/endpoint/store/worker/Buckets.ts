@@ -1,6 +1,8 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
-import type { BucketDocument } from "../Model.ts"
-import { type IndexChange, changed, IndexError, type Tables } from "./Tables.ts"
+import type { BucketDocument, BucketVersioning } from "../Model.ts"
+import type { History } from "./History.ts"
+import { type IndexChange, changed, type Tables } from "./Tables.ts"
+import { IndexError } from "./Rows.ts"
 
 /** A bucket as sent between the threads; `created` in ms. */
 export interface BucketRow {
@@ -9,28 +11,31 @@ export interface BucketRow {
   readonly policy: string | undefined
   readonly cors: string | undefined
   readonly publicAccess: string | undefined
+  readonly versioning: BucketVersioning | undefined
 }
 
-const rowOf = (row: Record<string, SQLOutputValue>): BucketRow => ({
+const bucketOf = (row: Record<string, SQLOutputValue>): BucketRow => ({
   name: String(row["name"]),
   created: Number(row["created"]),
   policy: textOf(row["policy"]),
   cors: textOf(row["cors"]),
-  publicAccess: textOf(row["publicAccess"])
+  publicAccess: textOf(row["publicAccess"]),
+  versioning: textOf(row["versioning"]) as BucketVersioning | undefined
 })
 
 const textOf = (value: SQLOutputValue | undefined) =>
   value === null || value === undefined ? undefined : String(value)
 
-const columns = "name, created, policy, cors, publicAccess"
+const columns = "name, created, policy, cors, publicAccess, versioning"
 
 /** The index's operations on buckets. */
-export const bucketOperations = (database: DatabaseSync, tables: Tables) => {
+export const bucketOperations = (database: DatabaseSync, tables: Tables, history: History) => {
   const all = database.prepare(`SELECT ${columns} FROM buckets ORDER BY name`)
   const byName = database.prepare(`SELECT ${columns} FROM buckets WHERE name = ?`)
   const add = database.prepare("INSERT INTO buckets (name, created) VALUES (?, ?) ON CONFLICT DO NOTHING")
   const drop = database.prepare("DELETE FROM buckets WHERE id = ?")
   const anyObject = database.prepare("SELECT 1 FROM objects WHERE bucket = ? LIMIT 1")
+  const anyVersion = database.prepare("SELECT 1 FROM versions WHERE bucket = ? LIMIT 1")
   const blobsOfUploads = database.prepare(
     "SELECT parts.blob FROM uploads JOIN parts ON parts.upload = uploads.number WHERE uploads.bucket = ?"
   )
@@ -43,20 +48,22 @@ export const bucketOperations = (database: DatabaseSync, tables: Tables) => {
     cors: setting("cors"),
     publicAccess: setting("publicAccess"),
     lifecycle: setting("lifecycle"),
-    tagging: setting("tagging")
+    tagging: setting("tagging"),
+    versioning: setting("versioning")
   }
+  const whole = database.prepare("SELECT * FROM buckets WHERE name = ?")
   const documentsOf = database.prepare("SELECT lifecycle, tagging FROM buckets WHERE id = ?")
   const allLifecycles = database.prepare(
     "SELECT name, lifecycle FROM buckets WHERE lifecycle IS NOT NULL ORDER BY name"
   )
 
   const reads = {
-    buckets: (): ReadonlyArray<BucketRow> => all.all().map(rowOf),
+    buckets: (): ReadonlyArray<BucketRow> => all.all().map(bucketOf),
 
     bucket: (name: string): BucketRow => {
       const row = byName.get(name)
       if (row === undefined) throw new IndexError("NoSuchBucket", { BucketName: name })
-      return rowOf(row)
+      return bucketOf(row)
     },
 
     document: (name: string, which: "lifecycle" | "tagging"): string | undefined =>
@@ -66,28 +73,56 @@ export const bucketOperations = (database: DatabaseSync, tables: Tables) => {
       allLifecycles.all().map((row) => ({ bucket: String(row["name"]), text: String(row["lifecycle"]) }))
   }
 
+  /** Records the bucket as it is now. */
+  const record = (name: string, now: number) => {
+    if (history.on) history.record(name, changeOf(whole.get(name) ?? {}), history.at(now))
+  }
+
   const writes = {
     createBucket: (name: string, now: number): IndexChange<undefined> => {
       if (add.run(name, now).changes === 0) throw new IndexError("BucketAlreadyOwnedByYou", { BucketName: name })
+      record(name, now)
       return changed(undefined)
     },
 
-    deleteBucket: (name: string): IndexChange<undefined> => {
+    deleteBucket: (name: string, now: number): IndexChange<undefined> => {
       const bucket = tables.bucketId(name)
-      if (anyObject.get(bucket) !== undefined) throw new IndexError("BucketNotEmpty", { BucketName: name })
+      if (anyObject.get(bucket) !== undefined || anyVersion.get(bucket) !== undefined)
+        throw new IndexError("BucketNotEmpty", { BucketName: name })
       const freed = tables.release(blobsOfUploads.all(bucket).map((row) => String(row["blob"])))
       dropParts.run(bucket)
       dropUploads.run(bucket)
       dropCompleted.run(bucket)
+      if (history.on) {
+        const at = history.at(now)
+        history.pastBucket(bucket, at)
+        history.record(name, { kind: "bucket removed" }, at)
+      }
       drop.run(bucket)
       return changed(undefined, freed)
     },
 
-    setDocument: (name: string, which: BucketDocument, text: string | undefined): IndexChange<undefined> => {
+    setDocument: (
+      name: string,
+      which: BucketDocument,
+      text: string | undefined,
+      now: number
+    ): IndexChange<undefined> => {
       documents[which].run(text ?? null, tables.bucketId(name))
+      record(name, now)
       return changed(undefined)
     }
   }
 
   return { reads, writes }
+}
+
+/** A row of the table as a change of the journal. */
+export const changeOf = (row: Readonly<Record<string, SQLOutputValue>>) => {
+  const documents: Record<string, string> = {}
+  for (const which of ["policy", "cors", "publicAccess", "lifecycle", "tagging", "versioning"] as const) {
+    const text = textOf(row[which])
+    if (text !== undefined) documents[which] = text
+  }
+  return { kind: "bucket" as const, created: Number(row["created"]), documents }
 }

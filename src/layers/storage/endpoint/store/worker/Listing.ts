@@ -1,6 +1,9 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
-import type { ListOptions, UploadsOptions } from "../Model.ts"
-import { afterKey, afterPrefix, decodeKey, encodeKey, type ObjectRow, type Tables } from "./Tables.ts"
+import type { ListOptions, UploadsOptions, VersionsOptions } from "../Model.ts"
+import type { Past } from "./Past.ts"
+import { type Tables } from "./Tables.ts"
+import { afterKey, afterPrefix, decodeKey, encodeKey, type ObjectRow } from "./Rows.ts"
+import { seqOf, type Versions } from "./Versions.ts"
 
 type Row = Record<string, SQLOutputValue>
 
@@ -68,30 +71,125 @@ const startAfter = (after: string, options: { readonly prefix: string; readonly 
   return common?.length === key.length ? afterPrefix(key) : afterKey(key)
 }
 
-/** The index's listings of objects and of uploads. */
-export const listingOperations = (database: DatabaseSync, tables: Tables) => {
+/** The rows of two queries, both sorted by key; those of the first come before those of the second with the same key. */
+function* merged(one: Iterable<Row>, other: Iterable<Row>): Generator<Row> {
+  const [first, second] = [one[Symbol.iterator](), other[Symbol.iterator]()]
+  try {
+    let [left, right] = [first.next(), second.next()]
+    while (left.done !== true || right.done !== true) {
+      const isLeft =
+        right.done === true || (left.done !== true && Buffer.compare(keyOf(left.value), keyOf(right.value)) <= 0)
+      if (isLeft) {
+        yield left.value as Row
+        left = first.next()
+      } else {
+        yield right.value as Row
+        right = second.next()
+      }
+    }
+  } finally {
+    first.return?.()
+    second.return?.()
+  }
+}
+
+/** Stands for the number of the current object, which is the newest version. */
+const currentSeq = Number.MAX_SAFE_INTEGER
+
+const infoOf = (row: Row): Omit<ObjectRow, "segments"> => ({
+  key: decodeKey(keyOf(row)),
+  size: Number(row["size"]),
+  etag: String(row["etag"]),
+  modified: Number(row["modified"]),
+  meta: String(row["meta"])
+})
+
+/** The index's listings of objects, of versions and of uploads. */
+export const listingOperations = (database: DatabaseSync, tables: Tables, versions: Versions, past: Past) => {
   const objects = database.prepare(
     "SELECT key, size, etag, modified, meta FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key"
+  )
+  const currents = database.prepare(
+    `SELECT key, size, etag, modified, meta, version, NULL AS seq, 0 AS marker, NULL AS superseded
+     FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key`
+  )
+  const others = database.prepare(
+    `SELECT key, size, etag, modified, meta, version, seq, marker, superseded
+     FROM versions WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key, seq DESC`
+  )
+  const shownAt = database.prepare(
+    `SELECT key, size, etag, modified, meta FROM objects
+     WHERE bucket = ? AND key >= ? AND key < ? AND coalesce(since, modified) <= ? ORDER BY key`
+  )
+  const pastAt = database.prepare(
+    `SELECT key, size, etag, modified, meta FROM history
+     WHERE bucket = ? AND key >= ? AND key < ? AND until > ? AND since <= ? ORDER BY key`
   )
   // The bounds on the key select the range of the index; the comparison of ids only matters within one key.
   const uploads = database.prepare(
     "SELECT key, id, created FROM uploads WHERE bucket = ? AND key >= ? AND key < ? AND (key > ? OR id > ?) ORDER BY key, id"
   )
 
+  /**
+   * The number of the version after which a page starts. If the null version was deleted meanwhile, its number is unknown:
+   * then the versions of the key are listed from the newest on, since it is better to repeat some than to omit others.
+   */
+  const reachedSeq = (key: string, version: string, bucket: number) => {
+    if (version !== "null") return seqOf(version)
+    const current = tables.findObject(bucket, key)
+    if (current !== undefined && current.version === undefined) return currentSeq
+    return versions.stored({ id: bucket }, key, "null")?.seq ?? Infinity
+  }
+
   const reads = {
     list: (name: string, options: ListOptions) => {
       const bucket = tables.bucketId(name)
       const found = page((from, to) => objects.iterate(bucket, from, to), options, startAfter(options.after, options))
       return {
-        objects: found.rows.map((row): Omit<ObjectRow, "segments"> => ({
-          key: decodeKey(keyOf(row)),
-          size: Number(row["size"]),
-          etag: String(row["etag"]),
-          modified: Number(row["modified"]),
-          meta: String(row["meta"])
-        })),
+        objects: found.rows.map(infoOf),
         prefixes: found.prefixes,
         next: found.last
+      }
+    },
+
+    /** The objects as they were at a time, in ms. */
+    listAt: (name: string, options: ListOptions, at: number) => {
+      const bucket = past.bucketAt(name, at)
+      const seek = (from: Buffer, to: Buffer) =>
+        merged(shownAt.iterate(bucket, from, to, at), pastAt.iterate(bucket, from, to, at, at))
+      const found = page(seek, options, startAfter(options.after, options))
+      return { objects: found.rows.map(infoOf), prefixes: found.prefixes, next: found.last }
+    },
+
+    versions: (name: string, options: VersionsOptions) => {
+      const bucket = tables.bucket(name)
+      const { keyMarker, versionIdMarker } = options
+      const within = keyMarker !== "" && versionIdMarker !== ""
+      const marker = encodeKey(keyMarker)
+      const reached = within ? reachedSeq(keyMarker, versionIdMarker, bucket.id) : Infinity
+      const seek = function* (from: Buffer, to: Buffer) {
+        for (const row of merged(currents.iterate(bucket.id, from, to), others.iterate(bucket.id, from, to))) {
+          const seq = row["seq"] === null ? currentSeq : Number(row["seq"])
+          if (within && seq >= reached && keyOf(row).equals(marker)) continue
+          yield row
+        }
+      }
+      const found = page(seek, options, within ? marker : startAfter(keyMarker, options))
+      const list = found.rows.map((row) => ({
+        ...infoOf(row),
+        version: row["version"] === null ? undefined : String(row["version"]),
+        marker: row["marker"] === 1,
+        isLatest: row["superseded"] === null,
+        superseded: row["superseded"] === null ? undefined : Number(row["superseded"])
+      }))
+      const last = list.at(-1)
+      return {
+        versions: list,
+        prefixes: found.prefixes,
+        next:
+          found.last === undefined
+            ? undefined
+            : { keyMarker: found.last, versionIdMarker: last?.key === found.last ? (last.version ?? "null") : "" }
       }
     },
 

@@ -1,21 +1,13 @@
 import type { DatabaseSync } from "node:sqlite"
-import type { WriteCondition } from "../Model.ts"
-import type { S3Code } from "../../Error.ts"
+import type { BucketVersioning, WriteCondition } from "../Model.ts"
+import type { History } from "./History.ts"
+import { blobsOf, encodeKey, IndexError, objectColumns, type ObjectRow, rowOf, type Segment } from "./Rows.ts"
 
-/**
- * A part of an object's bytes: the file with this id, or for `#<number>` a row of the table `small`. The checksum is that
- * of a part, if the object has one.
- */
-export type Segment = readonly [blob: string, size: number, md5: string, checksum?: string]
-
-/** An object as sent between the threads. `meta` is an ObjectMeta as JSON, `modified` in ms. */
-export interface ObjectRow {
-  readonly key: string
-  readonly size: number
-  readonly etag: string
-  readonly modified: number
-  readonly meta: string
-  readonly segments: ReadonlyArray<Segment>
+/** A bucket as the operations on objects need it. */
+export interface BucketRef {
+  readonly id: number
+  readonly name: string
+  readonly versioning: BucketVersioning | undefined
 }
 
 /** A blob from the main thread; `bytes` if it has no file. */
@@ -34,41 +26,55 @@ export interface IndexChange<A> {
 
 export const changed = <A>(value: A, freed: ReadonlyArray<string> = []): IndexChange<A> => ({ value, freed })
 
-/** Shared by the operations: buckets by name, objects by key, and the referenced blobs. */
-export const makeTables = (database: DatabaseSync) => {
-  const bucketByName = database.prepare("SELECT id FROM buckets WHERE name = ?")
-  const objectByKey = database.prepare(
-    "SELECT size, etag, modified, meta, segments FROM objects WHERE bucket = ? AND key = ?"
-  )
-  const upsertObject = database.prepare("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?)")
+/** Shared by the operations: buckets by name, current objects by key, and the referenced blobs. */
+export const makeTables = (database: DatabaseSync, history: History) => {
+  const bucketByName = database.prepare("SELECT id, versioning FROM buckets WHERE name = ?")
+  const objectByKey = database.prepare(`SELECT ${objectColumns}, since FROM objects WHERE bucket = ? AND key = ?`)
+  const upsertObject = database.prepare("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+  const dropObject = database.prepare("DELETE FROM objects WHERE bucket = ? AND key = ?")
   const addFile = database.prepare("INSERT INTO files VALUES (?)")
   const dropFile = database.prepare("DELETE FROM files WHERE id = ?")
   const addSmall = database.prepare("INSERT INTO small (bytes) VALUES (?)")
   const dropSmall = database.prepare("DELETE FROM small WHERE id = ?")
   const smallById = database.prepare("SELECT bytes FROM small WHERE id = ?")
 
-  const bucketId = (name: string): number => {
+  const bucket = (name: string): BucketRef => {
     const row = bucketByName.get(name)
     if (row === undefined) throw new IndexError("NoSuchBucket", { BucketName: name })
-    return Number(row["id"])
+    const versioning = row["versioning"]
+    return {
+      id: Number(row["id"]),
+      name,
+      versioning: versioning === null ? undefined : (versioning as BucketVersioning)
+    }
   }
+
+  const bucketId = (name: string): number => bucket(name).id
 
   const findObject = (bucket: number, key: string): ObjectRow | undefined => {
     const row = objectByKey.get(bucket, encodeKey(key))
     if (row === undefined) return undefined
-    return {
-      key,
-      size: Number(row["size"]),
-      etag: String(row["etag"]),
-      modified: Number(row["modified"]),
-      meta: String(row["meta"]),
-      segments: JSON.parse(String(row["segments"]))
-    }
+    const since = row["since"]
+    return typeof since === "number" ? { ...rowOf(key, row), since } : rowOf(key, row)
   }
 
-  const putObject = (bucket: number, row: ObjectRow): void => {
-    const segments = JSON.stringify(row.segments)
-    upsertObject.run(bucket, encodeKey(row.key), row.size, row.etag, row.modified, row.meta, segments)
+  /** Makes a row the current object in place of `old`, whose blobs are not released. */
+  const putObject = ({ id, name }: BucketRef, row: ObjectRow, old: ObjectRow | undefined, at: number): void => {
+    const { etag, key, meta, modified, segments, size, version } = row
+    const since = history.on && at !== modified ? at : null
+    const text = JSON.stringify(segments)
+    upsertObject.run(id, encodeKey(key), size, etag, modified, meta, text, version ?? null, since)
+    if (!history.on) return
+    if (old !== undefined) history.past(id, old, at)
+    history.record(name, { kind: "object", ...row, since: since ?? undefined }, at)
+  }
+
+  /** Removes the current object, whose blobs are not released. */
+  const removeObject = ({ id, name }: BucketRef, old: ObjectRow, at: number): void => {
+    dropObject.run(id, encodeKey(old.key))
+    if (!history.on) return
+    history.past(id, old, at)
+    history.record(name, { kind: "object removed", key: old.key }, at)
   }
 
   /** Marks a blob as referenced; returns its name in segments. */
@@ -91,19 +97,29 @@ export const makeTables = (database: DatabaseSync) => {
     return freed
   }
 
+  /** Like `release`, for the blobs of an object: these stay for the time of the history. */
+  const retire = (segments: ReadonlyArray<Segment>, at: number): ReadonlyArray<string> => {
+    if (!history.on) return release(segments.map(([blob]) => blob))
+    history.hold(segments, at)
+    return []
+  }
+
   const smallBytes = (blob: string): Uint8Array => {
     const bytes = smallById.get(Number(blob.slice(1)))?.["bytes"]
     if (bytes instanceof Uint8Array) return bytes
     throw new Error(`The index is missing the bytes of ${blob}`)
   }
 
-  return { bucketId, findObject, putObject, keep, release, smallBytes }
+  /** A row with the bytes of its segments without files. */
+  const whole = (row: ObjectRow) => {
+    const small = blobsOf(row).filter((blob) => blob.startsWith("#"))
+    return { row, bytes: new Map(small.map((blob) => [blob, smallBytes(blob)])) }
+  }
+
+  return { bucket, bucketId, findObject, putObject, removeObject, keep, release, retire, smallBytes, whole }
 }
 
 export type Tables = ReturnType<typeof makeTables>
-
-export const blobsOf = (row: ObjectRow | undefined): ReadonlyArray<string> =>
-  row === undefined ? [] : row.segments.map(([blob]) => blob)
 
 export const storedEtag = (etag: string): string => etag.replace(/^"(.*)"$/, "$1")
 
@@ -123,37 +139,5 @@ export const checkCondition = (
   if (ifSize !== undefined && ifSize !== existing.size) throw failed("Size")
   if (ifModifiedAt !== undefined && ifModifiedAt !== Math.floor(existing.modified / 1000)) {
     throw failed("LastModifiedTime")
-  }
-}
-
-/** A key as stored, in UTF-8 bytes. */
-export const encodeKey = (key: string): Buffer => Buffer.from(key, "utf8")
-
-export const decodeKey = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")
-
-/** Sorts after every key: UTF-8 has no byte 0xff. */
-const beyondAll = Buffer.from([0xff])
-
-/** The lowest bytes that sort after all keys with this prefix (UTF-8 never ends in 0xff). */
-export const afterPrefix = (prefix: Buffer): Buffer => {
-  if (prefix.length === 0) return beyondAll
-  const next = Buffer.from(prefix)
-  next[next.length - 1] = (next[next.length - 1] ?? 0) + 1
-  return next
-}
-
-/** The lowest bytes that sort after this key. */
-export const afterKey = (key: Buffer): Buffer => Buffer.concat([key, Buffer.from([0])])
-
-/** Thrown in the index thread instead of S3Error, which would load Effect there. */
-export class IndexError extends Error {
-  readonly code: S3Code
-  readonly extra: Readonly<Record<string, string>> | undefined
-
-  constructor(code: S3Code, extra?: Readonly<Record<string, string>>) {
-    super(code)
-    this.code = code
-    this.extra = extra
   }
 }

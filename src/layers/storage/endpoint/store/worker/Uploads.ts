@@ -1,19 +1,10 @@
 import { createHash } from "node:crypto"
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
 import type { Checksum, CompletedPart, WriteCondition } from "../Model.ts"
-import {
-  storedEtag,
-  blobsOf,
-  type IndexChange,
-  changed,
-  encodeKey,
-  checkCondition,
-  type NewBlob,
-  type ObjectRow,
-  IndexError,
-  type Segment,
-  type Tables
-} from "./Tables.ts"
+import type { History } from "./History.ts"
+import type { Versions } from "./Versions.ts"
+import { storedEtag, type IndexChange, changed, checkCondition, type NewBlob, type Tables } from "./Tables.ts"
+import { blobsOf, encodeKey, type ObjectRow, IndexError, type Segment } from "./Rows.ts"
 
 /** The minimum size of every part but the last, in bytes. */
 const minimumPart = 5 * 1024 * 1024
@@ -36,7 +27,7 @@ const partOf = (row: Record<string, SQLOutputValue>): StoredPart => ({
 })
 
 /** The index's operations on multipart uploads. */
-export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
+export const uploadOperations = (database: DatabaseSync, tables: Tables, versions: Versions, history: History) => {
   const byId = database.prepare("SELECT number, bucket, key, created, meta FROM uploads WHERE id = ?")
   const add = database.prepare("INSERT INTO uploads (id, bucket, key, created, meta) VALUES (?, ?, ?, ?, ?)")
   const drop = database.prepare("DELETE FROM uploads WHERE number = ?")
@@ -106,20 +97,20 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
       checksum: Checksum | undefined,
       now: number
     ): IndexChange<ObjectRow> => {
-      const bucket = tables.bucketId(name)
+      const bucket = tables.bucket(name)
       const etag = etagOf(parts)
-      const upload = find(bucket, key, id)
+      const upload = find(bucket.id, key, id)
       if (upload === undefined) {
-        const before = completedById.get(id, bucket)
+        const before = completedById.get(id, bucket.id)
         const object: ObjectRow | undefined = before && JSON.parse(String(before["object"]))
         if (object?.key === key && object.etag === etag) return changed(object)
         throw new IndexError("NoSuchUpload", { UploadId: id })
       }
       const stored = allParts(upload.number)
       const segments = chosenSegments(stored, parts, checksum?.algorithm)
-      const old = tables.findObject(bucket, key)
+      const old = tables.findObject(bucket.id, key)
       checkCondition(key, old, condition)
-      const row = {
+      const assembled = {
         key,
         size: segments.reduce((sum, [, size]) => sum + size, 0),
         etag,
@@ -127,15 +118,14 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
         meta: JSON.stringify({ ...JSON.parse(upload.meta), checksum }),
         segments
       }
-      tables.putObject(bucket, row)
+      const { freed, value: row } = versions.place(bucket, assembled, old, history.at(now))
       const used = new Set(blobsOf(row))
-      const unused = stored.map(({ segment }) => segment[0]).filter((blob) => !used.has(blob))
-      const freed = tables.release([...unused, ...blobsOf(old)])
+      const unused = tables.release(stored.map(({ segment }) => segment[0]).filter((blob) => !used.has(blob)))
       dropParts.run(upload.number)
       drop.run(upload.number)
       dropExpired.run(now - retention)
-      addCompleted.run(id, bucket, now, JSON.stringify(row))
-      return changed(row, freed)
+      addCompleted.run(id, bucket.id, now, JSON.stringify(row))
+      return changed(row, [...unused, ...freed])
     },
 
     abortUpload: (name: string, key: string, id: string): IndexChange<undefined> => {

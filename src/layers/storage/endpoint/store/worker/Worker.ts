@@ -2,9 +2,14 @@ import { DatabaseSync } from "node:sqlite"
 import { parentPort, workerData } from "node:worker_threads"
 import { bucketOperations } from "./Buckets.ts"
 import { listingOperations } from "./Listing.ts"
+import { historyTables, makeHistory } from "./History.ts"
+import { journalOperations } from "./Journal.ts"
 import { objectOperations } from "./Objects.ts"
-import { IndexError, makeTables } from "./Tables.ts"
+import { pastOperations } from "./Past.ts"
+import { makeTables } from "./Tables.ts"
+import { IndexError } from "./Rows.ts"
 import { uploadOperations } from "./Uploads.ts"
+import { makeVersions } from "./Versions.ts"
 
 // Runs in the index thread, like everything it imports: these modules must not load Effect.
 
@@ -41,7 +46,17 @@ const steps = [
   first,
   `ALTER TABLE buckets ADD COLUMN publicAccess TEXT;
    ALTER TABLE buckets ADD COLUMN lifecycle TEXT;
-   ALTER TABLE buckets ADD COLUMN tagging TEXT;`
+   ALTER TABLE buckets ADD COLUMN tagging TEXT;`,
+  `ALTER TABLE buckets ADD COLUMN versioning TEXT;
+   ALTER TABLE objects ADD COLUMN version TEXT;
+   ALTER TABLE objects ADD COLUMN since INTEGER;
+   CREATE TABLE versions (
+     bucket INTEGER NOT NULL, key BLOB NOT NULL, seq INTEGER NOT NULL, version TEXT, size INTEGER NOT NULL,
+     etag TEXT NOT NULL, modified INTEGER NOT NULL, meta TEXT NOT NULL, marker INTEGER NOT NULL, superseded INTEGER,
+     segments TEXT NOT NULL, PRIMARY KEY (bucket, key, seq DESC)
+   ) WITHOUT ROWID;
+   CREATE INDEX null_versions ON versions (bucket, key) WHERE version IS NULL;
+   ${historyTables}`
 ]
 const version = steps.length
 
@@ -68,16 +83,36 @@ const openDatabase = (file: string): { readonly database: DatabaseSync; readonly
   }
 }
 
+/** What the thread is started with. */
+export interface IndexOptions {
+  readonly file: string
+  /** Whether changes are recorded for recovery. */
+  readonly history: boolean
+  /** The time of the start, in ms. */
+  readonly now: number
+}
+
 /** The operations of the index. Each takes and returns plain data, and may throw a IndexError. */
-const makeOperations = (database: DatabaseSync) => {
-  const tables = makeTables(database)
-  const buckets = bucketOperations(database, tables)
-  const objects = objectOperations(database, tables)
-  const uploads = uploadOperations(database, tables)
-  const listing = listingOperations(database, tables)
+const makeOperations = (database: DatabaseSync, options: IndexOptions) => {
+  const history = makeHistory(database, options.history, options.now)
+  const tables = makeTables(database, history)
+  const versions = makeVersions(database, tables, history)
+  const buckets = bucketOperations(database, tables, history)
+  const objects = objectOperations(database, tables, versions, history)
+  const uploads = uploadOperations(database, tables, versions, history)
+  const past = pastOperations(database, tables, history)
+  const listing = listingOperations(database, tables, versions, past)
+  const journal = journalOperations(database, tables, history)
   return {
-    reads: { ...buckets.reads, ...objects.reads, ...uploads.reads, ...listing.reads },
-    writes: { ...buckets.writes, ...objects.writes, ...uploads.writes }
+    reads: {
+      ...buckets.reads,
+      ...objects.reads,
+      ...uploads.reads,
+      ...listing.reads,
+      ...past.reads,
+      ...journal.reads
+    },
+    writes: { ...buckets.writes, ...objects.writes, ...uploads.writes, ...past.writes, ...journal.writes }
   }
 }
 
@@ -95,7 +130,11 @@ export type WorkerCommand = readonly [
 /** `failure` is the code of an S3Error; `defect` is the message of any other exception. */
 export type WorkerOutcome =
   | { readonly value: unknown }
-  | { readonly failure: string; readonly extra: Readonly<Record<string, string>> | undefined }
+  | {
+      readonly failure: string
+      readonly extra: Readonly<Record<string, string>> | undefined
+      readonly headers?: Readonly<Record<string, string>> | undefined
+    }
   | { readonly defect: string }
 
 export type WorkerAnswer = readonly [number: number, outcome: WorkerOutcome]
@@ -109,14 +148,14 @@ const port = parentPort
 if (port === null) throw new Error("This module must run as a worker thread")
 
 const outcomeOf = (cause: unknown): WorkerOutcome => {
-  if (cause instanceof IndexError) return { failure: cause.code, extra: cause.extra }
+  if (cause instanceof IndexError) return { failure: cause.code, extra: cause.extra, headers: cause.headers }
   // SQLITE_FULL
   const full = cause instanceof Error && "errcode" in cause && Number(cause.errcode) % 256 === 13
   return full ? { failure: "InsufficientStorage", extra: undefined } : { defect: String(cause) }
 }
 
-const serve = (database: DatabaseSync) => {
-  const { reads, writes } = makeOperations(database)
+const serve = (database: DatabaseSync, options: IndexOptions) => {
+  const { reads, writes } = makeOperations(database, options)
   const operations: Readonly<Record<string, ((...given: ReadonlyArray<never>) => unknown) | undefined>> = {
     ...reads,
     ...writes
@@ -191,8 +230,9 @@ const serve = (database: DatabaseSync) => {
 }
 
 try {
-  const { database, start } = openDatabase(String(workerData))
-  serve(database)
+  const options = workerData as IndexOptions
+  const { database, start } = openDatabase(options.file)
+  serve(database, options)
   port.postMessage({ start })
 } catch (cause) {
   port.postMessage({ failed: cause instanceof Error ? cause.message : String(cause) })

@@ -171,6 +171,11 @@ export const catalogue = {
     help: "Bytes of the bodies of these calls, as far as their length was known.",
     labels: ["direction"]
   },
+  svc_storage_history_bytes: {
+    type: "gauge",
+    help: "Bytes of deleted and overwritten objects that the embedded store keeps for point-in-time recovery.",
+    labels: []
+  },
   svc_s3_endpoint_requests_total: {
     type: "counter",
     help: "Requests that the embedded S3 endpoint answered.",

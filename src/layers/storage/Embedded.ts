@@ -1,14 +1,18 @@
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer, Redacted, Schedule } from "effect"
 import { randomBytes } from "node:crypto"
 import { join } from "node:path"
 import { flag, integer, text } from "../../domain/Settings.ts"
+import { sampleOf } from "../../domain/metrics/Sample.ts"
+import { CurrentMeters } from "../../services/metrics/Meters.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { fileStore } from "../../services/supabase/FileBytes.ts"
+import { RecoverySettings } from "../../services/recovery/Settings.ts"
 import { supabaseEnabled } from "../../services/supabase/Settings.ts"
 import { ObjectStoreAddress, apiPort, ownPages, ownRequest, publicEndpoint } from "./Address.ts"
 import { applyLifecycles } from "./endpoint/lifecycle/Expiry.ts"
 import { serveS3 } from "./endpoint/Server.ts"
 import { makeLocalStore } from "./endpoint/store/LocalStore.ts"
+import { type LocalStore } from "./endpoint/store/Model.ts"
 import { StartError } from "../process/StartError.ts"
 
 const settings = Effect.all({
@@ -30,6 +34,17 @@ const reachable = (host: string) => {
   return host.includes(":") ? `[${host}]` : host
 }
 
+/** Reports the bytes of the history, which the thread of the index is asked for, not each reader of the metrics. */
+const sampleHistory = Effect.fnUntraced(function* (store: LocalStore) {
+  let { bytes } = yield* store.history.state
+  yield* (yield* CurrentMeters).sample(() => [sampleOf("svc_storage_history_bytes", {}, bytes)])
+  yield* Effect.tap(store.history.state, (state) =>
+    Effect.sync(() => {
+      bytes = state.bytes
+    })
+  ).pipe(Effect.repeat(Schedule.spaced("15 seconds")), Effect.forkScoped)
+})
+
 /**
  * The embedded S3 endpoint on HOST:S3_EMBEDDED_PORT, with its objects and credentials in the data directory. It stops
  * with the scope. Fails if another process uses the directory.
@@ -43,18 +58,20 @@ export const layerEmbeddedS3 = Layer.effect(
   ObjectStoreAddress,
   Effect.gen(function* () {
     const { encrypted, files, host, pagesPort, port, region, supabase } = yield* settings
+    const recovery = yield* RecoverySettings
     const dir = yield* DataDir
     yield* Effect.catchTag(dir.lock, "DataDirInUse", ({ message }) => new StartError({ message }))
     const accessKey = Redacted.value(
       yield* dir.secret("s3_access_key", () => `SVC${randomBytes(10).toString("hex").toUpperCase().slice(0, 17)}`)
     )
     const secretKey = yield* dir.secret("s3_secret_key", () => randomBytes(30).toString("base64url"))
-    const store = yield* makeLocalStore(join(dir.path, "objects"), dir.owner)
+    const store = yield* makeLocalStore(join(dir.path, "objects"), dir.owner, recovery)
     const owner = { accessKey, secretKey: Redacted.value(secretKey) }
     const isOwnPage = yield* ownPages(pagesPort)
     const hidden = supabase ? { hidden: { bucket: files, header: ownRequest(owner.secretKey) } } : {}
     const taken = yield* serveS3(store, { owner, region, encrypted, isOwnPage, ...hidden }, { host, port })
     yield* applyLifecycles(store)
+    yield* sampleHistory(store)
     const endpoint = `http://${reachable(host)}:${taken}`
     const known = yield* publicEndpoint(endpoint)
     if ((host === "0.0.0.0" || host === "::") && known === endpoint) {
@@ -74,4 +91,4 @@ export const layerEmbeddedS3 = Layer.effect(
         Effect.match(store.bucket(bucket), { onFailure: () => false, onSuccess: () => true })
     }
   })
-)
+).pipe(Layer.provide(RecoverySettings.layer))

@@ -134,3 +134,40 @@ it("overlapping prefixes are listed once", () => {
   assert.deepStrictEqual(prefixes("b/c", "a", "b/", "a/b", "b/d"), ["a", "b/"])
   assert.deepStrictEqual(prefixes("x", ""), [""])
 })
+
+it.effect("older versions expire after so many days but for the newest ones, and markers that are left alone", () =>
+  Effect.gen(function* () {
+    const { keys, set, store, write } = yield* begun
+    yield* store.setDocument("b", "versioning", "Enabled")
+    const all = Effect.map(
+      store.versions("b", { prefix: "", delimiter: "", keyMarker: "", versionIdMarker: "", limit: 1000 }),
+      ({ versions }) => versions.map(({ isMarker, key, size }) => `${key} ${isMarker ? "-" : size}`)
+    )
+    const noncurrent = (inner: string) =>
+      `<NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays>${inner}</NoncurrentVersionExpiration>`
+    for (const size of [1, 2, 3, 4]) {
+      yield* write("a", size)
+      yield* write("z", size)
+    }
+    yield* store.remove("b", [{ key: "z" }])
+    yield* set(
+      filter("<Prefix>a</Prefix>") + noncurrent("<NewerNoncurrentVersions>2</NewerNoncurrentVersions>"),
+      `${filter("<Prefix>z</Prefix>")}<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>`
+    )
+    yield* expireDue(store)
+    assert.lengthOf(yield* all, 9)
+    yield* TestClock.adjust("1 day")
+    yield* expireDue(store)
+    assert.deepStrictEqual(yield* all, ["a 4", "a 3", "a 2", "z -", "z 4", "z 3", "z 2", "z 1"])
+    yield* set(
+      `${filter("<Prefix>z</Prefix>")}<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>${noncurrent("")}`
+    )
+    yield* expireDue(store)
+    assert.deepStrictEqual(yield* all, ["a 4", "a 3", "a 2"])
+    // Expiration of the current object adds a delete marker.
+    yield* set(filter("") + days(1))
+    yield* expireDue(store)
+    assert.deepStrictEqual(yield* all, ["a -", "a 4", "a 3", "a 2"])
+    assert.deepStrictEqual(yield* keys, [])
+  })
+)

@@ -22,6 +22,16 @@ export interface LifecycleRule {
   readonly expiration: Due | undefined
   /** The expiry of open uploads. */
   readonly abortion: Due | undefined
+  /** The expiry of older versions, of which the `newest` of a key stay. */
+  readonly superseded: { readonly days: number; readonly newest: number } | undefined
+  /** Whether delete markers that are the only version of their key are deleted. */
+  readonly markers: boolean
+}
+
+/** A version as rules see it. */
+interface AgedVersion extends Aged {
+  readonly isMarker: boolean
+  readonly supersededAt: Date | undefined
 }
 
 /** The attributes of an object that rules use. */
@@ -36,17 +46,34 @@ interface Aged {
 const isDue = (due: Due, since: Date, now: number) =>
   now >= ("at" in due ? due.at : Math.ceil((since.getTime() + due.days * dayMillis) / dayMillis) * dayMillis)
 
+const concernsObject = ({ above, below, enabled, prefix, tags }: LifecycleRule, object: Aged) =>
+  enabled &&
+  object.key.startsWith(prefix) &&
+  object.size > above &&
+  object.size < below &&
+  tags.every(([key, value]) => object.tags.some((tag) => tag[0] === key && tag[1] === value))
+
 export const isExpired = (rules: ReadonlyArray<LifecycleRule>, object: Aged, now: number) =>
   rules.some(
-    ({ above, below, enabled, expiration, prefix, tags }) =>
-      enabled &&
-      expiration !== undefined &&
-      object.key.startsWith(prefix) &&
-      object.size > above &&
-      object.size < below &&
-      tags.every(([key, value]) => object.tags.some((tag) => tag[0] === key && tag[1] === value)) &&
-      isDue(expiration, object.lastModified, now)
+    (rule) =>
+      rule.expiration !== undefined && concernsObject(rule, object) && isDue(rule.expiration, object.lastModified, now)
   )
+
+/** Whether an older version is due; `newer`: how many older versions of its key are newer than it. */
+export const isVersionDue = (rules: ReadonlyArray<LifecycleRule>, version: AgedVersion, newer: number, now: number) =>
+  rules.some((rule) => {
+    const { superseded } = rule
+    if (superseded === undefined || version.supersededAt === undefined || newer < superseded.newest) return false
+    return concernsObject(rule, version) && isDue(superseded, version.supersededAt, now)
+  })
+
+/** Whether a delete marker is due, if it is the only version of its key. */
+export const isMarkerDue = (rules: ReadonlyArray<LifecycleRule>, marker: AgedVersion, now: number) =>
+  rules.some((rule) => {
+    const { enabled, expiration, markers, prefix } = rule
+    if (!enabled || !marker.key.startsWith(prefix)) return false
+    return markers || (expiration !== undefined && "days" in expiration && isDue(expiration, marker.lastModified, now))
+  })
 
 export const isAbandoned = (
   rules: ReadonlyArray<LifecycleRule>,
@@ -58,9 +85,16 @@ export const isAbandoned = (
       enabled && abortion !== undefined && upload.key.startsWith(prefix) && isDue(abortion, upload.createdAt, now)
   )
 
-/** The prefixes that cover those of all enabled rules with this action, none of which covers another. */
-export const prefixesOf = (rules: ReadonlyArray<LifecycleRule>, action: "expiration" | "abortion") => {
-  const all = rules.filter((rule) => rule.enabled && rule[action] !== undefined).map(({ prefix }) => prefix)
+/**
+ * The prefixes that cover those of all enabled rules with this action, none of which covers another. `versions`: rules that
+ * may delete versions or delete markers.
+ */
+export const prefixesOf = (rules: ReadonlyArray<LifecycleRule>, action: "expiration" | "abortion" | "versions") => {
+  const acts = (rule: LifecycleRule) =>
+    action === "versions"
+      ? rule.superseded !== undefined || rule.markers || rule.expiration !== undefined
+      : rule[action] !== undefined
+  const all = rules.filter((rule) => rule.enabled && acts(rule)).map(({ prefix }) => prefix)
   const covering: Array<string> = []
   for (const prefix of all.toSorted()) {
     const last = covering.at(-1)
@@ -117,9 +151,8 @@ const parseRule = (node: XmlNode): LifecycleRule => {
     throw s3Error("InvalidRequest", "At least one action needs to be specified in a rule")
   }
   const filter = parseFilter(node)
-  // There are no versions, so there is nothing to do.
   const versions = only(node, "NoncurrentVersionExpiration", ["NoncurrentDays", "NewerNoncurrentVersions"])
-  if (versions !== undefined) parseDays(childText(versions, "NoncurrentDays"), "NoncurrentDays")
+  const newest = versions === undefined ? undefined : childText(versions, "NewerNoncurrentVersions")
   const abort = only(node, "AbortIncompleteMultipartUpload", ["DaysAfterInitiation"])
   if (abort !== undefined && (filter.tags.length > 0 || filter.above >= 0 || filter.below < Infinity)) {
     throw s3Error("InvalidRequest", "AbortIncompleteMultipartUpload cannot be specified with Tags or object sizes")
@@ -131,7 +164,17 @@ const parseRule = (node: XmlNode): LifecycleRule => {
     abortion:
       abort === undefined
         ? undefined
-        : { days: parseDays(childText(abort, "DaysAfterInitiation"), "DaysAfterInitiation") }
+        : { days: parseDays(childText(abort, "DaysAfterInitiation"), "DaysAfterInitiation") },
+    superseded:
+      versions === undefined
+        ? undefined
+        : {
+            days: parseDays(childText(versions, "NoncurrentDays"), "NoncurrentDays"),
+            newest: newest === undefined ? 0 : parseDays(newest, "NewerNoncurrentVersions")
+          },
+    markers: children(children(node, "Expiration")[0] ?? "", "ExpiredObjectDeleteMarker").some(
+      (text) => xmlText(text).trim() === "true"
+    )
   }
 }
 
@@ -184,7 +227,6 @@ const parseExpiration = (rule: XmlNode): Due | undefined => {
   const [days, date] = [childText(node, "Days"), childText(node, "Date")]
   if (days !== undefined) return { days: parseDays(days, "Days") }
   if (date === undefined) {
-    // Delete markers are made by versioning, so there are none.
     if (!/^(?:true|false)$/.test(xmlText(node["ExpiredObjectDeleteMarker"]?.[0] ?? "").trim()))
       throw s3Error("MalformedXML")
     return undefined

@@ -20,7 +20,7 @@ import type { WholeObject } from "./worker/Objects.ts"
 import type { Reads } from "./worker/Worker.ts"
 import { blobsOf, type ObjectRow } from "./worker/Rows.ts"
 import { randomBytes } from "node:crypto"
-import { type S3Error, s3Error } from "../Error.ts"
+import { type S3Code, type S3Error, s3Error } from "../Error.ts"
 
 /**
  * Opens the store in a directory, creating it if missing; one store per directory. New files belong to `owner`.
@@ -218,9 +218,16 @@ const storeWrites = (index: StoreIndex, files: BlobFiles, drafts: BlobDrafts) =>
 
     removeEach: (bucket, targets) =>
       timed((now) =>
-        Effect.map(index.write("removeEach", [bucket, targets, now]), (results) =>
-          results.map((result) => ("code" in result ? s3Error(result.code, undefined, result.extra) : result))
-        )
+        Effect.map(index.write("removeEach", [bucket, targets, now]), (results) => {
+          // One for each code, because a thousand errors with their stacks would hold up other requests.
+          const errors = new Map<S3Code, S3Error>()
+          return results.map((result) => {
+            if (!("code" in result)) return result
+            const error = errors.get(result.code) ?? s3Error(result.code)
+            errors.set(result.code, error)
+            return error
+          })
+        })
       ),
 
     setTags: (bucket, key, tags, version) =>

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
 import type { BucketDocument, BucketVersioning } from "../Model.ts"
-import type { History } from "./History.ts"
+import type { IndexHistory } from "./History.ts"
 import { type IndexChange, changed, type Tables } from "./Tables.ts"
 import { IndexError } from "./Rows.ts"
 
@@ -29,7 +29,7 @@ const textOf = (value: SQLOutputValue | undefined) =>
 const columns = "name, created, policy, cors, publicAccess, versioning"
 
 /** The index's operations on buckets. */
-export const bucketOperations = (database: DatabaseSync, tables: Tables, history: History) => {
+export const bucketOperations = (database: DatabaseSync, tables: Tables, history: IndexHistory) => {
   const all = database.prepare(`SELECT ${columns} FROM buckets ORDER BY name`)
   const byName = database.prepare(`SELECT ${columns} FROM buckets WHERE name = ?`)
   const add = database.prepare("INSERT INTO buckets (name, created) VALUES (?, ?) ON CONFLICT DO NOTHING")

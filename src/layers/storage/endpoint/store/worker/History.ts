@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite"
-import { encodeKey, type ObjectRow, type RowChange, type Segment } from "./Rows.ts"
+import { encodeKey, type ObjectRow, type IndexRowChange, type Segment } from "./Rows.ts"
 
 /** The most changes that the journal keeps; older ones are dropped. */
 const maximumJournal = 500_000
@@ -32,7 +32,7 @@ export const historyTables = `
  * (`held`), and all changes in order (`journal`). A blob is held from its release on, which is never before the end of the
  * last row of the history that has it, so that its row is forgotten first. `on`: whether changes are recorded.
  */
-export const makeHistory = (database: DatabaseSync, on: boolean, now: number) => {
+export const makeIndexHistory = (database: DatabaseSync, on: boolean, now: number) => {
   const counters = database.prepare("SELECT * FROM counters")
   const count = database.prepare("UPDATE counters SET sequence = sequence + 1 RETURNING sequence")
   const addPast = database.prepare("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
@@ -96,7 +96,7 @@ export const makeHistory = (database: DatabaseSync, on: boolean, now: number) =>
       for (const [blob, size] of segments) addHeld.run(blob, size, at)
     },
 
-    record: (bucket: string, change: RowChange, at: number) => {
+    record: (bucket: string, change: IndexRowChange, at: number) => {
       const number = sequence()
       addChange.run(number, at, bucket, JSON.stringify(change))
     },
@@ -119,4 +119,4 @@ export const makeHistory = (database: DatabaseSync, on: boolean, now: number) =>
   }
 }
 
-export type History = ReturnType<typeof makeHistory>
+export type IndexHistory = ReturnType<typeof makeIndexHistory>

@@ -1,15 +1,15 @@
 import type { DatabaseSync } from "node:sqlite"
 import { changeOf } from "./Buckets.ts"
-import type { History } from "./History.ts"
+import type { IndexHistory } from "./History.ts"
 import { changed, type IndexChange, type Tables } from "./Tables.ts"
-import { decodeKey, IndexError, type JournalRow, objectColumns, type RowChange, rowOf } from "./Rows.ts"
+import { decodeKey, IndexError, type JournalRow, objectColumns, type IndexRowChange, objectRowOf } from "./Rows.ts"
 import { versionColumns, versionOf } from "./Versions.ts"
 
 /** The place of a walk over all rows, as text. */
 type Cursor = readonly [table: "objects" | "versions", bucket: number, key: string, seq: number]
 
 /** The index's operations for an archive: the journal, all rows, and the bytes of blobs. */
-export const journalOperations = (database: DatabaseSync, tables: Tables, history: History) => {
+export const journalOperations = (database: DatabaseSync, tables: Tables, history: IndexHistory) => {
   const after = database.prepare("SELECT * FROM journal WHERE sequence > ? ORDER BY sequence LIMIT ?")
   const buckets = database.prepare("SELECT * FROM buckets ORDER BY id")
   const names = database.prepare("SELECT name FROM buckets WHERE id = ?")
@@ -45,7 +45,7 @@ export const journalOperations = (database: DatabaseSync, tables: Tables, histor
 
     /** A page of all rows, as changes; `cursor` is undefined at the start, `next` after the last page. */
     rows: (cursor: string | undefined, limit: number) => {
-      const found: Array<{ readonly bucket: string; readonly change: RowChange }> = []
+      const found: Array<{ readonly bucket: string; readonly change: IndexRowChange }> = []
       if (cursor === undefined) {
         for (const row of buckets.all()) found.push({ bucket: String(row["name"]), change: changeOf(row) })
       }
@@ -59,8 +59,8 @@ export const journalOperations = (database: DatabaseSync, tables: Tables, histor
         const key = decodeKey(keyOf(row["key"]))
         const since = row["since"]
         const object = typeof since === "number" ? { since } : {}
-        const change: RowChange = isObjects
-          ? { kind: "object", ...rowOf(key, row), ...object }
+        const change: IndexRowChange = isObjects
+          ? { kind: "object", ...objectRowOf(key, row), ...object }
           : { kind: "version", ...versionOf(key, row) }
         found.push({ bucket: name, change })
       }

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite"
 import type { S3Code } from "../../Error.ts"
 import type { RemovalTarget, RemovedVersion, Tag, WriteCondition } from "../Model.ts"
-import type { History } from "./History.ts"
+import type { IndexHistory } from "./History.ts"
 import { type BucketRef, type IndexChange, changed, checkCondition, type NewBlob, type Tables } from "./Tables.ts"
 import { encodeKey, type ObjectRow, IndexError } from "./Rows.ts"
 import type { Moment, Versions } from "./Versions.ts"
@@ -15,7 +15,6 @@ export interface WholeObject {
 /** Why an object is kept. */
 interface RemovalRefusal {
   readonly code: S3Code
-  readonly extra: Readonly<Record<string, string>> | undefined
 }
 
 /** A version that is due by a lifecycle rule, as it was listed. */
@@ -26,7 +25,7 @@ interface DueVersion {
 }
 
 /** The index's operations on objects. */
-export const objectOperations = (database: DatabaseSync, tables: Tables, versions: Versions, history: History) => {
+export const objectOperations = (database: DatabaseSync, tables: Tables, versions: Versions, history: IndexHistory) => {
   const fileById = database.prepare("SELECT 1 FROM files WHERE id = ?")
   const twoVersions = database.prepare("SELECT 1 FROM versions WHERE bucket = ? AND key = ? LIMIT 2")
 
@@ -105,7 +104,7 @@ export const objectOperations = (database: DatabaseSync, tables: Tables, version
           return removed.value
         } catch (cause) {
           // Conditions and ids are checked before anything is changed.
-          if (cause instanceof IndexError) return { code: cause.code, extra: cause.extra }
+          if (cause instanceof IndexError) return { code: cause.code }
           throw cause
         }
       })

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite"
 import type { WholeObject } from "./Objects.ts"
 import { changed, type IndexChange, type Tables } from "./Tables.ts"
-import { encodeKey, IndexError, objectColumns, rowOf } from "./Rows.ts"
-import type { History } from "./History.ts"
+import { encodeKey, IndexError, objectColumns, objectRowOf } from "./Rows.ts"
+import type { IndexHistory } from "./History.ts"
 
 /** The history as an operator sees it. */
 export interface HistoryState {
@@ -13,7 +13,7 @@ export interface HistoryState {
 }
 
 /** The index's operations on what the store showed at earlier times. */
-export const pastOperations = (database: DatabaseSync, tables: Tables, history: History) => {
+export const pastOperations = (database: DatabaseSync, tables: Tables, history: IndexHistory) => {
   const liveBucket = database.prepare("SELECT id FROM buckets WHERE name = ? AND created <= ?")
   const oldBucket = database.prepare("SELECT id FROM old_buckets WHERE name = ? AND created <= ? AND removed > ?")
   const bucketsThen = database.prepare(
@@ -65,7 +65,7 @@ export const pastOperations = (database: DatabaseSync, tables: Tables, history: 
       const bucket = bucketAt(name, at)
       // The rows of a key follow each other in time, and the current object comes after the last one.
       const past = next.get(bucket, encodeKey(key), at)
-      const row = past === undefined ? tables.findObject(bucket, key) : rowOf(key, past)
+      const row = past === undefined ? tables.findObject(bucket, key) : objectRowOf(key, past)
       const since = past === undefined ? (row?.since ?? row?.modified) : Number(past["since"])
       if (row === undefined || since === undefined || since > at) throw new IndexError("NoSuchKey", { Key: key })
       return tables.whole(row)

@@ -31,7 +31,7 @@ export interface VersionRow extends ObjectRow {
 }
 
 /** One change of a row of the index. Applied in order to an empty index, all changes make the same index. */
-export type RowChange =
+export type IndexRowChange =
   | ({ readonly kind: "object" } & ObjectRow)
   | { readonly kind: "object removed"; readonly key: string }
   | ({ readonly kind: "version" } & VersionRow)
@@ -51,13 +51,13 @@ export interface JournalRow {
   /** ms; never less than that of the change before. */
   readonly at: number
   readonly bucket: string
-  readonly change: RowChange
+  readonly change: IndexRowChange
 }
 
-/** The columns of `rowOf`. */
+/** The columns of `objectRowOf`. */
 export const objectColumns = "size, etag, modified, meta, segments, version"
 
-export const rowOf = (key: string, row: Readonly<Record<string, SQLOutputValue>>): ObjectRow => ({
+export const objectRowOf = (key: string, row: Readonly<Record<string, SQLOutputValue>>): ObjectRow => ({
   key,
   size: Number(row["size"]),
   etag: String(row["etag"]),

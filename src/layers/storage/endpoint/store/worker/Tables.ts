@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite"
 import type { BucketVersioning, WriteCondition } from "../Model.ts"
-import type { History } from "./History.ts"
-import { blobsOf, encodeKey, IndexError, objectColumns, type ObjectRow, rowOf, type Segment } from "./Rows.ts"
+import type { IndexHistory } from "./History.ts"
+import { blobsOf, encodeKey, IndexError, objectColumns, type ObjectRow, objectRowOf, type Segment } from "./Rows.ts"
 
 /** A bucket as the operations on objects need it. */
 export interface BucketRef {
@@ -27,7 +27,7 @@ export interface IndexChange<A> {
 export const changed = <A>(value: A, freed: ReadonlyArray<string> = []): IndexChange<A> => ({ value, freed })
 
 /** Shared by the operations: buckets by name, current objects by key, and the referenced blobs. */
-export const makeTables = (database: DatabaseSync, history: History) => {
+export const makeTables = (database: DatabaseSync, history: IndexHistory) => {
   const bucketByName = database.prepare("SELECT id, versioning FROM buckets WHERE name = ?")
   const objectByKey = database.prepare(`SELECT ${objectColumns}, since FROM objects WHERE bucket = ? AND key = ?`)
   const upsertObject = database.prepare("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
@@ -55,7 +55,7 @@ export const makeTables = (database: DatabaseSync, history: History) => {
     const row = objectByKey.get(bucket, encodeKey(key))
     if (row === undefined) return undefined
     const since = row["since"]
-    return typeof since === "number" ? { ...rowOf(key, row), since } : rowOf(key, row)
+    return typeof since === "number" ? { ...objectRowOf(key, row), since } : objectRowOf(key, row)
   }
 
   /** Makes a row the current object in place of `old`, whose blobs are not released. */

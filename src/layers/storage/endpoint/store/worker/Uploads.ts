@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
 import type { Checksum, CompletedPart, WriteCondition } from "../Model.ts"
-import type { History } from "./History.ts"
+import type { IndexHistory } from "./History.ts"
 import type { Versions } from "./Versions.ts"
 import { storedEtag, type IndexChange, changed, checkCondition, type NewBlob, type Tables } from "./Tables.ts"
 import { blobsOf, encodeKey, type ObjectRow, IndexError, type Segment } from "./Rows.ts"
@@ -27,7 +27,7 @@ const partOf = (row: Record<string, SQLOutputValue>): StoredPart => ({
 })
 
 /** The index's operations on multipart uploads. */
-export const uploadOperations = (database: DatabaseSync, tables: Tables, versions: Versions, history: History) => {
+export const uploadOperations = (database: DatabaseSync, tables: Tables, versions: Versions, history: IndexHistory) => {
   const byId = database.prepare("SELECT number, bucket, key, created, meta FROM uploads WHERE id = ?")
   const add = database.prepare("INSERT INTO uploads (id, bucket, key, created, meta) VALUES (?, ?, ?, ?, ?)")
   const drop = database.prepare("DELETE FROM uploads WHERE number = ?")

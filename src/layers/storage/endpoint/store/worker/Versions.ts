@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto"
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
 import type { RemovedVersion } from "../Model.ts"
-import type { History } from "./History.ts"
+import type { IndexHistory } from "./History.ts"
 import { type BucketRef, changed, type IndexChange, type Tables } from "./Tables.ts"
-import { encodeKey, IndexError, objectColumns, type ObjectRow, rowOf, type VersionRow } from "./Rows.ts"
+import { encodeKey, IndexError, objectColumns, type ObjectRow, objectRowOf, type VersionRow } from "./Rows.ts"
 
 /** Hex digits of a version's number at the start of its id. */
 const digits = 14
@@ -19,7 +19,7 @@ const newVersionId = (seq: number) => seq.toString(16).padStart(digits, "0") + r
 export const versionColumns = `${objectColumns}, seq, marker, superseded`
 
 export const versionOf = (key: string, row: Readonly<Record<string, SQLOutputValue>>): VersionRow => ({
-  ...rowOf(key, row),
+  ...objectRowOf(key, row),
   seq: Number(row["seq"]),
   marker: row["marker"] === 1,
   superseded: row["superseded"] === null ? undefined : Number(row["superseded"])
@@ -35,7 +35,7 @@ const markerHeaders = (version: string | undefined): Readonly<Record<string, str
  * The versions of objects. The current object of a key is in the table `objects`, its older versions and delete markers
  * are in `versions`. If a delete marker is the latest version, the key has no current object.
  */
-export const makeVersions = (database: DatabaseSync, tables: Tables, history: History) => {
+export const makeVersions = (database: DatabaseSync, tables: Tables, history: IndexHistory) => {
   const ofKey = `SELECT ${versionColumns} FROM versions WHERE bucket = ? AND key = ?`
   const byNumber = database.prepare(`${ofKey} AND seq = ?`)
   const ofNull = database.prepare(`${ofKey} AND version IS NULL`)

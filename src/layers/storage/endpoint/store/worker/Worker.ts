@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite"
 import { parentPort, workerData } from "node:worker_threads"
 import { bucketOperations } from "./Buckets.ts"
 import { listingOperations } from "./Listing.ts"
-import { historyTables, makeHistory } from "./History.ts"
+import { historyTables, makeIndexHistory } from "./History.ts"
 import { journalOperations } from "./Journal.ts"
 import { objectOperations } from "./Objects.ts"
 import { pastOperations } from "./Past.ts"
@@ -94,7 +94,7 @@ export interface IndexOptions {
 
 /** The operations of the index. Each takes and returns plain data, and may throw a IndexError. */
 const makeOperations = (database: DatabaseSync, options: IndexOptions) => {
-  const history = makeHistory(database, options.history, options.now)
+  const history = makeIndexHistory(database, options.history, options.now)
   const tables = makeTables(database, history)
   const versions = makeVersions(database, tables, history)
   const buckets = bucketOperations(database, tables, history)

@@ -13,6 +13,7 @@ import {
   HeadObjectCommand,
   ListObjectsV2Command,
   ListObjectVersionsCommand,
+  PutBucketPolicyCommand,
   PutBucketVersioningCommand,
   PutObjectCommand,
   PutObjectTaggingCommand,
@@ -246,6 +247,31 @@ describe("versions of objects", () => {
     )
     const url = await presigned(s3, { path: `/${Bucket}/k`, query: { versionId: one ?? "" } })
     assert.strictEqual((await raw(s3, "GET", url)).text, "one")
+  })
+
+  it("needs the permissions of versions, whatever the query's version is", async () => {
+    const Bucket = await bucketWith("Enabled")
+    const one = await put(Bucket, "one")
+    const statement = (Effect: string, Action: string) => ({
+      Effect,
+      Action,
+      Principal: "*",
+      Resource: `arn:aws:s3:::${Bucket}/*`
+    })
+    const policy = (...Statement: ReadonlyArray<object>) =>
+      s3.client.send(
+        new PutBucketPolicyCommand({ Bucket, Policy: JSON.stringify({ Version: "2012-10-17", Statement }) })
+      )
+    const status = async (method: string, query: string, body?: string) =>
+      (await raw(s3, method, `/${Bucket}/k${query}`, {}, body)).status
+    await policy(statement("Allow", "s3:GetObject"), statement("Allow", "s3:DeleteObject"))
+    assert.strictEqual(await status("GET", ""), 200)
+    for (const method of ["GET", "DELETE"]) assert.strictEqual(await status(method, `?versionId=${one}`), 403)
+    await policy(statement("Allow", "s3:GetObjectVersion"))
+    assert.deepStrictEqual([await status("GET", ""), await status("GET", `?versionId=${one}`)], [403, 200])
+    assert.strictEqual(await status("GET", `?versionId=${"f".repeat(32)}`), 403)
+    await policy(statement("Allow", "*"), statement("Deny", "s3:PutObject"))
+    for (const query of ["", "?versionId=", "?versionId=null"]) assert.strictEqual(await status("PUT", query, "x"), 403)
   })
 
   it("refuses settings that it can't honour", async () => {

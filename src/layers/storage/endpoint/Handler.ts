@@ -48,7 +48,8 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
       if (request.bucket !== "" && request.bucket === hiddenFrom(request, settings))
         throw s3Error("AccessDenied", hidden)
       if (bucketInfo !== undefined) {
-        const action = (request.param("versionId") && operation.versionAction) ?? operation.action
+        const named = request.param("versionId") === undefined ? undefined : operation.versionAction
+        const action = named ?? operation.action
         if (action !== "anyone") authorize({ request, caller }, bucketInfo, action, request.key)
       } else if (caller === undefined && operation.action === undefined) throw s3Error("AccessDenied", "Access Denied")
       else if (request.bucket !== "" && operation !== createBucket) {

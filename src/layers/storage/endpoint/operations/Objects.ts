@@ -52,12 +52,12 @@ export const taggedMeta = ({ bucketInfo, caller, request }: Exchange) => {
   return meta
 }
 
-/** Callers without permission to list get no hint that a key is missing. */
+/** Callers without permission to list get no hint that a key or version is missing. */
 const hideMissing = ({ bucketInfo, caller, request }: Exchange) =>
   Effect.mapError((error: S3Error) => {
-    if (error.code !== "NoSuchKey" || bucketInfo === undefined) return error
+    if (!["NoSuchKey", "NoSuchVersion"].includes(error.code) || bucketInfo === undefined) return error
     return isAllowed({ request, caller }, bucketInfo, "s3:ListBucket", "")
-      ? s3Error("NoSuchKey", undefined, { Key: request.key }, error.headers)
+      ? error
       : s3Error("AccessDenied", "Access Denied")
   })
 

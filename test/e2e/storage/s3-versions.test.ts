@@ -164,6 +164,28 @@ describe("versions of objects", () => {
     )
     const without = await call(s3, { path: `/${Bucket}`, query: { versions: "", "version-id-marker": "x" } })
     assert.strictEqual(without.code, "InvalidArgument")
+    const garbage = await call(s3, {
+      path: `/${Bucket}`,
+      query: { versions: "", "key-marker": "a/1", "version-id-marker": "x" }
+    })
+    assert.strictEqual(garbage.code, "InvalidArgument")
+    assert.deepStrictEqual(
+      await versions(Bucket, { prefix: "a/", "key-marker": "b&<", "version-id-marker": "null" }),
+      []
+    )
+  })
+
+  it("lists an older version that became the latest one between two pages", async () => {
+    const Bucket = await bucketWith()
+    await put(Bucket, "0")
+    await set(Bucket, "Enabled")
+    const ids = [await put(Bucket, "1"), await put(Bucket, "2"), await put(Bucket, "3")]
+    const after = () => versions(Bucket, { "key-marker": "k", "version-id-marker": ids[2] ?? "" })
+    assert.deepStrictEqual(await after(), [`k ${ids[1]}`, `k ${ids[0]}`, "k null"])
+    await remove(Bucket, ids[2])
+    assert.deepStrictEqual(await after(), [`k ${ids[1]}*`, `k ${ids[0]}`, "k null"])
+    for (const id of ids.slice(0, 2)) await remove(Bucket, id)
+    assert.deepStrictEqual(await after(), ["k null*"])
   })
 
   it("deletes, tags, describes and copies single versions", async () => {
@@ -272,6 +294,61 @@ describe("versions of objects", () => {
     assert.strictEqual(await status("GET", `?versionId=${"f".repeat(32)}`), 403)
     await policy(statement("Allow", "*"), statement("Deny", "s3:PutObject"))
     for (const query of ["", "?versionId=", "?versionId=null"]) assert.strictEqual(await status("PUT", query, "x"), 403)
+  })
+
+  it("judges conditions on versions by the version that a request is for", async () => {
+    const Bucket = await bucketWith("Enabled")
+    const [one, two] = [await put(Bucket, "one"), await put(Bucket, "two")]
+    const statement = {
+      Effect: "Deny",
+      Action: ["s3:GetObjectVersion", "s3:DeleteObjectVersion"],
+      Principal: "*",
+      Resource: `arn:aws:s3:::${Bucket}/*`,
+      Condition: { StringEquals: { "s3:versionid": one } }
+    }
+    await s3.client.send(
+      new PutBucketPolicyCommand({ Bucket, Policy: JSON.stringify({ Version: "2012-10-17", Statement: [statement] }) })
+    )
+    assert.strictEqual(await refused(get(Bucket, one)), "403 AccessDenied")
+    assert.strictEqual(await get(Bucket, two), `two ${two}`)
+    const copy = (version: string | undefined, query = {}) =>
+      call(s3, {
+        method: "PUT",
+        path: `/${Bucket}/copy`,
+        query,
+        headers: { "x-amz-copy-source": `${Bucket}/k?versionId=${version}` }
+      })
+    assert.strictEqual((await copy(one)).code, "AccessDenied")
+    assert.strictEqual((await copy(one, { versionId: two })).code, "InvalidArgument")
+    assert.strictEqual((await copy(two)).status, 200)
+    const { Errors = [] } = await s3.client.send(
+      new DeleteObjectsCommand({ Bucket, Delete: { Objects: [{ Key: "k", VersionId: one }] } })
+    )
+    assert.deepStrictEqual(
+      Errors.map(({ Code, VersionId }) => [Code, VersionId]),
+      [["AccessDenied", one]]
+    )
+    assert.strictEqual(await refused(remove(Bucket, one)), "403 AccessDenied")
+    assert.deepStrictEqual(await remove(Bucket, two), { DeleteMarker: undefined, id: two })
+  })
+
+  it("refuses a version id where none is used, and conditions on delete markers", async () => {
+    const Bucket = await bucketWith("Enabled")
+    const one = (await put(Bucket, "one")) ?? ""
+    const code = async (method: string, query: Readonly<Record<string, string>>) =>
+      (await call(s3, { method, path: `/${Bucket}/k`, query })).code
+    assert.strictEqual(await code("PUT", { versionId: one }), "InvalidArgument")
+    assert.strictEqual(await code("POST", { uploads: "", versionId: one }), "InvalidArgument")
+    assert.strictEqual(await code("GET", { versionId: "" }), "InvalidArgument")
+    assert.isUndefined(await code("GET", { acl: "", versionId: one }))
+    const { id: VersionId } = await remove(Bucket)
+    const marker = s3.client.send(new DeleteObjectCommand({ Bucket, Key: "k", VersionId, IfMatch: "*" }))
+    assert.strictEqual(await refused(marker), "404 NoSuchKey")
+    const named = s3.client.send(new DeleteObjectCommand({ Bucket, Key: "k", VersionId: one, IfMatch: '"0"' }))
+    assert.strictEqual(await refused(named), "412 PreconditionFailed")
+    const invalid = s3.client.send(new DeleteObjectCommand({ Bucket, Key: "k", VersionId: "x", IfMatch: "*" }))
+    assert.strictEqual(await refused(invalid), "400 InvalidArgument")
+    assert.strictEqual(await get(Bucket, one), `one ${one}`)
   })
 
   it("refuses settings that it can't honour", async () => {

@@ -171,3 +171,43 @@ it.effect("older versions expire after so many days but for the newest ones, and
     assert.deepStrictEqual(yield* keys, [])
   })
 )
+
+it.effect("the newest versions stay also when a page of the listing ends within their key", () =>
+  Effect.gen(function* () {
+    const { set, store, write } = yield* begun
+    // The null version of k is the thousandth version of the bucket.
+    const others = Array.from({ length: 995 }, (_, n) => `a/${n}`)
+    yield* Effect.forEach([...others, "k", "z"], (key) => write(key), { concurrency: 64 })
+    yield* store.setDocument("b", "versioning", "Enabled")
+    for (const size of [2, 3, 4, 5]) yield* write("k", size)
+    yield* set(
+      `${filter("")}<NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays><NewerNoncurrentVersions>2</NewerNoncurrentVersions></NoncurrentVersionExpiration>`
+    )
+    yield* TestClock.adjust("2 days")
+    yield* expireDue(store)
+    const options = { prefix: "k", delimiter: "", keyMarker: "", versionIdMarker: "", limit: 10 }
+    assert.deepStrictEqual(
+      (yield* store.versions("b", options)).versions.map(({ size }) => size),
+      [5, 4, 3]
+    )
+  })
+)
+
+it.effect("delete markers match no rule with tags or sizes", () =>
+  Effect.gen(function* () {
+    const { set, store } = yield* begun
+    yield* store.setDocument("b", "versioning", "Enabled")
+    yield* store.remove("b", [{ key: "k" }])
+    const left = Effect.map(
+      store.versions("b", { prefix: "", delimiter: "", keyMarker: "", versionIdMarker: "", limit: 10 }),
+      ({ versions }) => versions.length
+    )
+    yield* TestClock.adjust("2 days")
+    yield* set(filter("<Tag><Key>a</Key><Value>b</Value></Tag>") + days(1))
+    yield* expireDue(store)
+    assert.strictEqual(yield* left, 1)
+    yield* set(filter("") + days(1))
+    yield* expireDue(store)
+    assert.strictEqual(yield* left, 0)
+  })
+)

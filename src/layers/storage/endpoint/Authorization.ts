@@ -15,20 +15,34 @@ interface Requester {
   readonly caller: Signer
 }
 
-/** Throws AccessDenied unless the caller may do `action` with the key, empty for the bucket itself. */
-export const authorize = (requester: Requester, info: BucketInfo, action: string | undefined, key: string) => {
-  if (!isAllowed(requester, info, action, key)) throw s3Error("AccessDenied", "Access Denied")
+/**
+ * Throws AccessDenied unless the caller may do `action` with the key, empty for the bucket itself. `version`: the one that
+ * the action is for, which need not be named in the query.
+ */
+export const authorize = (
+  requester: Requester,
+  info: BucketInfo,
+  action: string | undefined,
+  key: string,
+  version?: string
+) => {
+  if (!isAllowed(requester, info, action, key, version)) throw s3Error("AccessDenied", "Access Denied")
 }
 
-export const isAllowed = (requester: Requester, info: BucketInfo, action: string | undefined, key: string) =>
-  isAllowedFor(requester, info, action)(key)
+export const isAllowed = (
+  requester: Requester,
+  info: BucketInfo,
+  action: string | undefined,
+  key: string,
+  version?: string
+) => isAllowedFor(requester, info, action)(key, version)
 
 /** Like `isAllowed`, for many keys. */
 export const isAllowedFor = (
   { caller, request }: Requester,
   info: BucketInfo,
   action: string | undefined
-): ((key: string) => boolean) => {
+): ((key: string, version?: string) => boolean) => {
   const byDefault = () => caller !== undefined
   if (action === undefined || onPolicies.has(action) || info.policy === undefined) return byDefault
   if (caller === undefined && info.publicAccess?.RestrictPublicBuckets === true) return byDefault
@@ -36,9 +50,10 @@ export const isAllowedFor = (
   const statements = statementsOf(info.name, info.policy).filter((statement) => concerns(statement, by, action))
   if (statements.length === 0) return byDefault
   const context = contextOf(request, caller)
-  return (key) => {
+  return (key, version) => {
     const resource = `arn:aws:s3:::${info.name}${key === "" ? "" : `/${key}`}`
-    const verdict = evaluatePolicy(statements, { by, action, resource, context })
+    const named = version === undefined ? context : new Map([...context, ["s3:versionid", version]])
+    const verdict = evaluatePolicy(statements, { by, action, resource, context: named })
     return caller === undefined ? verdict === "Allow" : verdict !== "Deny"
   }
 }
@@ -77,7 +92,7 @@ const contextOf = ({ header, message, param }: S3Request, caller: Signer): Polic
     set("s3:signatureversion", caller.version)
     if (caller.version !== "AWS") set("s3:signatureAge", String(caller.age))
   }
-  for (const name of ["prefix", "delimiter", "max-keys", "versionId"]) set(`s3:${name}`, param(name))
+  for (const name of ["prefix", "delimiter", "max-keys"]) set(`s3:${name}`, param(name))
   for (const name of fromHeaders) set(`s3:${name}`, header(name))
   return context
 }

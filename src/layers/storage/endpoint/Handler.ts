@@ -21,6 +21,12 @@ const withEncryption = (reply: Reply): Reply => ({
 
 const hidden = "The bucket has the files of /storage/v1, which are used through it"
 
+const noVersion = (version: string) =>
+  s3Error("InvalidArgument", "This operation does not accept a version-id.", {
+    ArgumentName: "versionId",
+    ArgumentValue: version.slice(0, 200)
+  })
+
 /** Answers one request; never fails. */
 export const makeHandler = (store: LocalStore, settings: S3Settings) => {
   const bucketOf = ({ bucket }: S3Request): Effect.Effect<BucketInfo | void, S3Error> =>
@@ -48,9 +54,12 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
       if (request.bucket !== "" && request.bucket === hiddenFrom(request, settings))
         throw s3Error("AccessDenied", hidden)
       if (bucketInfo !== undefined) {
-        const named = request.param("versionId") === undefined ? undefined : operation.versionAction
+        const version = request.param("versionId")
+        const named = version === undefined ? undefined : operation.versionAction
         const action = named ?? operation.action
-        if (action !== "anyone") authorize({ request, caller }, bucketInfo, action, request.key)
+        if (action !== "anyone") authorize({ request, caller }, bucketInfo, action, request.key, version)
+        // A policy's condition on s3:versionid must not be about a version that the operation does not use.
+        if (version !== undefined && named === undefined && request.key !== "") throw noVersion(version)
       } else if (caller === undefined && operation.action === undefined) throw s3Error("AccessDenied", "Access Denied")
       else if (request.bucket !== "" && operation !== createBucket) {
         throw s3Error("NoSuchBucket", undefined, { BucketName: request.bucket })

@@ -79,7 +79,8 @@ const expireVersions = Effect.fnUntraced(function* (
     while (markers !== undefined) {
       const page: VersionListing = yield* store.versions(bucket, { prefix, delimiter: "", limit: maxKeys, ...markers })
       for (const version of page.versions) {
-        if (version.key !== key) [key, older] = [version.key, 0]
+        // A page may begin with the latest version again, if the one before it ended with a version that was deleted.
+        if (version.key !== key || version.isLatest) [key, older] = [version.key, 0]
         const outdated = version.isLatest
           ? version.isMarker && isMarkerDue(rules, version, now)
           : isVersionDue(rules, version, older++, now)

@@ -67,11 +67,11 @@ export const isVersionDue = (rules: ReadonlyArray<LifecycleRule>, version: AgedV
     return concernsObject(rule, version) && isDue(superseded, version.supersededAt, now)
   })
 
-/** Whether a delete marker is due, if it is the only version of its key. */
+/** Whether a delete marker is due, if it is the only version of its key. It has neither tags nor a size for filters. */
 export const isMarkerDue = (rules: ReadonlyArray<LifecycleRule>, marker: AgedVersion, now: number) =>
   rules.some((rule) => {
-    const { enabled, expiration, markers, prefix } = rule
-    if (!enabled || !marker.key.startsWith(prefix)) return false
+    const { above, below, enabled, expiration, markers, prefix, tags } = rule
+    if (!enabled || !marker.key.startsWith(prefix) || tags.length > 0 || above >= 0 || below < Infinity) return false
     return markers || (expiration !== undefined && "days" in expiration && isDue(expiration, marker.lastModified, now))
   })
 

@@ -125,7 +125,7 @@ export const bucketDefaults: Readonly<Record<string, S3Operation>> = {
 }
 
 export const objectDefaults: Readonly<Record<string, S3Operation>> = {
-  acl: fullControl("s3:GetObjectAcl")
+  acl: { ...fullControl("s3:GetObjectAcl"), versionAction: "s3:GetObjectVersionAcl" }
 }
 
 /** The minimum size of objects for transitions, of which there are none. Its default is the only value. */

@@ -13,8 +13,8 @@ import { type Checksum, type ObjectInfo } from "../store/Model.ts"
 
 type Source = ObjectInfo & {
   readonly bucket: string
-  /** Whether the request names the version. */
-  readonly isVersion: boolean
+  /** The version that the request names. */
+  readonly named: string | undefined
   /** Whether the source's bucket has or had versioning. */
   readonly isVersioned: boolean
 }
@@ -51,7 +51,7 @@ export const copySource = Effect.fnUntraced(function* ({ caller, request, settin
   if (bucket === hiddenFrom(request, settings)) return yield* s3Error("AccessDenied", "Access Denied")
   const info = yield* store.bucket(bucket)
   const action = version === undefined ? "s3:GetObject" : "s3:GetObjectVersion"
-  yield* tryS3(() => authorize({ request, caller }, info, action, key))
+  yield* tryS3(() => authorize({ request, caller }, info, action, key, version))
   const found = yield* Effect.catchIf(
     store.head(bucket, key, version),
     ({ code }) => code === "MethodNotAllowed",
@@ -60,7 +60,7 @@ export const copySource = Effect.fnUntraced(function* ({ caller, request, settin
   return yield* tryS3((): Source => {
     if (precondition(request.header, found, "x-amz-copy-source-") === "not modified")
       throw s3Error("PreconditionFailed")
-    return { ...found, bucket, isVersion: version !== undefined, isVersioned: info.versioning !== undefined }
+    return { ...found, bucket, named: version, isVersioned: info.versioning !== undefined }
   })
 })
 
@@ -99,8 +99,8 @@ const directiveOf = ({ header }: S3Request, what: "metadata" | "tagging") => {
 const authorizeTags = Effect.fnUntraced(function* ({ bucketInfo, caller, request, store }: Exchange, source: Source) {
   const from = yield* store.bucket(source.bucket)
   yield* tryS3(() => {
-    const action = source.isVersion ? "s3:GetObjectVersionTagging" : "s3:GetObjectTagging"
-    authorize({ request, caller }, from, action, source.key)
+    const action = source.named === undefined ? "s3:GetObjectTagging" : "s3:GetObjectVersionTagging"
+    authorize({ request, caller }, from, action, source.key, source.named)
     if (bucketInfo !== undefined) authorize({ request, caller }, bucketInfo, "s3:PutObjectTagging", request.key)
   })
 })
@@ -136,7 +136,7 @@ export const copyObject: S3Operation = {
     const { tags } = plan.retag ? plan.meta : source
     if (!plan.retag && tags.length > 0) yield* authorizeTags(exchange, source)
     // With an older version as its source, a copy onto itself restores it.
-    const itself = source.bucket === request.bucket && source.key === request.key && !source.isVersion
+    const itself = source.bucket === request.bucket && source.key === request.key && source.named === undefined
     if (itself && !plan.replace && plan.algorithm === undefined) {
       return yield* s3Error(
         "InvalidRequest",

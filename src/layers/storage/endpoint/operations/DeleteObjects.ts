@@ -64,7 +64,7 @@ export const deleteObjects: S3Operation = {
     for (const target of objects) {
       yield* pause
       const { key, version } = target
-      if (version === undefined ? mayDelete(key) : mayDeleteVersion(key)) accepted.push(target)
+      if (version === undefined ? mayDelete(key) : mayDeleteVersion(key, version)) accepted.push(target)
       else failures.push({ ...target, code: "AccessDenied", message: "Access Denied" })
     }
     const deleted: Array<Pick<RemovalTarget, "key"> & RemovedVersion> = []

@@ -18,7 +18,7 @@ import { type ObjectRange, precondition, rangeOf, removalCondition, writeConditi
 import { bodyHeaders, newObjectHeaders, removalHeaders } from "../RequestHeaders.ts"
 import { type S3Error, s3Error } from "../Error.ts"
 import { tryS3 } from "../Request.ts"
-import { type ObjectInfo, type RemovedVersion } from "../store/Model.ts"
+import { type BucketInfo, type ObjectInfo, type RemovedVersion } from "../store/Model.ts"
 
 export const putObject: S3Operation = {
   action: "s3:PutObject",
@@ -118,11 +118,17 @@ const describe = (exchange: Exchange, info: ObjectInfo): ObjectReply => {
   return { reply: { status: 206, headers: { ...base, ...length, ...place, ...parts } }, range: selected }
 }
 
+const mayReadTags = (requester: Pick<Exchange, "request" | "caller">, bucket: BucketInfo) => {
+  const { key, param } = requester.request
+  const version = param("versionId")
+  return version === undefined
+    ? isAllowed(requester, bucket, "s3:GetObjectTagging", key)
+    : isAllowed(requester, bucket, "s3:GetObjectVersionTagging", key, version)
+}
+
 /** The number of tags, for callers who may read them. */
 const tagCount = ({ bucketInfo, caller, request }: Exchange, { tags }: ObjectInfo): Readonly<Record<string, string>> =>
-  tags.length > 0 &&
-  bucketInfo !== undefined &&
-  isAllowed({ request, caller }, bucketInfo, "s3:GetObjectTagging", request.key)
+  tags.length > 0 && bucketInfo !== undefined && mayReadTags({ request, caller }, bucketInfo)
     ? { "x-amz-tagging-count": String(tags.length) }
     : {}
 

@@ -3,7 +3,7 @@ import type { ListOptions, UploadsOptions, VersionsOptions } from "../Model.ts"
 import type { Past } from "./Past.ts"
 import { type Tables } from "./Tables.ts"
 import { afterKey, afterPrefix, decodeKey, encodeKey, type ObjectRow } from "./Rows.ts"
-import { seqOf, type Versions } from "./Versions.ts"
+import { checkVersionId, seqOf, type Versions } from "./Versions.ts"
 
 type Row = Record<string, SQLOutputValue>
 
@@ -93,9 +93,6 @@ function* merged(one: Iterable<Row>, other: Iterable<Row>): Generator<Row> {
   }
 }
 
-/** Stands for the number of the current object, which is the newest version. */
-const currentSeq = Number.MAX_SAFE_INTEGER
-
 const infoOf = (row: Row): Omit<ObjectRow, "segments"> => ({
   key: decodeKey(keyOf(row)),
   size: Number(row["size"]),
@@ -117,6 +114,10 @@ export const listingOperations = (database: DatabaseSync, tables: Tables, versio
     `SELECT key, size, etag, modified, meta, version, seq, marker, superseded
      FROM versions WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key, seq DESC`
   )
+  const older = database.prepare(
+    `SELECT key, size, etag, modified, meta, version, seq, marker, superseded
+     FROM versions WHERE bucket = ? AND key = ? AND seq < ? ORDER BY seq DESC`
+  )
   const shownAt = database.prepare(
     `SELECT key, size, etag, modified, meta FROM objects
      WHERE bucket = ? AND key >= ? AND key < ? AND coalesce(since, modified) <= ? ORDER BY key`
@@ -131,14 +132,20 @@ export const listingOperations = (database: DatabaseSync, tables: Tables, versio
   )
 
   /**
-   * The number of the version after which a page starts. If the null version was deleted meanwhile, its number is unknown:
-   * then the versions of the key are listed from the newest on, since it is better to repeat some than to omit others.
+   * Where a page of versions starts within a key: below this number, and with the current object or without. If the version
+   * of the marker was deleted meanwhile, the place of null versions relative to it is unknown: it is better to repeat some
+   * versions than to omit others.
    */
-  const reachedSeq = (key: string, version: string, bucket: number) => {
-    if (version !== "null") return seqOf(version)
+  const placeWithin = (bucket: number, key: string, version: string) => {
     const current = tables.findObject(bucket, key)
-    if (current !== undefined && current.version === undefined) return currentSeq
-    return versions.stored({ id: bucket }, key, "null")?.seq ?? Infinity
+    const marked = versions.stored({ id: bucket }, key, version)
+    if (version === "null") {
+      if (current !== undefined && current.version === undefined) return { below: Infinity, current: false }
+      return marked === undefined ? { below: Infinity, current: true } : { below: marked.seq, current: false }
+    }
+    const seq = seqOf(version)
+    if (current === undefined) return { below: seq, current: false }
+    return { below: seq, current: current.version === undefined ? marked === undefined : seqOf(current.version) < seq }
   }
 
   const reads = {
@@ -165,14 +172,18 @@ export const listingOperations = (database: DatabaseSync, tables: Tables, versio
       const bucket = tables.bucket(name)
       const { keyMarker, versionIdMarker } = options
       const within = keyMarker !== "" && versionIdMarker !== ""
+      if (within) checkVersionId(versionIdMarker, "version-id-marker")
       const marker = encodeKey(keyMarker)
-      const reached = within ? reachedSeq(keyMarker, versionIdMarker, bucket.id) : Infinity
+      const place = within ? placeWithin(bucket.id, keyMarker, versionIdMarker) : undefined
+      const all = (from: Buffer, to: Buffer) =>
+        merged(currents.iterate(bucket.id, from, to), others.iterate(bucket.id, from, to))
       const seek = function* (from: Buffer, to: Buffer) {
-        for (const row of merged(currents.iterate(bucket.id, from, to), others.iterate(bucket.id, from, to))) {
-          const seq = row["seq"] === null ? currentSeq : Number(row["seq"])
-          if (within && seq >= reached && keyOf(row).equals(marker)) continue
-          yield row
-        }
+        // A marker beyond the prefix leaves nothing to list.
+        if (place === undefined || !from.equals(marker) || Buffer.compare(marker, to) >= 0) return yield* all(from, to)
+        const next = afterKey(marker)
+        if (place.current) yield* currents.iterate(bucket.id, marker, next)
+        yield* older.iterate(bucket.id, marker, place.below)
+        yield* all(next, to)
       }
       const found = page(seek, options, within ? marker : startAfter(keyMarker, options))
       const list = found.rows.map((row) => ({

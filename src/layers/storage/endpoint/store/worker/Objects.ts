@@ -4,7 +4,7 @@ import type { RemovalTarget, RemovedVersion, Tag, WriteCondition } from "../Mode
 import type { IndexHistory } from "./History.ts"
 import { type BucketRef, type IndexChange, changed, checkCondition, type NewBlob, type Tables } from "./Tables.ts"
 import { encodeKey, type ObjectRow, IndexError } from "./Rows.ts"
-import type { Moment, Versions } from "./Versions.ts"
+import { checkVersionId, type Moment, type Versions } from "./Versions.ts"
 
 /** An object with the bytes of its segments without files. */
 export interface WholeObject {
@@ -37,8 +37,13 @@ export const objectOperations = (database: DatabaseSync, tables: Tables, version
       checkCondition(key, old, condition)
       return versions.hide(bucket, key, old, when)
     }
-    const isCurrent = old !== undefined && (old.version ?? "null") === version
-    checkCondition(key, isCurrent || condition === undefined ? old : versions.stored(bucket, key, version), condition)
+    checkVersionId(version)
+    if (condition !== undefined) {
+      const isCurrent = old !== undefined && (old.version ?? "null") === version
+      const named = isCurrent ? old : versions.stored(bucket, key, version)
+      // A delete marker has no ETag, size and time that could match.
+      checkCondition(key, named !== undefined && "marker" in named && named.marker ? undefined : named, condition)
+    }
     return versions.remove(bucket, key, version, old, when.at)
   }
 

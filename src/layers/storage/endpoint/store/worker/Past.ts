@@ -78,7 +78,8 @@ export const pastOperations = (database: DatabaseSync, tables: Tables, history: 
      * before the blobs.
      */
     forget: (before: number, limit: number): IndexChange<{ readonly more: boolean }> => {
-      setForgotten.run(before)
+      // Without a history, there is mostly nothing to forget, and a transaction that writes nothing needs no sync.
+      if (history.on) setForgotten.run(before)
       dropBuckets.run(before)
       const more = history.trim(before, limit)
       const rows = dueRows.all(before, limit)

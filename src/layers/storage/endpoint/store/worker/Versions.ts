@@ -162,7 +162,7 @@ export const makeVersions = (database: DatabaseSync, tables: Tables, history: In
       return changed({ version: version ?? "null", marker: true, made: true }, freed)
     },
 
-    /** Deletes one version for good, whether it is the current one or not. */
+    /** Deletes one version for good, whether it is the current one or not. The caller has checked its id. */
     remove: (
       bucket: BucketRef,
       key: string,
@@ -170,7 +170,6 @@ export const makeVersions = (database: DatabaseSync, tables: Tables, history: In
       old: ObjectRow | undefined,
       at: number
     ): IndexChange<RemovedVersion> => {
-      checkVersionId(version)
       if (old !== undefined && (old.version ?? "null") === version) {
         tables.removeObject(bucket, old, at)
         if (bucket.versioning !== undefined) promote(bucket, key, at)
@@ -194,7 +193,7 @@ export interface Moment {
 }
 
 /** Throws InvalidArgument for text that can't be a version's id. */
-const checkVersionId = (version: string) => {
+export const checkVersionId = (version: string, argument = "versionId") => {
   if (version === "null" || isVersionId(version)) return
-  throw new IndexError("InvalidArgument", { ArgumentName: "versionId", ArgumentValue: version.slice(0, 200) })
+  throw new IndexError("InvalidArgument", { ArgumentName: argument, ArgumentValue: version.slice(0, 200) })
 }

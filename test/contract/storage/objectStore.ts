@@ -6,8 +6,16 @@ import { bucketOf, every, keys, keysOf, refusal, text } from "../../support/stor
 import { storedObjects } from "./objects.ts"
 import { storedTransfers } from "./transfers.ts"
 
-/** The contract of the port for every store. `whole`: the layer's limit for undivided copies, in bytes. */
-export const objectStoreContract = <E>(name: string, store: Layer.Layer<ObjectStore, E>, whole: number) =>
+/**
+ * The contract of the port for every store. `whole`: the layer's limit for undivided copies, in bytes. `versioned`: buckets
+ * keep versions.
+ */
+export const objectStoreContract = <E>(
+  name: string,
+  store: Layer.Layer<ObjectStore, E>,
+  whole: number,
+  versioned = false
+) =>
   layer(store, { excludeTestServices: true, timeout: 60_000 })(name, (it) => {
     it.effect("creates, lists and deletes buckets", () =>
       Effect.gen(function* () {
@@ -20,6 +28,10 @@ export const objectStoreContract = <E>(name: string, store: Layer.Layer<ObjectSt
         yield* store.put(bucket, "k", "text/plain", text("x"))
         assert.strictEqual(yield* refusal(store.deleteBucket(bucket)), "409 BUCKET_NOT_EMPTY")
         yield* store.remove(bucket, "k")
+        if (versioned) {
+          assert.strictEqual(yield* refusal(store.deleteBucket(bucket)), "409 BUCKET_NOT_EMPTY")
+          yield* store.emptyBucket(bucket)
+        }
         yield* store.deleteBucket(bucket)
         assert.strictEqual(yield* refusal(store.findBucket(bucket)), "404 BUCKET_NOT_FOUND")
         assert.isFalse((yield* store.buckets).some(({ name }) => name === bucket))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, type Scope } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readdirSync } from "node:fs"
@@ -9,9 +9,12 @@ import { createInterface } from "node:readline"
 import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
 import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
+import { type S3Error } from "../../../src/layers/storage/endpoint/Error.ts"
+import { type LocalStore } from "../../../src/layers/storage/endpoint/store/Model.ts"
 import {
   bytesOf,
   chunked,
+  collect,
   filesIn,
   meta,
   newStore,
@@ -25,8 +28,9 @@ import {
 const writer = fileURLToPath(new URL("../../support/storage/writer.ts", import.meta.url))
 
 /** Kills the writer once it has confirmed `puts` puts; returns the last confirmed version of each key. */
-const killAfter = async (directory: string, first: number, puts: number) => {
-  const child = spawn(process.execPath, [writer, directory, String(first)], { stdio: ["ignore", "pipe", "pipe"] })
+const killAfter = async (directory: string, first: number, puts: number, ...mode: ReadonlyArray<"versioned">) => {
+  const options = { stdio: ["ignore", "pipe", "pipe"] as ["ignore", "pipe", "pipe"] }
+  const child = spawn(process.execPath, [writer, directory, String(first), ...mode], options)
   const ended = once(child, "exit")
   let errors = ""
   child.stderr.on("data", (chunk) => (errors += String(chunk)))
@@ -77,6 +81,50 @@ describe("LocalStore restarts", { timeout: 30_000 }, () => {
               })
               for (const { key, uploadId } of open.uploads) yield* store.abortUpload("b", key, uploadId)
               yield* untilFiles(directory, objects.filter(({ key }) => !key.startsWith("small")).length)
+            })
+          )
+        }
+      }),
+    60_000
+  )
+
+  it.live(
+    "finds every version whole after kill -9, and the moments that the history has",
+    () =>
+      Effect.gen(function* () {
+        const directory = yield* temporaryDirectory
+        const restarted = (use: (store: LocalStore) => Effect.Effect<void, S3Error, Scope.Scope>) =>
+          Effect.scoped(Effect.flatMap(makeLocalStore(directory, undefined, { enabled: true, keep: 3_600_000 }), use))
+        let first = 1
+        for (const answers of [3, 61, 150]) {
+          const last = yield* Effect.promise(() => killAfter(directory, first, answers, "versioned"))
+          yield* restarted((store) =>
+            Effect.gen(function* () {
+              const options = { prefix: "", delimiter: "", keyMarker: "", versionIdMarker: "", limit: 1000 }
+              const { versions } = yield* store.versions("b", options)
+              const found = new Map<string, ReadonlyArray<number>>()
+              for (const { isLatest, key, lastModified, user, versionId = "null" } of versions) {
+                const version = Number(user["version"])
+                const before = found.get(key) ?? []
+                assert.strictEqual(isLatest, before.length === 0)
+                found.set(key, [version, ...before])
+                const size = (key.startsWith("small") ? 200 : 20_000) + version
+                const { open } = yield* store.get("b", key, versionId)
+                const bytes = yield* collect(open(0, size - 1))
+                assert.isTrue(bytes.equals(bytesOf(`${key} ${version}`, size)), `${key} ${version} is not whole`)
+                const then = yield* store.history.get("b", key, lastModified.getTime())
+                assert.isAtLeast(Number(then.info.user["version"]), version)
+              }
+              for (const [key, answered] of last) {
+                const all = found.get(key) ?? []
+                assert.deepStrictEqual(
+                  all,
+                  all.toSorted((a, b) => a - b)
+                )
+                assert.includeMembers([answered, answered + 1], all.slice(-1), key)
+                for (let version = first; version <= answered; version++) assert.include(all, version, key)
+              }
+              first = Math.max(...[...found.values()].flat()) + 1
             })
           )
         }

@@ -19,6 +19,7 @@ import * as postgres from "./layers/postgres/layer.ts"
 import { layerObservability } from "./layers/process/Logs.ts"
 import { run } from "./layers/process/run.ts"
 import * as logArchive from "./layers/recovery/layer.ts"
+import { layerKeptObjects } from "./layers/storage/KeptObjects.ts"
 import * as objectStore from "./layers/storage/layer.ts"
 import { layerFunctionServer } from "./layers/supabase/Functions.ts"
 import { layerWebhookTransport } from "./layers/webhooks/Transport.ts"
@@ -65,7 +66,7 @@ import * as webhooks from "./services/webhooks/layer.ts"
 const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerWebhookTransport, layerFunctionServer)),
   Layer.provideMerge(logArchive.layer),
-  Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep, oauth2Server.layer)),
+  Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep, layerKeptObjects, oauth2Server.layer)),
   Layer.provideMerge(Layer.mergeAll(identityProvider.layer, Tokens.layer)),
   Layer.provideMerge(identityProvider.layerKeys),
   Layer.provideMerge(postgres.layer),

@@ -78,6 +78,7 @@ import { McpSurface } from "./mcp/Surface.ts"
 import { ManagementAudit } from "./access/ManagementAudit.ts"
 import { PageAudit } from "./access/PageAudit.ts"
 import { layerRequestErrors } from "./wire/RequestErrors.ts"
+import { layerBranchObjects } from "./storage/BranchObjects.ts"
 import { layerUtf8Bodies } from "./wire/Body.ts"
 import { layerBrowserRequests, layerSessionNeeded } from "./access/BrowserRequests.ts"
 import { methodsOf } from "./OpenApi.ts"
@@ -128,6 +129,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     layerServiceRole,
     layerRequestErrors,
     layerUtf8Bodies,
+    layerBranchObjects,
     layerBrowserRequests,
     layerSessionNeeded
   ])

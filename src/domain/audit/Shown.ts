@@ -60,6 +60,7 @@ export const shownBranch = ({
   database_name,
   expires_at,
   label,
+  objects_at,
   source_backup_id,
   ttl_hours
 }: Omit<Branch, "connection">) => ({
@@ -68,7 +69,8 @@ export const shownBranch = ({
   access,
   ttl_hours,
   expires_at,
-  source_backup_id
+  source_backup_id,
+  objects_at
 })
 
 export const shownBackup = ({ format, label, size_bytes, status }: Backup) => ({ label, status, format, size_bytes })

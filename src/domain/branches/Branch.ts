@@ -64,6 +64,8 @@ export const Branch = Schema.Struct({
   access: BranchAccess,
   /** The backup that it was restored from; null for a copy of the main database. */
   source_backup_id: Schema.NullOr(Schema.Int),
+  /** The time whose objects storage shows with the branch; null: those of now. */
+  objects_at: Schema.NullOr(Schema.String),
   /** `postgres://…` of the branch's own login; the password is only shown in the response that creates the branch. */
   connection: Schema.String
 }).annotate({ identifier: "Branch" })

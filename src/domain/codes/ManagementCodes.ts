@@ -21,6 +21,10 @@ export const storageCodes = {
     "The bucket is not empty: send `?force=true`; with it, the bucket contains something that the store retains"
   ],
   OBJECT_CHANGED: [409, "The object was replaced repeatedly while its metadata was being changed: try again"],
+  OBJECTS_NOT_KEPT: [
+    409,
+    "The object store does not have the objects of the branch's time ([a branch's objects](storage.md#objects-of-a-branch))"
+  ],
   STORE_CONFLICT: [409, "The object store is processing another change of the bucket: try again"],
   RANGE_NOT_SATISFIABLE: [416, "The range is outside the file; `Content-Range` has its size"],
   STORE_UNAVAILABLE: [502, "The object store is unreachable or fails: try again; check the log and `S3_ENDPOINT`"],
@@ -136,6 +140,10 @@ export const migrationCodes = {
 
 /** Codes of branches and backups. */
 export const branchCodes = {
+  BRANCH_OBJECTS_READ_ONLY: [
+    409,
+    "The branch shows the objects of an earlier time, which can only be listed and read: omit `X-Svc-Branch` to change those of now"
+  ],
   BRANCH_CLOSED: [
     403,
     'The branch serves service keys alone ([branches](branches.md#access)): open it by `PATCH /api/branches/{id}` `{"access": "clients"}`'

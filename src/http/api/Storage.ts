@@ -31,6 +31,7 @@ import {
 } from "../../domain/storage/Object.ts"
 import { isStorable } from "../../domain/text/StorableText.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
+import { BranchObjects } from "../storage/BranchObjects.ts"
 import { Success, Utf8Bodies } from "../wire/Body.ts"
 
 /** Errors of every endpoint: the store may reject any request. */
@@ -81,6 +82,7 @@ export class StorageApi extends HttpApiGroup.make("storage")
     }).annotateMerge(says("Set the bucket's CORS rules; [] deletes them"))
   )
   .middleware(Utf8Bodies)
+  .middleware(BranchObjects)
   .middleware(Management)
   .prefix("/api/storage/buckets")
   .annotateMerge(OpenApi.annotations({ title: "Storage: buckets", description: "Buckets, policies, CORS rules" })) {}
@@ -180,6 +182,7 @@ export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
     }).annotateMerge(says("Replace the object's tags"))
   )
   .middleware(Utf8Bodies)
+  .middleware(BranchObjects)
   .middleware(Management)
   .prefix("/api/storage/buckets/:bucket/objects")
   .annotateMerge(OpenApi.annotations({ title: "Storage: objects", description: "Objects and presigned URLs" })) {}
@@ -241,6 +244,7 @@ export class StorageUploadsApi extends HttpApiGroup.make("storageUploads")
     }).annotateMerge(says("Abort the upload and delete its parts"))
   )
   .middleware(Utf8Bodies)
+  .middleware(BranchObjects)
   .middleware(Management)
   .prefix("/api/storage/buckets/:bucket/objects/multipart")
   .annotateMerge(OpenApi.annotations({ title: "Storage: multipart uploads", description: "For large objects" })) {}
@@ -250,5 +254,6 @@ export class ClientStorageApi extends HttpApiGroup.make("clientStorage")
   .add(
     HttpApiEndpoint.get("list", "/v1/storage/buckets", { success: Buckets, error }).annotateMerge(says("List buckets"))
   )
+  .middleware(BranchObjects)
   .middleware(ServiceRole)
   .annotateMerge(OpenApi.annotations({ title: "Storage (client API)", description: "Management read" })) {}

@@ -13,6 +13,8 @@ import { success } from "../wire/Body.ts"
 
 const presigned = ({ expiresAt, url }: Presigned) => ({ url, expires_at: expiresAt.toISOString() })
 
+const listed = ({ reads }: Storage["Service"]) => Effect.flatMap(reads, ({ buckets }) => buckets)
+
 export const StorageHandlers = HttpApiBuilder.group(
   Api,
   "storage",
@@ -20,7 +22,7 @@ export const StorageHandlers = HttpApiBuilder.group(
     const store = yield* ObjectStore
     const storage = yield* Storage
     return handlers.handleAll({
-      list: () => Effect.map(store.buckets, (buckets) => ({ buckets })),
+      list: () => Effect.map(listed(storage), (buckets) => ({ buckets })),
       create: ({ payload }) =>
         Effect.tap(store.createBucket(payload.name), () => describeChange({ subject: `bucket:${payload.name}` })),
       remove: ({ params, query }) => Effect.as(storage.deleteBucket(params.bucket, query.force === "true"), success),
@@ -89,12 +91,14 @@ export const StorageObjectsHandlers = HttpApiBuilder.group(
     const storage = yield* Storage
     return handlers.handleAll({
       list: ({ params, query }) =>
-        store.list(params.bucket, {
-          prefix: query.prefix ?? "",
-          delimiter: query.delimiter,
-          limit: query.max_keys ?? maxKeys,
-          token: query.continuation_token
-        }),
+        Effect.flatMap(storage.reads, (objects) =>
+          objects.list(params.bucket, {
+            prefix: query.prefix ?? "",
+            delimiter: query.delimiter,
+            limit: query.max_keys ?? maxKeys,
+            token: query.continuation_token
+          })
+        ),
       remove: ({ params, payload, query }) =>
         Effect.flatMap(keyOf(payload?.key, query.key), (key) =>
           Effect.andThen(changing(params.bucket, key), Effect.as(store.remove(params.bucket, key), success))
@@ -113,12 +117,17 @@ export const StorageObjectsHandlers = HttpApiBuilder.group(
           describeChange({ subject: `object:${params.bucket}/`, after: { deleted } })
         ),
       metadata: ({ params, query }) =>
-        Effect.map(store.record(params.bucket, query.key), (record) =>
-          HttpServerResponse.empty({ status: 200, headers: headersOf(record) })
+        Effect.flatMap(storage.reads, (objects) =>
+          Effect.map(objects.record(params.bucket, query.key), (record) =>
+            HttpServerResponse.empty({ status: 200, headers: headersOf(record) })
+          )
         ),
       setMetadata: ({ params, payload }) =>
         Effect.andThen(changing(params.bucket, payload.key), storage.changeMetadata(params.bucket, payload)),
-      tags: ({ params, query: { key } }) => Effect.map(store.tags(params.bucket, key), (tags) => ({ key, tags })),
+      tags: ({ params, query: { key } }) =>
+        Effect.flatMap(storage.reads, (objects) =>
+          Effect.map(objects.tags(params.bucket, key), (tags) => ({ key, tags }))
+        ),
       setTags: ({ params, payload: { key, tags } }) =>
         Effect.andThen(changing(params.bucket, key), Effect.as(store.setTags(params.bucket, key, tags), { key, tags }))
     })
@@ -164,7 +173,7 @@ export const ClientStorageHandlers = HttpApiBuilder.group(
   Api,
   "clientStorage",
   Effect.fn(function* (handlers) {
-    const store = yield* ObjectStore
-    return handlers.handleAll({ list: () => Effect.map(store.buckets, (buckets) => ({ buckets })) })
+    const storage = yield* Storage
+    return handlers.handleAll({ list: () => Effect.map(listed(storage), (buckets) => ({ buckets })) })
   })
 )

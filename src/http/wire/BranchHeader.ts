@@ -10,7 +10,7 @@ export const branchHeader = "x-svc-branch"
 /** The header in the contract of each route on the database. */
 export const branchHeaders = { [branchHeader]: Schema.optionalKey(Schema.String) }
 
-const notAnId = new InvalidRequest({
+export const notABranchId = new InvalidRequest({
   error: "X-Svc-Branch is not a valid branch id",
   hint: "GET /api/branches lists the branches"
 })
@@ -22,7 +22,7 @@ export const branchOf = (
   branches: Branches["Service"]
 ): Effect.Effect<Database, InvalidRequest | BranchRefusal> => {
   const id = parseBranchId(value)
-  return id === undefined ? Effect.fail(notAnId) : branches.database(id, role)
+  return id === undefined ? Effect.fail(notABranchId) : branches.database(id, role)
 }
 
 /** The database that a caller's request uses. */

@@ -26,6 +26,7 @@ import { webhookFormat } from "./migrations/0024_webhook_format.ts"
 import { changeLog } from "./migrations/0027_change_log.ts"
 import { rateCalls } from "./migrations/0028_rate_calls.ts"
 import { changeGaps } from "./migrations/0029_change_gaps.ts"
+import { branchObjects } from "./migrations/0035_branch_objects.ts"
 import { implicitCasts } from "./migrations/0034_implicit_casts.ts"
 import { backupChecks } from "./migrations/0033_backup_checks.ts"
 import { oauth2Subjects } from "./migrations/0030_oauth2_subjects.ts"
@@ -65,5 +66,6 @@ export const migrations = {
   "0031_account_traces": accountTraces,
   "0032_oauth2_revocations": oauth2Revocations,
   "0033_backup_checks": backupChecks,
-  "0034_implicit_casts": implicitCasts
+  "0034_implicit_casts": implicitCasts,
+  "0035_branch_objects": branchObjects
 }

@@ -46,8 +46,12 @@ export class ObjectStoreAddress extends Context.Service<
     readonly forcePathStyle: boolean
     /** Whether browsers may use presigned URLs in pages of this origin, whatever the CORS rules of a bucket are. */
     readonly admitsPages: (origin: string) => boolean
+    /** Whether it is the embedded store, of this process or its parent, which answers for earlier times; default false. */
+    readonly isEmbedded?: boolean
+    /** See `StoreHistory.keepFrom`; undefined for a store that is not in this process. */
+    readonly keepFrom?: (at: number | undefined) => Effect.Effect<void>
     /** Whether there is a bucket, without a request; undefined for a store that is not in this process. */
-    readonly hasBucket?: (bucket: string) => Effect.Effect<boolean>
+    readonly hasBucket?: ((bucket: string) => Effect.Effect<boolean>) | undefined
   }
 >()("svc/layers/ObjectStoreAddress") {}
 
@@ -56,6 +60,12 @@ export const ownRequest = (secretKey: string) => ({
   name: "x-svc-own-request",
   value: createHmac("sha256", secretKey).update("own request").digest("base64url")
 })
+
+/**
+ * The parameter of a query, in ms, by which the service reads the objects of an earlier time from the embedded endpoint.
+ * Signatures cover it, those of presigned URLs too.
+ */
+export const momentParameter = "x-svc-objects-at"
 
 /** S3_PUBLIC_ENDPOINT, which defaults to the endpoint itself; also for the embedded endpoint. */
 export const publicEndpoint = (endpoint: string) =>
@@ -89,6 +99,7 @@ export const layerExternalS3 = Layer.effect(
       accessKey,
       secretKey: Redacted.make(Redacted.value(secretKey).trim()),
       forcePathStyle: yield* flag("S3_FORCE_PATH_STYLE", true),
+      ...(pagesPort === "" ? {} : { isEmbedded: true }),
       admitsPages: (page: string) => isOwnPage?.(page, new URL(publicUrl).host) === true
     }
   })

@@ -86,6 +86,8 @@ export const layerEmbeddedS3 = Layer.effect(
       accessKey,
       secretKey,
       forcePathStyle: true,
+      isEmbedded: true,
+      keepFrom: store.history.keepFrom,
       admitsPages: (origin: string) => isOwnPage(origin, new URL(known).host),
       hasBucket: (bucket: string) =>
         Effect.match(store.bucket(bucket), { onFailure: () => false, onSuccess: () => true })

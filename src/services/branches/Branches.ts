@@ -25,6 +25,7 @@ interface Known {
   readonly id: BranchId
   readonly database: Database
   readonly access: BranchAccess
+  readonly objectsAt: Date | undefined
   readonly until: number
 }
 
@@ -79,9 +80,12 @@ export class Branches extends Context.Service<
     readonly create: (given: NewBranch) => Effect.Effect<Branch, Failure>
     /** Returns when only the copy remains, which continues when the caller disconnects. */
     readonly start: (given: NewBranch) => Effect.Effect<Branch, Failure>
-    /** Creates a branch filled by `fill`. Continues when the caller leaves; a failure leaves no branch. */
+    /**
+     * Creates a branch filled by `fill`. Continues when the caller leaves; a failure leaves no branch. `objectsAt`: the time
+     * whose objects storage shows with the branch.
+     */
     readonly restore: (
-      given: NewBranch & { readonly sourceBackupId: number | null },
+      given: NewBranch & { readonly sourceBackupId: number | null; readonly objectsAt?: Date },
       fill: Fill
     ) => Effect.Effect<Filling, Conflict | Forbidden | Unavailable>
     /**
@@ -103,6 +107,8 @@ export class Branches extends Context.Service<
      * role, 409 `BRANCH_RESTORING` while it is being filled.
      */
     readonly database: (id: BranchId, role: Actor["role"]) => Effect.Effect<Database, BranchRefusal>
+    /** The time whose objects storage shows with a branch; undefined: those of now. Fails as `database` does. */
+    readonly objectsAt: (id: BranchId) => Effect.Effect<Date | undefined, BranchRefusal>
     /** Drops branches that have expired, or whose creation or deletion was interrupted. */
     readonly sweep: Effect.Effect<void, Unavailable>
   }
@@ -119,11 +125,12 @@ export class Branches extends Context.Service<
       const scope = yield* Scope.Scope
 
       const lookUp = Effect.fnUntraced(function* (id: BranchId) {
-        const { access, left, name, password, status } = yield* records.entry(id)
+        const { access, left, name, objects, password, status } = yield* records.entry(id)
         if (status === "restoring") return yield* restoring(id)
         const database = db.branch({ ...branchNames(name), password: Redacted.make(password) })
         const until = left === null ? Number.POSITIVE_INFINITY : monotonicMillis(yield* Clock.Clock) + left
-        return { id, access, database, until } satisfies Known
+        const objectsAt = objects === null ? undefined : new Date(objects)
+        return { id, access, database, objectsAt, until } satisfies Known
       })
       const known = yield* makeNotifiedCache({
         channel: "svc_branches",
@@ -222,18 +229,17 @@ export class Branches extends Context.Service<
         return branch
       })
 
-      const database = (id: BranchId, role: Actor["role"]): Effect.Effect<Database, BranchRefusal> => {
-        const admit = ({ access, database }: Known) =>
+      const withKnown = <A>(id: BranchId, use: (branch: Known) => Effect.Effect<A, BranchRefusal>) =>
+        Effect.flatMap(Effect.map(Clock.Clock, monotonicMillis), (now): Effect.Effect<A, BranchRefusal> => {
+          const found = known.peek(id)
+          if (found === undefined) return Effect.flatMap(known.load(id), use)
+          return now < found.until ? use(found) : Effect.fail(branchNotFound(id))
+        })
+
+      const database = (id: BranchId, role: Actor["role"]) =>
+        withKnown(id, ({ access, database }) =>
           role === "service_role" || access === "clients" ? Effect.succeed(database) : Effect.fail(closed(id))
-        return Effect.flatMap(
-          Effect.map(Clock.Clock, monotonicMillis),
-          (now): Effect.Effect<Database, BranchRefusal> => {
-            const found = known.peek(id)
-            if (found === undefined) return Effect.flatMap(known.load(id), admit)
-            return now < found.until ? admit(found) : Effect.fail(branchNotFound(id))
-          }
         )
-      }
 
       const sweep = Effect.gen(function* () {
         for (const name of yield* records.expired) {
@@ -255,6 +261,7 @@ export class Branches extends Context.Service<
         remove,
         change,
         database,
+        objectsAt: (id) => withKnown(id, ({ objectsAt }) => Effect.succeed(objectsAt)),
         sweep
       })
     })

@@ -16,7 +16,11 @@ import { type BranchRecords } from "./Records.ts"
 /** Restores everything into an empty database. */
 export type Fill = (target: RestoreTarget, report: OnProgress) => Effect.Effect<void, DumpFailed | Unavailable>
 
-type Given = NewBranch & { readonly sourceBackupId: number | null; readonly temporary?: boolean }
+type Given = NewBranch & {
+  readonly sourceBackupId: number | null
+  readonly objectsAt?: Date
+  readonly temporary?: boolean
+}
 type Failure = DumpFailed | Forbidden | Unavailable
 
 /** A branch that is being filled. Both branches show the password. */

@@ -20,6 +20,7 @@ import { onOwnTables, queryRows } from "../OwnTables.ts"
 const statusSql = "case status when 'creating' then 'restoring' else status end"
 const columns = `id, label, database_name, size_bytes::float8 as size_bytes, ${isoSql("created_at")} as created_at,
   ttl_hours, ${isoSql("expires_at")} as expires_at, ${statusSql} as status, access, source_backup_id,
+  ${isoSql("objects_at")} as objects_at,
   case when status = 'restoring' then coalesce(
     (select r.progress from svc.restores r where r.branch_id = branches.id and r.status = 'in_progress' limit 1), progress
   ) end as progress`
@@ -45,7 +46,9 @@ const BranchEntry = Schema.Struct({
   /** Password of both logins of the service. */
   password: Schema.String,
   /** Time until it expires, in ms; null when it does not. */
-  left: Schema.NullOr(Schema.Finite)
+  left: Schema.NullOr(Schema.Finite),
+  /** The time of its objects, in ms since 1970; null when storage ignores it. */
+  objects: Schema.NullOr(Schema.Finite)
 })
 
 const Failed = Schema.Struct({ reason: Schema.String })
@@ -55,6 +58,8 @@ interface BranchBeginning extends NewBranch {
   readonly database: string
   readonly own: string
   readonly sourceBackupId: number | null
+  /** The time whose objects storage shows with the branch; undefined: those of now. */
+  readonly objectsAt?: Date | undefined
   /** Set for a use of the service's own: the branch is in no list, and never active. */
   readonly temporary?: boolean
 }
@@ -123,17 +128,27 @@ export const makeBranchRecords = Effect.gen(function* () {
         id,
         queryRows(sql, BranchEntry)(
           `select database_name as name, ${statusSql} as status, access, password,
-             (extract(epoch from expires_at - now()) * 1000)::float8 as left
+             (extract(epoch from expires_at - now()) * 1000)::float8 as left,
+             floor(extract(epoch from objects_at) * 1000)::float8 as objects
            from svc.branches where id = $1::bigint and ${visible}`,
           [id]
         )
       ),
-    begin: ({ access, database, label, own, sourceBackupId, temporary, ttlHours }: BranchBeginning) =>
+    begin: ({ access, database, label, objectsAt, own, sourceBackupId, temporary, ttlHours }: BranchBeginning) =>
       Effect.asVoid(
         query(
-          `insert into svc.branches (label, database_name, password, ttl_hours, source_backup_id, access, temporary)
-           values ($1, $2, $3, $4, $5, $6, $7)`,
-          [label, database, own, ttlHours ?? 0, sourceBackupId, access ?? "service_role", temporary === true]
+          `insert into svc.branches (label, database_name, password, ttl_hours, source_backup_id, access, temporary, objects_at)
+           values ($1, $2, $3, $4, $5, $6, $7, $8::timestamptz)`,
+          [
+            label,
+            database,
+            own,
+            ttlHours ?? 0,
+            sourceBackupId,
+            access ?? "service_role",
+            temporary === true,
+            objectsAt?.toISOString() ?? null
+          ]
         )
       ),
     /** Changes the status from `creating`; the result shows `password`. */

@@ -49,6 +49,18 @@ export interface UploadRef {
   readonly uploadId: string
 }
 
+/** Reads of objects, as they are now or were at an earlier time. */
+export interface ObjectReads {
+  /** Sorted by name. */
+  readonly buckets: StoreCall<ReadonlyArray<Bucket>>
+  /** Sorted by the UTF-8 bytes of the keys. */
+  readonly list: (bucket: string, options: PageOptions) => StoreCall<ObjectPage>
+  readonly record: (bucket: string, key: string) => StoreCall<ObjectRecord>
+  readonly tags: (bucket: string, key: string) => StoreCall<ObjectTags>
+  /** `seconds`: 1–604800. */
+  readonly presignDownload: (bucket: string, key: string, seconds: number) => StoreCall<Presigned>
+}
+
 /**
  * Port: the S3-compatible store. Names and keys are not validated here; callers validate them. A missing bucket, object
  * or upload is NotFound (BUCKET_NOT_FOUND, OBJECT_NOT_FOUND, UPLOAD_NOT_FOUND).
@@ -60,8 +72,7 @@ export class ObjectStore extends Context.Service<
     readonly publicOrigin: string
     /** Whether browsers may use presigned URLs in pages of an origin without a CORS rule of the bucket. */
     readonly admitsPages: (origin: string) => boolean
-    /** Sorted by name. */
-    readonly buckets: StoreCall<ReadonlyArray<Bucket>>
+    readonly buckets: ObjectReads["buckets"]
     readonly createBucket: (bucket: string) => StoreCall<Bucket>
     /** Conflict BUCKET_NOT_EMPTY unless the bucket is empty. */
     readonly deleteBucket: (bucket: string) => StoreCall<void>
@@ -76,8 +87,7 @@ export class ObjectStore extends Context.Service<
     readonly cors: (bucket: string) => StoreCall<ReadonlyArray<CorsRule>>
     readonly setCors: (bucket: string, rules: ReadonlyArray<CorsRule>) => StoreCall<void>
 
-    /** Sorted by the UTF-8 bytes of the keys. */
-    readonly list: (bucket: string, options: PageOptions) => StoreCall<ObjectPage>
+    readonly list: ObjectReads["list"]
     readonly put: (bucket: string, key: string, contentType: string, bytes: Uint8Array) => StoreCall<Stored>
     /** Buffers little of the stream. `size`: its length in bytes. Also fails as the stream does, leaving nothing behind. */
     readonly putStream: <E>(
@@ -97,13 +107,13 @@ export class ObjectStore extends Context.Service<
     readonly remove: (bucket: string, key: string) => StoreCall<void>
     /** Removes at most 1000 keys, without duplicates. */
     readonly removeMany: (bucket: string, keys: ReadonlyArray<string>) => StoreCall<BulkDeleted>
-    readonly record: (bucket: string, key: string) => StoreCall<ObjectRecord>
+    readonly record: ObjectReads["record"]
     /**
      * Replaces the object's metadata by the record's and keeps its bytes. Conflict OBJECT_CHANGED if its `etag` is no
      * longer the record's; the object is then unchanged.
      */
     readonly setRecord: (bucket: string, record: ObjectRecord) => StoreCall<void>
-    readonly tags: (bucket: string, key: string) => StoreCall<ObjectTags>
+    readonly tags: ObjectReads["tags"]
     /** Replaces all tags of the object. */
     readonly setTags: (bucket: string, key: string, tags: ObjectTags) => StoreCall<void>
 
@@ -127,6 +137,11 @@ export class ObjectStore extends Context.Service<
     /** The open uploads of a bucket by key, then by age. `token`: that of the page before. */
     readonly uploads: (bucket: string, options: Omit<PageOptions, "delimiter">) => StoreCall<UploadPage>
     readonly abortUpload: (upload: UploadRef) => StoreCall<void>
+
+    /**
+     * The objects of an earlier time. Conflict OBJECTS_NOT_KEPT if the store does not have them any more, or never kept them.
+     */
+    readonly at: (moment: Date) => Effect.Effect<ObjectReads>
 
     /** The object's unsigned URL. */
     readonly locationOf: (bucket: string, key: string) => string

@@ -9,7 +9,7 @@ import {
   type ObjectRecord
 } from "../../domain/storage/Metadata.ts"
 import { type BulkDeleted, byteLength } from "../../domain/storage/Object.ts"
-import { ObjectStore, type Presigned, type StoreCall, type UploadRef } from "../ports/ObjectStore.ts"
+import { type ObjectReads, ObjectStore, type Presigned, type StoreCall, type UploadRef } from "../ports/ObjectStore.ts"
 
 /**
  * A check before a URL is signed. A policy may deny the service what it allows the user of the URL, for example by address
@@ -36,10 +36,17 @@ export interface Uploaded {
   readonly etag: string
 }
 
+/** The time whose objects a request reads; undefined: those of now. */
+export const ObjectsMoment = Context.Reference<Date | undefined>("svc/services/ObjectsMoment", {
+  defaultValue: () => undefined
+})
+
 /** Storage operations beyond a single call to ObjectStore, which the handlers use directly otherwise (spec: Storage). */
 export class Storage extends Context.Service<
   Storage,
   {
+    /** The objects that the request reads, by `ObjectsMoment`. */
+    readonly reads: Effect.Effect<ObjectReads>
     /** `force` empties the bucket first, which may take long. Otherwise Conflict BUCKET_NOT_EMPTY if it is not empty. */
     readonly deleteBucket: (bucket: string, force: boolean) => StoreCall<void>
     /** null deletes the policy. Returns the policy as stored. */
@@ -73,6 +80,10 @@ export class Storage extends Context.Service<
       // change was based on older metadata.
       const locks = yield* RcMap.make<string, Semaphore.Semaphore, never, never>({ lookup: () => Semaphore.make(1) })
 
+      const reads = Effect.flatMap(ObjectsMoment, (moment): Effect.Effect<ObjectReads> =>
+        moment === undefined ? Effect.succeed(store) : store.at(moment)
+      )
+
       const emptyAndDelete = (bucket: string) =>
         Effect.andThen(store.emptyBucket(bucket), store.deleteBucket(bucket)).pipe(
           Effect.retry({
@@ -95,6 +106,8 @@ export class Storage extends Context.Service<
       })
 
       return Storage.of({
+        reads,
+
         deleteBucket: Effect.fn("Storage.deleteBucket")((bucket: string, force: boolean) =>
           force ? emptyAndDelete(bucket) : store.deleteBucket(bucket)
         ),
@@ -119,7 +132,9 @@ export class Storage extends Context.Service<
           ),
 
         presignDownload: (bucket, key, seconds) =>
-          Effect.andThen(unlessDenied(store.record(bucket, key)), store.presignDownload(bucket, key, seconds)),
+          Effect.flatMap(reads, (objects) =>
+            Effect.andThen(unlessDenied(objects.record(bucket, key)), objects.presignDownload(bucket, key, seconds))
+          ),
 
         presignPart: (upload, partNumber, seconds) =>
           Effect.andThen(unlessDenied(store.parts(upload, 1)), store.presignPart(upload, partNumber, seconds)),

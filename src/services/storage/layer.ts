@@ -1,6 +1,6 @@
 import { Effect, Layer, Stream } from "effect"
 import { Forbidden } from "../../domain/errors.ts"
-import { ObjectStore, type UploadRef } from "../ports/ObjectStore.ts"
+import { type ObjectReads, ObjectStore, type UploadRef } from "../ports/ObjectStore.ts"
 import { fileStore } from "../supabase/FileBytes.ts"
 import { SupabaseSettings } from "../supabase/Settings.ts"
 import { Storage } from "./Storage.ts"
@@ -11,6 +11,9 @@ const refusal = new Forbidden({
   code: "BUCKET_RESERVED",
   hint: "Use the files through /storage/v1 (docs/supabase.md)"
 })
+
+/** Calls that are not about a bucket of the caller's choice. */
+const unguarded = new Set(["locationOf", "admitsPages", "at"])
 
 const bucketOf = (first: unknown) => (typeof first === "string" ? first : (first as UploadRef | undefined)?.bucket)
 
@@ -24,17 +27,22 @@ const layerWithoutFiles = Layer.effect(
     const store = yield* ObjectStore
     const files = yield* fileStore
     if (!(yield* SupabaseSettings).enabled) return store
-    const calls = Object.entries(store).filter(([name, call]) => typeof call === "function" && name !== "locationOf")
-    const guarded = calls.map(([name, call]) => {
-      const refused = name === "read" ? Stream.fail(refusal) : Effect.fail(refusal)
-      const all = call as (...given: ReadonlyArray<unknown>) => unknown
-      return [
-        name,
-        (...given: ReadonlyArray<unknown>) => (bucketOf(given[0]) === files ? refused : all(...given))
-      ] as const
-    })
-    const buckets = Effect.map(store.buckets, (all) => all.filter(({ name }) => name !== files))
-    return ObjectStore.of({ ...store, ...Object.fromEntries(guarded), buckets })
+    const guarded = <A extends Pick<ObjectReads, "buckets">>(reads: A): A => {
+      const calls = Object.entries<unknown>({ ...reads }).filter(
+        ([name, call]) => typeof call === "function" && !unguarded.has(name)
+      )
+      const refusing = calls.map(([name, call]) => {
+        const refused = name === "read" ? Stream.fail(refusal) : Effect.fail(refusal)
+        const all = call as (...given: ReadonlyArray<unknown>) => unknown
+        return [
+          name,
+          (...given: ReadonlyArray<unknown>) => (bucketOf(given[0]) === files ? refused : all(...given))
+        ] as const
+      })
+      const buckets = Effect.map(reads.buckets, (all) => all.filter(({ name }) => name !== files))
+      return { ...reads, ...Object.fromEntries(refusing), buckets }
+    }
+    return ObjectStore.of({ ...guarded(store), at: (moment) => Effect.map(store.at(moment), guarded) })
   })
 )
 

@@ -129,6 +129,7 @@ const branch: Branch = {
   progress: null,
   access: "service_role",
   source_backup_id: null,
+  objects_at: null,
   connection: "postgres://"
 }
 

@@ -84,6 +84,12 @@ const storeErrors: Readonly<Record<string, (subject: Subject, message: string) =
   BucketAlreadyExists: ({ bucket }) =>
     conflict("BUCKET_EXISTS", `Another owner already has a bucket ${quoted(bucket)}`),
   BucketNotEmpty: ({ bucket }) => conflict("BUCKET_NOT_EMPTY", `The bucket ${quoted(bucket)} is not empty`),
+  ObjectsNotKept: () =>
+    new Conflict({
+      error: "The object store does not keep the objects of that time",
+      code: "OBJECTS_NOT_KEPT",
+      hint: "The embedded store keeps them for SVC_PITR_KEEP, other stores in buckets with versioning (docs/storage.md)"
+    }),
   OperationAborted: () => conflict("STORE_CONFLICT", "Another change to the bucket is in progress; try again"),
   PreconditionFailed: ({ key }) =>
     conflict("OBJECT_CHANGED", `The object ${quoted(key)} was changed by another request; try again`),

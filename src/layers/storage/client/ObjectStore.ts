@@ -5,6 +5,7 @@ import { makeS3 } from "./Client.ts"
 import { type CopyLimits, makeSetRecord, s3CopyLimits } from "./Copy.ts"
 import { makeEmptyBucket, makeRemoval } from "./Removal.ts"
 import { makeHead, makeObjects, objectRecordOf } from "./Objects.ts"
+import { makeKeptObjects, makeVersionedObjects } from "./PastObjects.ts"
 import { makeStreams } from "./Streams.ts"
 import { makeUploads } from "./Uploads.ts"
 import { uriEncodePath } from "../../../domain/text/UriText.ts"
@@ -41,6 +42,10 @@ export const layerObjectStoreWith = (limits: CopyLimits) =>
         }),
         record: (bucket, key) => Effect.map(head(bucket, key), (found) => objectRecordOf(key, found)),
         setRecord: makeSetRecord(s3, limits, head),
+        at: (moment) =>
+          Effect.sync(() =>
+            s3.address.isEmbedded === true ? makeKeptObjects(s3, moment) : makeVersionedObjects(s3, moment)
+          ),
         locationOf: (bucket, key) => {
           const { host, protocol } = new URL(publicEndpoint)
           const start = forcePathStyle ? `${protocol}//${host}/${bucket}` : `${protocol}//${bucket}.${host}`

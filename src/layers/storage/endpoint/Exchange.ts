@@ -1,6 +1,7 @@
-import { type Effect, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import { type Readable } from "node:stream"
 import { percentEncode } from "../../../domain/text/UriText.ts"
+import { momentParameter } from "../Address.ts"
 import { type S3Payload, type PayloadOptions } from "./Payload.ts"
 import { type S3Error, s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
@@ -14,6 +15,8 @@ export interface Exchange {
   readonly caller: Signer
   readonly store: LocalStore
   readonly settings: S3Settings
+  /** The time whose objects are read, in ms; undefined: those of now. */
+  readonly at: number | undefined
   /** Undefined if the bucket does not exist. */
   readonly bucketInfo: BucketInfo | undefined
   /** The decoded body; throws an S3Error if the headers are invalid. */
@@ -52,10 +55,39 @@ export interface S3Operation {
   readonly versionAction?: string
   /** The `x-amz-` headers that the operation supports in addition to those of every request; default none. */
   readonly headers?: ReadonlyArray<string>
+  /** Whether it can read the objects of an earlier time. */
+  readonly past?: true
   /** Whether it reads or writes the bytes of objects. */
   readonly onBytes?: true
   readonly run: (exchange: Exchange) => Effect.Effect<Reply, S3Error, Scope.Scope>
 }
+
+/**
+ * The time whose objects the owner asks for, in ms. It is in the query, all of which a signature of version 4 covers. Throws
+ * AccessDenied to others, and InvalidArgument.
+ */
+export const momentOf = ({ param }: S3Request, caller: Signer): number | undefined => {
+  const text = param(momentParameter)
+  if (text === undefined) return undefined
+  if (caller?.version !== "AWS4-HMAC-SHA256") {
+    throw s3Error("AccessDenied", "Only requests signed with AWS4-HMAC-SHA256 can read the objects of an earlier time")
+  }
+  if (/^\d{1,15}$/.test(text) && param("versionId") === undefined) return Number(text)
+  throw s3Error("InvalidArgument", "The time must be in milliseconds since 1970, without a version id", {
+    ArgumentName: momentParameter,
+    ArgumentValue: text.slice(0, 200)
+  })
+}
+
+/** An object of the request's time, with its bytes. Fails with NoSuchKey, and as the store does for versions. */
+export const openedObject = ({ at, request: { bucket, key }, store }: Exchange, version: string | undefined) =>
+  at === undefined ? store.get(bucket, key, version) : store.history.get(bucket, key, at)
+
+/** Like `openedObject`, without the bytes. */
+export const foundObject = ({ at, request: { bucket, key }, store }: Exchange, version: string | undefined) =>
+  at === undefined
+    ? store.head(bucket, key, version)
+    : Effect.map(store.history.get(bucket, key, at), ({ info }) => info)
 
 /** The version that the query names. Throws InvalidArgument. */
 export const versionParam = ({ param }: S3Request): string | undefined => {

@@ -3,7 +3,7 @@ import { type IncomingMessage, type ServerResponse } from "node:http"
 import { authorize } from "./Authorization.ts"
 import { checkBucketName, createBucket } from "./operations/Buckets.ts"
 import { bucketCorsHeaders, bucketPreflight } from "./Cors.ts"
-import { type Exchange, hiddenFrom, type Reply, type S3Settings } from "./Exchange.ts"
+import { type Exchange, hiddenFrom, momentOf, type Reply, type S3Settings } from "./Exchange.ts"
 import { s3PayloadOf } from "./Payload.ts"
 import { errorReply, send } from "./Replies.ts"
 import { checkHeaders, requestBody } from "./RequestHeaders.ts"
@@ -20,6 +20,8 @@ const withEncryption = (reply: Reply): Reply => ({
 })
 
 const hidden = "The bucket has the files of /storage/v1, which are used through it"
+
+const notInThePast = s3Error("MethodNotAllowed", "The objects of an earlier time can only be read")
 
 const noVersion = (version: string) =>
   s3Error("InvalidArgument", "This operation does not accept a version-id.", {
@@ -46,11 +48,12 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
     bucketInfo: BucketInfo | undefined
   ) {
     if (request.method === "OPTIONS") return yield* tryS3(() => bucketPreflight(request, bucketInfo, settings))
-    const { caller, operation } = yield* tryS3(() => ({
-      caller: authenticate(request, settings.owner, Date.now()),
-      operation: operationOf(request)
-    }))
+    const { at, caller, operation } = yield* tryS3(() => {
+      const caller = authenticate(request, settings.owner, Date.now())
+      return { caller, operation: operationOf(request), at: momentOf(request, caller) }
+    })
     yield* tryS3(() => {
+      if (at !== undefined && operation.past !== true) throw notInThePast
       if (request.bucket !== "" && request.bucket === hiddenFrom(request, settings))
         throw s3Error("AccessDenied", hidden)
       if (bucketInfo !== undefined) {
@@ -61,7 +64,7 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
         // A policy's condition on s3:versionid must not be about a version that the operation does not use.
         if (version !== undefined && named === undefined && request.key !== "") throw noVersion(version)
       } else if (caller === undefined && operation.action === undefined) throw s3Error("AccessDenied", "Access Denied")
-      else if (request.bucket !== "" && operation !== createBucket) {
+      else if (request.bucket !== "" && operation !== createBucket && at === undefined) {
         throw s3Error("NoSuchBucket", undefined, { BucketName: request.bucket })
       }
       checkHeaders({ names: request.headerNames, header: request.header }, operation.headers ?? [], settings.encrypted)
@@ -70,6 +73,7 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
     const exchange: Exchange = {
       request,
       caller,
+      at,
       store,
       settings,
       bucketInfo,

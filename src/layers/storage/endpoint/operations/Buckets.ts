@@ -21,12 +21,13 @@ export const checkBucketName = (name: string) => {
 
 export const listBuckets: S3Operation = {
   action: undefined,
-  run: Effect.fnUntraced(function* ({ request, settings, store }: Exchange) {
+  past: true,
+  run: Effect.fnUntraced(function* ({ at, request, settings, store }: Exchange) {
     const prefix = request.param("prefix") ?? ""
     const after = Buffer.from(request.param("continuation-token") ?? "", "base64url").toString("utf8")
     const limit = yield* tryS3(() => limitParam(request, "max-buckets", 10_000))
     const hidden = hiddenFrom(request, settings)
-    const all = (yield* store.buckets)
+    const all = (yield* at === undefined ? store.buckets : store.history.buckets(at))
       .filter(({ name }) => name.startsWith(prefix) && name > after && name !== hidden)
       .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     const given = all.slice(0, limit)
@@ -74,14 +75,17 @@ export const createBucket: S3Operation = {
 
 export const headBucket: S3Operation = {
   action: "s3:ListBucket",
-  run: ({ settings }) =>
-    Effect.succeed(
-      emptyReply(200, {
-        "x-amz-bucket-region": settings.region,
-        "x-amz-access-point-alias": "false",
-        "Content-Type": "application/xml"
-      })
-    )
+  past: true,
+  run: Effect.fnUntraced(function* ({ at, request, settings, store }: Exchange) {
+    if (at !== undefined && !(yield* store.history.buckets(at)).some(({ name }) => name === request.bucket)) {
+      return yield* s3Error("NoSuchBucket", undefined, { BucketName: request.bucket })
+    }
+    return emptyReply(200, {
+      "x-amz-bucket-region": settings.region,
+      "x-amz-access-point-alias": "false",
+      "Content-Type": "application/xml"
+    })
+  })
 }
 
 export const deleteBucket: S3Operation = {

@@ -19,10 +19,11 @@ type Common = ReturnType<typeof listingParams>
 
 const nothing: Listing = { objects: [], prefixes: [], next: undefined }
 
-const page = ({ request, store }: Exchange, { delimiter, limit, prefix }: Common, after: string) =>
-  limit === 0
-    ? Effect.as(store.bucket(request.bucket), nothing)
-    : store.list(request.bucket, { prefix, delimiter, after, limit })
+const page = ({ at, request, store }: Exchange, { delimiter, limit, prefix }: Common, after: string) => {
+  if (limit === 0) return Effect.as(store.bucket(request.bucket), nothing)
+  const options = { prefix, delimiter, after, limit }
+  return at === undefined ? store.list(request.bucket, options) : store.history.list(request.bucket, options, at)
+}
 
 export const objectXml = (info: Omit<ObjectInfo, "parts">, encode: (name: string) => string, more: XmlElements) => ({
   Key: encode(info.key),
@@ -39,6 +40,7 @@ export const optional = (text: string, encode: (name: string) => string) => (tex
 
 export const listObjects: S3Operation = {
   action: "s3:ListBucket",
+  past: true,
   headers: listingHeaders,
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { request } = exchange
@@ -72,6 +74,7 @@ const parseToken = (token: string) => {
 
 export const listObjectsV2: S3Operation = {
   action: "s3:ListBucket",
+  past: true,
   headers: listingHeaders,
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { request } = exchange

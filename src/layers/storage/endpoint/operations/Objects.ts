@@ -4,7 +4,9 @@ import { authorize, isAllowed } from "../Authorization.ts"
 import {
   emptyReply,
   type Exchange,
+  foundObject,
   limitParam,
+  openedObject,
   type S3Operation,
   type Reply,
   versionHeader,
@@ -174,12 +176,12 @@ export const partNumber = (text: string | undefined): number => {
 export const getObject: S3Operation = {
   action: "s3:GetObject",
   versionAction: "s3:GetObjectVersion",
+  past: true,
   onBytes: true,
   headers: ["x-amz-checksum-mode"],
   run: Effect.fnUntraced(function* (exchange: Exchange) {
-    const { bucket, key } = exchange.request
     const version = yield* tryS3(() => versionParam(exchange.request))
-    const { info, open } = yield* exchange.store.get(bucket, key, version).pipe(hideMissing(exchange))
+    const { info, open } = yield* openedObject(exchange, version).pipe(hideMissing(exchange))
     const { range, reply } = yield* tryS3(() => describe(exchange, info))
     if (reply.status === 304) return reply
     if (range.end < range.start) return { ...reply, headers: { ...reply.headers, "Content-Length": "0" } }
@@ -190,12 +192,12 @@ export const getObject: S3Operation = {
 export const headObject: S3Operation = {
   action: "s3:GetObject",
   versionAction: "s3:GetObjectVersion",
+  past: true,
   onBytes: true,
   headers: ["x-amz-checksum-mode"],
   run: Effect.fnUntraced(function* (exchange: Exchange) {
-    const { bucket, key } = exchange.request
     const version = yield* tryS3(() => versionParam(exchange.request))
-    const info = yield* exchange.store.head(bucket, key, version).pipe(hideMissing(exchange))
+    const info = yield* foundObject(exchange, version).pipe(hideMissing(exchange))
     return yield* tryS3(() => describe(exchange, info).reply)
   })
 }

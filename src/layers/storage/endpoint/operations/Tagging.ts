@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import {
   emptyReply,
   type Exchange,
+  foundObject,
   type Reply,
   type S3Operation,
   versionHeader,
@@ -18,9 +19,9 @@ import { xmlDocument } from "../Xml.ts"
 export const getObjectTagging: S3Operation = {
   action: "s3:GetObjectTagging",
   versionAction: "s3:GetObjectVersionTagging",
+  past: true,
   run: Effect.fnUntraced(function* (exchange: Exchange) {
-    const { request, store } = exchange
-    const info = yield* store.head(request.bucket, request.key, yield* tryS3(() => versionParam(request)))
+    const info = yield* foundObject(exchange, yield* tryS3(() => versionParam(exchange.request)))
     return xmlReply("Tagging", taggingXml(info.tags), versionHeader(exchange, info))
   })
 }

@@ -128,6 +128,7 @@ const listingOf = (found: ReturnType<Reads["list"]>): Listing => ({
 /** What the store showed at earlier times. */
 const storeHistory = (index: StoreIndex, files: BlobFiles): StoreHistory => ({
   state: Effect.orDie(index.read("historyState", [])),
+  keepFrom: (at) => Effect.orDie(index.write("keepFrom", [at])),
   buckets: (at) =>
     Effect.map(index.read("bucketsAt", [at]), (rows) =>
       rows.map(({ created, name }) => ({ name, createdAt: new Date(created) }))

@@ -211,8 +211,8 @@ export interface OpenObject {
 }
 
 /**
- * What the store showed at earlier times (in ms), for the time that its history is kept. All but `state` fail with
- * ObjectsNotKept for times before that.
+ * What the store showed at earlier times (in ms), for the time that its history is kept. Reads of times before that fail
+ * with ObjectsNotKept.
  */
 export interface StoreHistory {
   readonly state: Effect.Effect<{
@@ -221,6 +221,8 @@ export interface StoreHistory {
     /** Bytes that only the history needs. */
     readonly bytes: number
   }>
+  /** Keeps the history from a time on for longer, until this is called again; undefined: no longer than all. */
+  readonly keepFrom: (at: number | undefined) => Effect.Effect<void>
   readonly buckets: (at: number) => Effect.Effect<ReadonlyArray<Pick<BucketInfo, "name" | "createdAt">>, S3Error>
   readonly list: (bucket: string, options: ListOptions, at: number) => Effect.Effect<Listing, S3Error>
   /** Metadata and tags are as they were, too. Fails with NoSuchKey. */

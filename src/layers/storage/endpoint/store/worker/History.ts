@@ -7,9 +7,10 @@ const maximumJournal = 500_000
 /** The tables of the history, as the statements of a format of the index. */
 export const historyTables = `
   CREATE TABLE counters (
-    sequence INTEGER NOT NULL, begun INTEGER, forgotten INTEGER NOT NULL, dropped INTEGER NOT NULL, bytes INTEGER NOT NULL
+    sequence INTEGER NOT NULL, begun INTEGER, forgotten INTEGER NOT NULL, dropped INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    kept INTEGER
   );
-  INSERT INTO counters VALUES (0, NULL, 0, 0, 0);
+  INSERT INTO counters VALUES (0, NULL, 0, 0, 0, NULL);
   CREATE TABLE history (
     bucket INTEGER NOT NULL, key BLOB NOT NULL, until INTEGER NOT NULL, since INTEGER NOT NULL, size INTEGER NOT NULL,
     etag TEXT NOT NULL, modified INTEGER NOT NULL, meta TEXT NOT NULL, version TEXT, segments TEXT NOT NULL,

@@ -30,6 +30,8 @@ export const pastOperations = (database: DatabaseSync, tables: Tables, history: 
   )
   const dropHeld = database.prepare("DELETE FROM held WHERE number <= ?")
   const dropBuckets = database.prepare("DELETE FROM old_buckets WHERE removed <= ?")
+  const kept = database.prepare("SELECT kept FROM counters")
+  const setKept = database.prepare("UPDATE counters SET kept = ?")
   const setForgotten = database.prepare("UPDATE counters SET forgotten = max(forgotten, ?)")
 
   const state = (): HistoryState => {
@@ -73,11 +75,18 @@ export const pastOperations = (database: DatabaseSync, tables: Tables, history: 
   }
 
   const writes = {
+    /** Keeps what was there at a time, in ms, and since then, until this is called again; undefined keeps no more. */
+    keepFrom: (at: number | undefined): IndexChange<undefined> => {
+      setKept.run(at ?? null)
+      return changed(undefined)
+    },
+
     /**
      * Forgets what ended before a time, in ms, and releases at most `limit` blobs. `more`: whether to repeat it. The rows go
      * before the blobs.
      */
-    forget: (before: number, limit: number): IndexChange<{ readonly more: boolean }> => {
+    forget: (time: number, limit: number): IndexChange<{ readonly more: boolean }> => {
+      const before = Math.min(time, Number(kept.get()?.["kept"] ?? time))
       // Without a history, there is mostly nothing to forget, and a transaction that writes nothing needs no sync.
       if (history.on) setForgotten.run(before)
       dropBuckets.run(before)

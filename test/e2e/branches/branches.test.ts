@@ -44,6 +44,7 @@ describe("a branch", () => {
       "status",
       "access",
       "source_backup_id",
+      "objects_at",
       "progress",
       "connection"
     ])

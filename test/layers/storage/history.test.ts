@@ -113,6 +113,38 @@ describe("history of a store", () => {
     })
   )
 
+  it.effect("keeps what it is asked to keep for longer, also over a restart", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryDirectory
+      yield* TestClock.setTime(1000)
+      const start = makeLocalStore(directory, undefined, { enabled: true, keep })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const store = yield* start
+          yield* store.createBucket("b")
+          yield* put(store, "early", bytesOf("e", 100_000))
+          yield* put(store, "late", bytesOf("l", 50))
+          yield* TestClock.setTime(2000)
+          yield* store.remove("b", [{ key: "early" }])
+          yield* TestClock.setTime(3000)
+          yield* store.remove("b", [{ key: "late" }])
+          yield* store.history.keepFrom(2500)
+          yield* TestClock.adjust(2 * keep)
+          while ((yield* store.history.state).bytes > 50) yield* TestClock.adjust("1 minute")
+        })
+      )
+      const store = yield* start
+      yield* TestClock.adjust("2 minutes")
+      assert.strictEqual((yield* store.history.state).earliest, 2500)
+      assert.lengthOf(yield* keysAt(store, 2500), 1)
+      assert.isTrue((yield* textAt(store, "late", 2999)).bytes.equals(bytesOf("l", 50)))
+      assert.strictEqual(yield* codeOf(keysAt(store, 2499)), "ObjectsNotKept")
+      yield* store.history.keepFrom(undefined)
+      yield* forgotten(store)
+      assert.strictEqual(yield* codeOf(keysAt(store, 2500)), "ObjectsNotKept")
+    })
+  )
+
   it.effect("keeps nothing unless it is enabled", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory

@@ -105,6 +105,13 @@ describe.each([{}, { SVC_WORKERS: "2" }])("storage of a branch with %j", (worker
     assertRefused(await send(`GET ${files}/tags?key=new.txt`, undefined, ids.past), 404, "OBJECT_NOT_FOUND")
     assertRefused(await send(`GET ${files}`, undefined, 999_999), 404, "BRANCH_NOT_FOUND")
     assert.strictEqual((await send(`GET ${files}`, undefined, "x")).status, 400)
+    for (const path of [`GET ${files}`, "GET /v1/storage/buckets"]) {
+      for (const id of [ids.past, 999_999]) {
+        const headers = { "x-svc-branch": String(id) }
+        assert.strictEqual((await ask(service, path, { key: service.anon, headers })).status, 403)
+        assert.strictEqual((await ask(service, path, { headers })).status, 401)
+      }
+    }
   })
 
   it("refuses a presigned URL of another time", async () => {

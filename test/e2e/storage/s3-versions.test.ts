@@ -296,6 +296,28 @@ describe("versions of objects", () => {
     for (const query of ["", "?versionId=", "?versionId=null"]) assert.strictEqual(await status("PUT", query, "x"), 403)
   })
 
+  it("keeps what each of many writers of a key wrote, and lets one of those that create it win", async () => {
+    const Bucket = await bucketWith("Enabled")
+    const bodies = Array.from({ length: 40 }, (_, n) => `body ${n}`)
+    const ids = await Promise.all(bodies.map((body) => put(Bucket, body)))
+    assert.strictEqual(new Set(ids).size, bodies.length)
+    const listed = await versions(Bucket)
+    assert.strictEqual(listed.filter((line) => line.includes("*")).length, 1)
+    assert.sameMembers(
+      listed.map((line) => line.replace("*", "")),
+      ids.map((id) => `k ${id}`)
+    )
+    const read = await Promise.all(ids.map((id) => get(Bucket, id)))
+    assert.deepStrictEqual(
+      read,
+      bodies.map((body, n) => `${body} ${ids[n]}`)
+    )
+    const created = await Promise.all(bodies.map((body) => refused(put(Bucket, body, "new", { IfNoneMatch: "*" }))))
+    assert.strictEqual(created.filter((answer) => answer === "accepted").length, 1)
+    await Promise.all([...ids, ...ids].map((id) => remove(Bucket, id)))
+    assert.lengthOf(await versions(Bucket), 1)
+  })
+
   it("judges conditions on versions by the version that a request is for", async () => {
     const Bucket = await bucketWith("Enabled")
     const [one, two] = [await put(Bucket, "one"), await put(Bucket, "two")]

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
 import { type LocalStore } from "../../../src/layers/storage/endpoint/store/Model.ts"
 import { bytesOf, codeOf, collect, filesIn, put, temporaryDirectory, untilFiles } from "../../support/storage/store.ts"
@@ -85,6 +87,38 @@ describe("history of a store", () => {
         [`k ${second.etag}`],
         [`k ${first.etag}`]
       ])
+    })
+  )
+
+  it.effect("lists a moment in short pages if most objects are newer", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryDirectory
+      yield* TestClock.setTime(1000)
+      const start = makeLocalStore(directory, undefined, { enabled: true, keep })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const store = yield* start
+          yield* store.createBucket("b")
+          for (const key of ["a/old", "z"]) yield* put(store, key, bytesOf(key, 10))
+        })
+      )
+      const database = new DatabaseSync(join(directory, "index.db"))
+      database.exec(`
+        WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 20499)
+        INSERT INTO objects (bucket, key, size, etag, modified, meta, segments)
+        SELECT 1, CAST('a/' || i AS BLOB), 1, 'e', 2000, '{"contentType":"a/b","headers":{},"user":{}}', '[]' FROM n`)
+      database.close()
+      const store = yield* start
+      const first = yield* store.history.list("b", options, 1500)
+      assert.deepStrictEqual(first.objects, [])
+      assert.match(first.next ?? "", /^a\/\d+$/)
+      const second = yield* store.history.list("b", { ...options, after: first.next ?? "" }, 1500)
+      assert.deepStrictEqual(
+        second.objects.map(({ key }) => key),
+        ["a/old", "z"]
+      )
+      const grouped = yield* store.history.list("b", { ...options, delimiter: "/", after: first.next ?? "" }, 1500)
+      assert.deepStrictEqual([grouped.prefixes, grouped.next], [["a/"], undefined])
     })
   )
 

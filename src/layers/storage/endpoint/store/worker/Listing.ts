@@ -71,6 +71,9 @@ const startAfter = (after: string, options: { readonly prefix: string; readonly 
   return common?.length === key.length ? afterPrefix(key) : afterKey(key)
 }
 
+/** Rows that a listing of an earlier time reads at once, so that it does not hold up other requests. */
+const maximumRead = 20_000
+
 /** The rows of two queries, both sorted by key; those of the first come before those of the second with the same key. */
 function* merged(one: Iterable<Row>, other: Iterable<Row>): Generator<Row> {
   const [first, second] = [one[Symbol.iterator](), other[Symbol.iterator]()]
@@ -118,13 +121,13 @@ export const listingOperations = (database: DatabaseSync, tables: Tables, versio
     `SELECT key, size, etag, modified, meta, version, seq, marker, superseded
      FROM versions WHERE bucket = ? AND key = ? AND seq < ? ORDER BY seq DESC`
   )
-  const shownAt = database.prepare(
-    `SELECT key, size, etag, modified, meta FROM objects
-     WHERE bucket = ? AND key >= ? AND key < ? AND coalesce(since, modified) <= ? ORDER BY key`
+  const shown = database.prepare(
+    `SELECT key, size, etag, modified, meta, coalesce(since, modified) AS since, NULL AS until
+     FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key`
   )
-  const pastAt = database.prepare(
-    `SELECT key, size, etag, modified, meta FROM history
-     WHERE bucket = ? AND key >= ? AND key < ? AND until > ? AND since <= ? ORDER BY key`
+  const formerly = database.prepare(
+    `SELECT key, size, etag, modified, meta, since, until
+     FROM history WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key`
   )
   // The bounds on the key select the range of the index; the comparison of ids only matters within one key.
   const uploads = database.prepare(
@@ -159,13 +162,26 @@ export const listingOperations = (database: DatabaseSync, tables: Tables, versio
       }
     },
 
-    /** The objects as they were at a time, in ms. */
+    /** The objects as they were at a time, in ms. A page ends early where most objects are of other times. */
     listAt: (name: string, options: ListOptions, at: number) => {
       const bucket = past.bucketAt(name, at)
-      const seek = (from: Buffer, to: Buffer) =>
-        merged(shownAt.iterate(bucket, from, to, at), pastAt.iterate(bucket, from, to, at, at))
-      const found = page(seek, options, startAfter(options.after, options))
-      return { objects: found.rows.map(infoOf), prefixes: found.prefixes, next: found.last }
+      let count = 0
+      let stopped: Buffer | undefined
+      const seek = function* (from: Buffer, to: Buffer) {
+        let last: Buffer | undefined
+        for (const row of merged(shown.iterate(bucket, from, to), formerly.iterate(bucket, from, to))) {
+          const key = keyOf(row)
+          if (++count > maximumRead && last?.equals(key) === false) {
+            stopped = last
+            return
+          }
+          last = key
+          const until = row["until"]
+          if (Number(row["since"]) <= at && (until === null || Number(until) > at)) yield row
+        }
+      }
+      const { last, prefixes, rows } = page(seek, options, startAfter(options.after, options))
+      return { objects: rows.map(infoOf), prefixes, next: last ?? (stopped && decodeKey(stopped)) }
     },
 
     versions: (name: string, options: VersionsOptions) => {

@@ -28,7 +28,10 @@ const BackupRestore = Schema.Struct({
   progress: Percent,
   error: Schema.NullOr(Schema.String),
   started_at: Schema.String,
-  finished_at: Schema.NullOr(Schema.String)
+  finished_at: Schema.NullOr(Schema.String),
+  /** Objects of the inventory that the store no longer had then, or had with another content; null if unknown. */
+  objects_gone: Schema.NullOr(Schema.Int),
+  objects_changed: Schema.NullOr(Schema.Int)
 })
 
 /** A backup in responses. */
@@ -58,6 +61,9 @@ export const Backup = Schema.Struct({
   copy_error: Schema.NullOr(Schema.String),
   /** Whether a completed backup has neither a file in this replica's directory nor a copy: it can't be restored here. */
   file_missing: Schema.Boolean,
+  /** The number and bytes of the objects that the store had, in the backup's inventory; null if there is none. */
+  object_count: Schema.NullOr(Schema.Int),
+  object_bytes: Schema.NullOr(Schema.Int),
   /** Objects that a restore lacks or fails for, as the database was when the backup was made. */
   warnings: Schema.Array(Schema.String),
   /** Whether it was restored for a trial, and the result had the same content; null when that is not planned. */
@@ -96,13 +102,39 @@ export const parsePartial = (
   name: string
 ): { readonly file: string; readonly restore: number | undefined } | undefined => {
   const match =
-    /^(\d{8}T\d{6}Z-[0-9a-f]{12}\.(?:dump|sql\.zst))(?:\.globals\.sql|\.restore-(\d{1,10}))?\.partial$/.exec(name)
+    /^(\d{8}T\d{6}Z-[0-9a-f]{12}\.(?:dump|sql\.zst))(?:\.globals\.sql|\.objects\.ndjson\.gz|\.restore-(\d{1,10}))?\.partial$/.exec(
+      name
+    )
   if (match === null) return undefined
   return { file: match[1] ?? "", restore: match[2] === undefined ? undefined : Number(match[2]) }
 }
 
 /** The script of `DumpTools.globals`, next to a backup's file. */
 export const globalsFile = (file: string) => `${file}.globals.sql`
+
+/** The inventory of the objects in the store, next to a backup's file. */
+export const inventoryFile = (file: string) => `${file}.objects.ndjson.gz`
+
+/** An object of an inventory that the store no longer has, or has with another content. */
+const LostObject = Schema.Struct({
+  bucket: Schema.String,
+  key: Schema.String,
+  size: Schema.Int,
+  /** The ETag, which is the MD5 of objects that were not uploaded in parts. */
+  etag: Schema.String,
+  version: Schema.NullOr(Schema.String),
+  state: Schema.Literals(["gone", "changed"])
+})
+export type LostObject = typeof LostObject.Type
+
+/** The objects of an inventory that were lost since; `objects`: the first of them. */
+export const LostObjects = Schema.Struct({
+  gone: Schema.Int,
+  changed: Schema.Int,
+  objects: Schema.Array(LostObject),
+  is_truncated: Schema.Boolean
+})
+export type LostObjects = typeof LostObjects.Type
 
 /** Objects that no extension brings. */
 const ofNoExtension = (catalogue: string, oid: string) => `${oid} >= 16384 and not exists (

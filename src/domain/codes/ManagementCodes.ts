@@ -21,6 +21,10 @@ export const storageCodes = {
     "The bucket is not empty: send `?force=true`; with it, the bucket contains something that the store retains"
   ],
   OBJECT_CHANGED: [409, "The object was replaced repeatedly while its metadata was being changed: try again"],
+  BACKUP_INVENTORY_MISSING: [
+    404,
+    "The backup has no [inventory of objects](backups.md#objects-in-the-store): it is of an older version, or the file is elsewhere"
+  ],
   OBJECTS_NOT_KEPT: [
     409,
     "The object store does not have the objects of the branch's time ([a branch's objects](storage.md#objects-of-a-branch))"

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Backup, BackupId, NewBackup } from "../../domain/backups/Backup.ts"
+import { Backup, BackupId, LostObjects, NewBackup } from "../../domain/backups/Backup.ts"
 import { Branch, RestoreOptions } from "../../domain/branches/Branch.ts"
 import {
   BadGateway,
@@ -71,6 +71,26 @@ export class BackupsApi extends HttpApiGroup.make("backups")
       OpenApi.annotations({
         summary: "Get the SQL for roles and settings that the file refers to",
         description: "Creates roles, without passwords, and the settings of the database. It can be run more than once."
+      })
+    ),
+    HttpApiEndpoint.get("objects", "/:id/objects", {
+      params,
+      success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "application/x-ndjson" })),
+      error: [...stored, Unprocessable]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "List the objects that the store had when the backup was made",
+        description: "One JSON object a line: `bucket`, `key`, `size`, `etag`, and `version` where the bucket has them."
+      })
+    ),
+    HttpApiEndpoint.get("lostObjects", "/:id/objects/lost", {
+      params,
+      success: LostObjects,
+      error: [...stored, Unprocessable]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Compare these objects with the store: those that are gone or changed since",
+        description: "`objects` has the first 1000 of them."
       })
     ),
     HttpApiEndpoint.post("restore", "/:id/restore", {

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { shownBackup, shownBranch } from "../../domain/audit/Shown.ts"
@@ -60,6 +60,17 @@ export const BackupsHandlers = HttpApiBuilder.group(
       cancel: ({ params }) => backups.cancel(params.id),
       file: ({ headers, params }) => Effect.map(backups.file(params.id), (source) => download(source, headers.range)),
       globals: ({ params }) => backups.globals(params.id),
+      objects: ({ params }) =>
+        Effect.map(backups.inventory(params.id), (lines) =>
+          HttpServerResponse.stream(
+            lines.pipe(
+              Stream.map((line) => `${line}\n`),
+              Stream.encodeText
+            ),
+            { contentType: "application/x-ndjson", headers: { "cache-control": "no-store" } }
+          )
+        ),
+      lostObjects: ({ params }) => backups.lost(params.id),
       restore: ({ headers, params, payload }) =>
         Effect.flatMap(Effect.tap(backups.restore(params.id, payload ?? {}), restored(params.id)), ({ branch, done }) =>
           prefersAsync(headers.prefer)

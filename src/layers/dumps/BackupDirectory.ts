@@ -64,12 +64,12 @@ export const layerBackupDirectory = Layer.effect(
     })
 
     /** Writes to a temporary name first. */
-    const write = (name: string, text: string) =>
+    const write = (name: string, content: string | Uint8Array) =>
       attempt(`Failed to write ${name}`, async () => {
         const temporary = path(partialFile(name))
         const handle = await open(temporary, "w", 0o600)
         try {
-          await handle.writeFile(text)
+          await handle.writeFile(content)
           await handle.sync()
         } finally {
           await handle.close()

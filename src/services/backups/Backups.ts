@@ -1,10 +1,19 @@
-import { Clock, Context, Cron, Effect, Layer, Schedule } from "effect"
-import { type Backup, type BackupId, type NewBackup, globalsFile, scheduledLabel } from "../../domain/backups/Backup.ts"
+import { Clock, Context, Cron, Effect, Layer, Schedule, type Stream } from "effect"
+import {
+  type Backup,
+  type BackupId,
+  type LostObjects,
+  type NewBackup,
+  globalsFile,
+  inventoryFile,
+  scheduledLabel
+} from "../../domain/backups/Backup.ts"
 import { type RestoreOptions } from "../../domain/branches/Branch.ts"
 import { Conflict, type Forbidden, type NotFound, Unavailable, type Unprocessable } from "../../domain/errors.ts"
 import { BackupFiles } from "../ports/BackupFiles.ts"
 import { type StoreError } from "../ports/ObjectStore.ts"
 import { type BackupCopies, makeBackupCopies } from "./Copies.ts"
+import { makeBackupInventories } from "./Inventory.ts"
 import { type BackupRecords, backupNotFound, makeBackupRecords } from "./Records.ts"
 import { type StartedRestore, makeBackupRestores } from "./Restores.ts"
 import { type BackupRun, type BackupRuns, makeBackupRuns } from "./Runs.ts"
@@ -66,8 +75,12 @@ const makeBackupRemoval = (records: BackupRecords, runs: BackupRuns, copies: Bac
     })
 
     const removeFile = (file: string) =>
-      Effect.mapError(Effect.andThen(files.remove(globalsFile(file)), files.remove(file)), ({ reason }) =>
-        unusable(reason)
+      Effect.mapError(
+        Effect.andThen(
+          Effect.forEach([globalsFile(file), inventoryFile(file)], files.remove, { discard: true }),
+          files.remove(file)
+        ),
+        ({ reason }) => unusable(reason)
       )
 
     const remove = Effect.fn("BackupRemoval.remove")(function* (id: BackupId) {
@@ -166,6 +179,15 @@ export class Backups extends Context.Service<
     readonly file: (id: BackupId) => Effect.Effect<BackupSource, Missing | Unprocessable | StoreError>
     /** The script that belongs to the file. */
     readonly globals: (id: BackupId) => Effect.Effect<string, Missing>
+    /**
+     * The objects that the store had, as lines of JSON. 404 `BACKUP_INVENTORY_MISSING`, 422 `BACKUP_ALTERED`, the latter
+     * also while it is read.
+     */
+    readonly inventory: (
+      id: BackupId
+    ) => Effect.Effect<Stream.Stream<string, Unprocessable>, Missing | Unprocessable | StoreError>
+    /** The objects of the inventory that are no longer there as they were. Fails as `inventory` does. */
+    readonly lost: (id: BackupId) => Effect.Effect<LostObjects, Missing | Unprocessable | StoreError>
     /** Starts a restore. Fails at once as `file`, `DumpTools.reader` and `Branches.create` do. */
     readonly restore: (
       id: BackupId,
@@ -181,9 +203,10 @@ export class Backups extends Context.Service<
       const copies = yield* makeBackupCopies
       const sources = yield* makeBackupSources(records)
       const verification = yield* makeBackupVerification(sources)
-      const runs = yield* makeBackupRuns(records, copies, verification)
+      const inventories = yield* makeBackupInventories
+      const runs = yield* makeBackupRuns(records, copies, verification, inventories)
       const { cancel, remove, retain } = yield* makeBackupRemoval(records, runs, copies)
-      const restores = yield* makeBackupRestores(sources)
+      const restores = yield* makeBackupRestores(sources, inventories)
       if (schedule !== undefined) {
         yield* runBackupSchedule(schedule, { start: runs.start, missed: records.missed, retain })
       }
@@ -201,6 +224,8 @@ export class Backups extends Context.Service<
         remove,
         file: sources.find,
         globals: sources.globals,
+        inventory: (id) => Effect.flatMap(sources.completed(id), inventories.lines),
+        lost: (id) => Effect.flatMap(sources.completed(id), inventories.lost),
         restore: restores.start
       })
     })

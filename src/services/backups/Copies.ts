@@ -1,7 +1,7 @@
 import { Effect, Latch, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { backupCopyLock } from "../../domain/sql/AdvisoryLocks.ts"
-import { globalsFile } from "../../domain/backups/Backup.ts"
+import { globalsFile, inventoryFile } from "../../domain/backups/Backup.ts"
 import { tryAdvisoryLocks } from "../AdvisoryLock.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { BackupFiles, type FileTrouble } from "../ports/BackupFiles.ts"
@@ -12,7 +12,8 @@ import { storedReason } from "./Records.ts"
 const checkEvery = "10 seconds"
 const retrySchedule = Schedule.exponential("1 second", 5)
 
-const prefix = "backups/"
+/** The keys of copies begin with it. */
+export const copiesPrefix = "backups/"
 
 interface Pending {
   readonly id: number
@@ -32,16 +33,21 @@ export const makeBackupCopies = Effect.gen(function* () {
   const wakeUp = yield* Latch.make(false)
 
   const remove = (bucket: string, key: string) =>
-    Effect.forEach([key, globalsFile(key)], (one) => store.remove(bucket, one), { discard: true }).pipe(
-      Effect.catchTag("NotFound", () => Effect.void)
-    )
+    Effect.forEach([key, globalsFile(key), inventoryFile(key)], (one) => store.remove(bucket, one), {
+      discard: true
+    }).pipe(Effect.catchTag("NotFound", () => Effect.void))
 
   const upload = ({ bucket, file, globals, size }: Pending) =>
     Effect.gen(function* () {
-      const key = prefix + file
+      const key = copiesPrefix + file
       yield* store.putStream(bucket, key, typeOf(file), files.bytes(file), size)
       const script = new TextEncoder().encode(globals ?? "")
       yield* store.put(bucket, globalsFile(key), "text/plain; charset=utf-8", script)
+      const inventory = inventoryFile(file)
+      const length = yield* files.size(inventory)
+      if (length !== undefined) {
+        yield* store.putStream(bucket, inventoryFile(key), "application/gzip", files.bytes(inventory), length)
+      }
       return key
     }).pipe(Effect.retry({ times: 2, schedule: retrySchedule }))
 

@@ -32,13 +32,15 @@ const whileCopied = {
 }
 
 const restores = `(select coalesce(json_agg(json_build_object('branch_id', branch_id, 'status', status,
-    'progress', progress, 'error', error, 'started_at', ${isoSql("started_at")}, 'finished_at', ${isoSql("finished_at")})
+    'progress', progress, 'error', error, 'started_at', ${isoSql("started_at")}, 'finished_at', ${isoSql("finished_at")},
+    'objects_gone', objects_gone, 'objects_changed', objects_changed)
     order by id desc), '[]')
   from (select * from svc.restores r where r.backup_id = b.id order by r.id desc limit 10) r)`
 
 const columns = `id, coalesce(full_label, label) as label, status, size_bytes::float8 as size_bytes, sha256, ${isoSql("created_at")} as created_at,
   ${isoSql("completed_at")} as completed_at, progress, error, strategy, tool_version, server_version, format,
   scheduled_for is not null as scheduled, bucket, object_key, copy_error, file_name, warnings,
+  object_count::float8 as object_count, object_bytes::float8 as object_bytes,
   verification, ${isoSql("verified_at")} as verified_at, verify_error, ${restores} as restores`
 
 const { bucket, format, id, label, object_key, sha256, size_bytes, status } = Backup.fields
@@ -63,7 +65,9 @@ const BackupPlace = Schema.Struct({
   bucket,
   key: object_key,
   /** Whether a restore of it is in progress. */
-  used: Schema.Boolean
+  used: Schema.Boolean,
+  /** The number of objects in its inventory; null without one. */
+  objects: Backup.fields.object_count
 })
 export type BackupPlace = typeof BackupPlace.Type
 
@@ -225,7 +229,8 @@ export const makeBackupRecords = Effect.gen(function* () {
         places(
           `select id, status, coalesce(full_label, label) as label, file_name as file, format, size_bytes::float8 as size, sha256, globals, bucket,
              object_key as key,
-             exists (select from svc.restores r where r.backup_id = b.id and r.status = 'in_progress') as used
+             exists (select from svc.restores r where r.backup_id = b.id and r.status = 'in_progress') as used,
+             object_count::float8 as objects
            from svc.backups b where id = $1::bigint`,
           [id]
         )

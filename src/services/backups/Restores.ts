@@ -1,4 +1,4 @@
-import { Deferred, Effect, Exit, FiberSet, Ref, Schedule } from "effect"
+import { Cause, Deferred, Effect, Exit, FiberSet, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { type BackupId, percentOf, restoreLabel } from "../../domain/backups/Backup.ts"
 import { type Branch, type RestoreOptions } from "../../domain/branches/Branch.ts"
@@ -8,6 +8,7 @@ import { onOwnTables } from "../OwnTables.ts"
 import { DumpFailed, type DumpTool, DumpTools, type RestoreTarget } from "../ports/DumpTools.ts"
 import { backupNotFound, reasonOf, storedReason } from "./Records.ts"
 import { BackupSettings, withinBackupTimeout } from "./Settings.ts"
+import { type BackupInventories } from "./Inventory.ts"
 import { type BackupSource, type BackupSources } from "./Sources.ts"
 
 const reportEvery = "1 second"
@@ -26,7 +27,7 @@ const restoreFailed = ({ code, reason }: DumpFailed) =>
   new Unprocessable({ error: "The backup could not be restored", code: code ?? "RESTORE_FAILED", details: reason })
 
 /** Restores backups into branches of their own. */
-export const makeBackupRestores = (sources: BackupSources) =>
+export const makeBackupRestores = (sources: BackupSources, inventories: BackupInventories) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const branches = yield* Branches
@@ -72,6 +73,26 @@ export const makeBackupRestores = (sources: BackupSources) =>
         Effect.catchCause((cause) => Effect.logWarning("Failed to record the end of a restore; will retry", cause))
       )
 
+    /** Records which objects of the backup's inventory are lost. It may take minutes, and nothing waits for it. */
+    const recordLost = (restore: number, { place }: BackupSource) =>
+      place.objects === null
+        ? Effect.void
+        : inventories.lost(place).pipe(
+            Effect.flatMap(({ changed, gone }) =>
+              ask("update svc.restores set objects_gone = $2, objects_changed = $3 where id = $1", [
+                restore,
+                gone,
+                changed
+              ])
+            ),
+            Effect.interruptible,
+            Effect.catchCause((cause) =>
+              Cause.hasInterrupts(cause)
+                ? Effect.void
+                : Effect.logWarning(`Failed to compare the objects of backup ${place.id} with the store`, cause)
+            )
+          )
+
     /** Fails at once as `BackupSources.find`, `DumpTools.reader` and `Branches.create` do. */
     const start = Effect.fn("BackupRestores.start")(function* (id: BackupId, options: RestoreOptions) {
       const source = yield* sources.find(id)
@@ -106,6 +127,7 @@ export const makeBackupRestores = (sources: BackupSources) =>
         const exit = yield* Effect.exit(Effect.interruptible(done))
         yield* finish(number, exit)
         yield* Deferred.done(result, exit)
+        if (Exit.isSuccess(exit)) yield* recordLost(number, source)
       })
       yield* FiberSet.run(
         running,

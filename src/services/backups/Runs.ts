@@ -4,6 +4,7 @@ import {
   type BackupId,
   backupWarningsSql,
   globalsFile,
+  inventoryFile,
   newBackupFile,
   partialFile,
   percentOf
@@ -15,12 +16,16 @@ import { Db } from "../ports/Db.ts"
 import { DumpFailed, type DumpTool, DumpTools } from "../ports/DumpTools.ts"
 import { type BackupCopies } from "./Copies.ts"
 import { digestOf } from "./Sources.ts"
+import { type BackupInventories } from "./Inventory.ts"
 import { type BackupRecords, type BegunBackup, reasonOf, storedReason } from "./Records.ts"
 import { BackupSettings, withinBackupTimeout } from "./Settings.ts"
 import { type BackupVerification } from "./Verification.ts"
 
 /** How often progress is recorded, and cancellation noticed. */
 const reportEvery = "1 second"
+
+/** Longer, it would hold up the backup of a database for a store with a great many objects. */
+const inventoryTime = "15 minutes"
 
 /** The file of a dump. */
 interface Written {
@@ -36,7 +41,12 @@ export interface BackupRun {
 }
 
 /** Makes backups in the background; a caller that leaves does not stop them. */
-export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies, verification: BackupVerification) =>
+export const makeBackupRuns = (
+  records: BackupRecords,
+  copies: BackupCopies,
+  verification: BackupVerification,
+  inventories: BackupInventories
+) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { main } = yield* Db
@@ -60,6 +70,34 @@ export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies, ver
         }
       })
 
+    /** Records which objects the store has. A store that fails costs the inventory, not the backup. */
+    const takeInventory = (id: BackupId, file: string) =>
+      inventories.take(file).pipe(
+        Effect.timeoutOrElse({
+          duration: inventoryTime,
+          orElse: () => Effect.fail(new DumpFailed({ reason: `It took over ${inventoryTime}` }))
+        }),
+        Effect.catchTag("FileTrouble", ({ reason }) => Effect.fail(new DumpFailed({ reason }))),
+        Effect.flatMap(({ bytes, count }) =>
+          onOwnTables(
+            sql.unsafe("update svc.backups set object_count = $2, object_bytes = $3 where id = $1", [id, count, bytes])
+          )
+        ),
+        Effect.catchCause((cause) => {
+          if (Cause.hasInterrupts(cause)) return Effect.interrupt
+          const reason = reasonOf(cause, "made")
+          return Effect.andThen(
+            Effect.logWarning(`Failed to list the objects for backup ${id}: ${reason}`),
+            onOwnTables(
+              sql.unsafe("update svc.backups set warnings = warnings || $2::text where id = $1", [
+                id,
+                storedReason(`the objects in the store are not listed: ${reason}`)
+              ])
+            )
+          )
+        })
+      )
+
     /** Writes the globals script and the dump. */
     const dump = (tool: DumpTool, { id }: BegunBackup, file: string, percent: Ref.Ref<number>) =>
       Effect.gen(function* () {
@@ -74,7 +112,13 @@ export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies, ver
         )
         // Interrupted, it could write its file after the clean-up.
         yield* Effect.uninterruptible(files.write(globalsFile(file), globals))
-        yield* tool.dump(main.name, files.path(file), (fraction) => Ref.set(percent, percentOf(fraction)))
+        yield* Effect.all(
+          [
+            tool.dump(main.name, files.path(file), (fraction) => Ref.set(percent, percentOf(fraction))),
+            takeInventory(id, file)
+          ],
+          { concurrency: 2, discard: true }
+        )
         const size = (yield* files.size(file)) ?? (yield* new DumpFailed({ reason: "Its file is gone" }))
         return { size, sha256: yield* digestOf(files.bytes(file)) } satisfies Written
       }).pipe(
@@ -86,9 +130,13 @@ export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies, ver
       )
 
     const removeFiles = (file: string) =>
-      Effect.forEach([partialFile(file), file, globalsFile(file)], (name) => Effect.ignore(files.remove(name)), {
-        discard: true
-      })
+      Effect.forEach(
+        [partialFile(file), file, globalsFile(file), inventoryFile(file)],
+        (name) => Effect.ignore(files.remove(name)),
+        {
+          discard: true
+        }
+      )
 
     /** If this fails too, the upkeep finds the record and the file. */
     const recordEnd = (text: string, params: ReadonlyArray<string | number | null>) =>

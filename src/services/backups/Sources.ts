@@ -142,6 +142,8 @@ export const makeBackupSources = (records: BackupRecords) =>
 
     return {
       find,
+      /** The place of a complete backup. 409 `BACKUP_NOT_COMPLETED`. */
+      completed,
       /** The globals script of the backup. */
       globals: (id: BackupId) => Effect.map(completed(id), ({ globals }) => globals ?? "")
     }

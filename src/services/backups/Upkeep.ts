@@ -1,7 +1,7 @@
 import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { backupRunLock } from "../../domain/sql/AdvisoryLocks.ts"
-import { globalsFile, parsePartial, partialFile } from "../../domain/backups/Backup.ts"
+import { globalsFile, inventoryFile, parsePartial, partialFile } from "../../domain/backups/Backup.ts"
 import { BackupFiles } from "../ports/BackupFiles.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 
@@ -91,13 +91,13 @@ export const layerBackupUpkeep = Layer.effectDiscard(
     const deleted = Effect.gen(function* () {
       yield* sql.unsafe("delete from svc.removed_backups where removed_at < now() - $1::interval", [retention])
       const rows = yield* sql.unsafe<{ readonly file: string }>("select file_name as file from svc.removed_backups")
-      yield* removed(rows.flatMap(({ file }) => [file, globalsFile(file)]))
+      yield* removed(rows.flatMap(({ file }) => [file, globalsFile(file), inventoryFile(file)]))
     })
 
     const sweep = Effect.gen(function* () {
       const failed = yield* abandoned
       if (failed.length > 0) yield* Effect.logWarning(`Interrupted backups marked as failed: ${failed.length}`)
-      yield* removed(failed.flatMap((file) => [partialFile(file), globalsFile(file)]))
+      yield* removed(failed.flatMap((file) => [partialFile(file), globalsFile(file), inventoryFile(file)]))
       yield* restores
       yield* leftovers
       yield* deleted

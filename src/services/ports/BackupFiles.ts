@@ -26,7 +26,7 @@ export class BackupFiles extends Context.Service<
     /** All names; empty without a directory. */
     readonly list: Effect.Effect<ReadonlyArray<string>>
     /** Writes a file atomically, synced and readable by the service alone. */
-    readonly write: (name: string, text: string) => Effect.Effect<void, FileTrouble>
+    readonly write: (name: string, content: string | Uint8Array) => Effect.Effect<void, FileTrouble>
     /** Leaves no file unless exactly `size` bytes arrive. */
     readonly receive: <E>(
       name: string,

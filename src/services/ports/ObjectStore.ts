@@ -49,6 +49,17 @@ export interface UploadRef {
   readonly uploadId: string
 }
 
+/** An object in a listing. */
+export interface ListedObject {
+  readonly key: string
+  /** Bytes. */
+  readonly size: number
+  /** Without quotes. */
+  readonly etag: string
+  /** Its version, in a bucket that keeps them. */
+  readonly version?: string
+}
+
 /** Reads of objects, as they are now or were at an earlier time. */
 export interface ObjectReads {
   /** Sorted by name. */
@@ -138,6 +149,8 @@ export class ObjectStore extends Context.Service<
     readonly uploads: (bucket: string, options: Omit<PageOptions, "delimiter">) => StoreCall<UploadPage>
     readonly abortUpload: (upload: UploadRef) => StoreCall<void>
 
+    /** All objects of a bucket, by the UTF-8 bytes of their keys, in as many requests as they need. */
+    readonly listed: (bucket: string) => Stream.Stream<ListedObject, StoreError>
     /**
      * The objects of an earlier time. Conflict OBJECTS_NOT_KEPT if the store does not have them any more, or never kept them.
      */

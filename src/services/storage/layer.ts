@@ -32,7 +32,7 @@ const layerWithoutFiles = Layer.effect(
         ([name, call]) => typeof call === "function" && !unguarded.has(name)
       )
       const refusing = calls.map(([name, call]) => {
-        const refused = name === "read" ? Stream.fail(refusal) : Effect.fail(refusal)
+        const refused = ["read", "listed"].includes(name) ? Stream.fail(refusal) : Effect.fail(refusal)
         const all = call as (...given: ReadonlyArray<unknown>) => unknown
         return [
           name,

@@ -92,6 +92,13 @@ export const makeBucketsFake = () => {
         expires: null,
         metadata: {}
       })),
+    listed: (bucket) =>
+      Stream.fromIterable(
+        [...objects]
+          .filter(([place]) => place.startsWith(`${bucket}/`))
+          .map(([place, { length }]) => ({ key: place.slice(bucket.length + 1), size: length, etag: "e" }))
+          .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+      ),
     buckets: Effect.suspend(() => now.buckets),
     findBucket: (name) => Effect.suspend(() => now.findBucket(name)),
     createBucket: (name) => Effect.suspend(() => now.createBucket(name)),

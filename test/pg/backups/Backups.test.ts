@@ -54,6 +54,8 @@ suite("a backup", (it) => {
         verification: null,
         verified_at: null,
         verify_error: null,
+        object_count: made.object_count,
+        object_bytes: made.object_bytes,
         restores: []
       })
       assert.match(made.server_version ?? "", /^\d+\.\d+/)

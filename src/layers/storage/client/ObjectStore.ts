@@ -4,6 +4,7 @@ import { makeBuckets } from "./Buckets.ts"
 import { makeS3 } from "./Client.ts"
 import { type CopyLimits, makeSetRecord, s3CopyLimits } from "./Copy.ts"
 import { makeEmptyBucket, makeRemoval } from "./Removal.ts"
+import { makeListed } from "./Listed.ts"
 import { makeHead, makeObjects, objectRecordOf } from "./Objects.ts"
 import { makeKeptObjects, makeVersionedObjects } from "./PastObjects.ts"
 import { makeStreams } from "./Streams.ts"
@@ -42,6 +43,7 @@ export const layerObjectStoreWith = (limits: CopyLimits) =>
         }),
         record: (bucket, key) => Effect.map(head(bucket, key), (found) => objectRecordOf(key, found)),
         setRecord: makeSetRecord(s3, limits, head),
+        listed: makeListed(s3, objects.list),
         at: (moment) =>
           Effect.sync(() =>
             s3.address.isEmbedded === true ? makeKeptObjects(s3, moment) : makeVersionedObjects(s3, moment)

@@ -17,7 +17,7 @@ const Seen = Schema.Struct({
   key: Schema.String,
   size: Schema.Int,
   etag: Schema.String,
-  version: Schema.optionalKey(Schema.String)
+  version: Schema.optional(Schema.String)
 })
 type Seen = typeof Seen.Type
 

@@ -57,7 +57,7 @@ export interface ListedObject {
   /** Without quotes. */
   readonly etag: string
   /** Its version, in a bucket that keeps them. */
-  readonly version?: string
+  readonly version?: string | undefined
 }
 
 /** Reads of objects, as they are now or were at an earlier time. */

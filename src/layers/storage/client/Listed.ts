@@ -41,7 +41,7 @@ export const makeListed = ({ call, send }: S3, list: Store["list"]): Store["list
             key: decodedKey(Key, EncodingType),
             size: Size ?? 0,
             etag: bare(ETag),
-            ...(VersionId === undefined ? {} : { version: VersionId })
+            version: VersionId
           })),
           IsTruncated === true
             ? Option.some({ KeyMarker: decodedKey(NextKeyMarker, EncodingType), VersionIdMarker: NextVersionIdMarker })

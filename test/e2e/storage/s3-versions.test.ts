@@ -354,6 +354,62 @@ describe("versions of objects", () => {
     assert.deepStrictEqual(await remove(Bucket, two), { DeleteMarker: undefined, id: two })
   })
 
+  it("authorizes versioning, lists of versions, tags and batches by permissions of their own", async () => {
+    const Bucket = await bucketWith("Enabled")
+    const one = (await put(Bucket, "one", "k", { Tagging: "n=1" })) ?? ""
+    await put(Bucket, "two")
+    const allow = (...Action: ReadonlyArray<string>) => {
+      const Resource = [`arn:aws:s3:::${Bucket}`, `arn:aws:s3:::${Bucket}/*`]
+      const Statement = [{ Effect: "Allow", Principal: "*", Action, Resource }]
+      return s3.client.send(
+        new PutBucketPolicyCommand({ Bucket, Policy: JSON.stringify({ Version: "2012-10-17", Statement }) })
+      )
+    }
+    const status = async (method: string, target: string, body?: string) =>
+      (await raw(s3, method, `/${Bucket}${target}`, {}, body)).status
+    const suspended = "<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>"
+    const tagging = "<Tagging><TagSet></TagSet></Tagging>"
+    const requests: ReadonlyArray<readonly [string, string, string, string?]> = [
+      ["s3:ListBucketVersions", "GET", "?versions"],
+      ["s3:GetBucketVersioning", "GET", "?versioning"],
+      ["s3:GetObjectVersion", "HEAD", `/k?versionId=${one}`],
+      ["s3:GetObjectVersionTagging", "GET", `/k?tagging&versionId=${one}`],
+      ["s3:PutObjectVersionTagging", "PUT", `/k?tagging&versionId=${one}`, tagging],
+      ["s3:DeleteObjectVersionTagging", "DELETE", `/k?tagging&versionId=${one}`],
+      ["s3:GetObjectVersionAcl", "GET", `/k?acl&versionId=${one}`],
+      ["s3:PutBucketVersioning", "PUT", "?versioning", suspended],
+      ["s3:DeleteObjectVersion", "DELETE", `/k?versionId=${one}`]
+    ]
+    const others = ["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:GetObjectTagging"]
+    await allow(...others, "s3:PutObjectTagging", "s3:DeleteObjectTagging", "s3:GetBucketTagging", "s3:GetObjectAcl")
+    for (const [action, method, target, body] of requests) {
+      assert.strictEqual(await status(method, target, body), 403, action)
+    }
+    for (const [action, method, target, body] of requests) {
+      await allow(action)
+      assert.isBelow(await status(method, target, body), 300, action)
+    }
+    // Each key of a batch needs the permission for what is done with it.
+    const batch = (version: string) =>
+      `<Delete><Object><Key>k</Key></Object><Object><Key>k</Key><VersionId>${version}</VersionId></Object></Delete>`
+    await allow("s3:DeleteObject")
+    const { text } = await raw(s3, "POST", `/${Bucket}?delete`, {}, batch("null"))
+    assert.match(text, /<Deleted><Key>k<\/Key><DeleteMarker>/)
+    assert.match(text, /<Error><Key>k<\/Key><VersionId>null<\/VersionId><Code>AccessDenied</)
+  })
+
+  it("signs the version of a presigned URL", async () => {
+    const Bucket = await bucketWith("Enabled")
+    const [one, two] = [(await put(Bucket, "one")) ?? "", (await put(Bucket, "two")) ?? ""]
+    const url = await presigned(s3, { path: `/${Bucket}/k`, query: { versionId: one } })
+    for (const other of [url.replace(one, two), `${url}&versionId=${two}`, url.replace(`versionId=${one}&`, "")]) {
+      assert.notStrictEqual(other, url)
+      assert.strictEqual((await raw(s3, "GET", other)).code, "SignatureDoesNotMatch")
+    }
+    const current = await presigned(s3, { path: `/${Bucket}/k` })
+    assert.strictEqual((await raw(s3, "GET", `${current}&versionId=${one}`)).code, "SignatureDoesNotMatch")
+  })
+
   it("refuses a version id where none is used, and conditions on delete markers", async () => {
     const Bucket = await bucketWith("Enabled")
     const one = (await put(Bucket, "one")) ?? ""

@@ -9,11 +9,19 @@ describe.each([{}, { SVC_WORKERS: "2" }])("storage of a branch with %j", (worker
   let then = ""
   const ids = { past: 0, early: 0, plain: 0 }
   beforeAll(async () => {
-    service = await startService({ env: { SVC_PITR: "true", ...workers } })
+    service = await startService({ env: { SVC_PITR: "true", SVC_SUPABASE: "true", ...workers } })
     for (const name of Object.keys(ids) as ReadonlyArray<keyof typeof ids>) {
       ids[name] = (await makeBranch(service, name)).id
     }
     await send("POST /api/storage/buckets", { name: "files" })
+    // The bucket of the files of /storage/v1 is there, too.
+    await send("POST /storage/v1/bucket", { name: "avatars" })
+    const uploaded = await fetch(`${service.url}/storage/v1/object/avatars/a.txt`, {
+      method: "POST",
+      headers: { apikey: service.service_role, "content-type": "text/plain" },
+      body: "a"
+    })
+    assert.strictEqual(uploaded.status, 200, await uploaded.text())
     await write("kept.txt", "first")
     await write("gone.txt", "gone")
     await send(`PUT ${files}/tags`, { key: "kept.txt", tags: { n: "1" } })
@@ -105,6 +113,8 @@ describe.each([{}, { SVC_WORKERS: "2" }])("storage of a branch with %j", (worker
     assertRefused(await send(`GET ${files}/tags?key=new.txt`, undefined, ids.past), 404, "OBJECT_NOT_FOUND")
     assertRefused(await send(`GET ${files}`, undefined, 999_999), 404, "BRANCH_NOT_FOUND")
     assert.strictEqual((await send(`GET ${files}`, undefined, "x")).status, 400)
+    const reserved = await send("GET /api/storage/buckets/svc-supabase/objects", undefined, ids.past)
+    assertRefused(reserved, 403, "BUCKET_RESERVED")
     for (const path of [`GET ${files}`, "GET /v1/storage/buckets"]) {
       for (const id of [ids.past, 999_999]) {
         const headers = { "x-svc-branch": String(id) }

@@ -2,6 +2,7 @@ import { Result, Schema } from "effect"
 import { assert, describe, it } from "vitest"
 import {
   globalsFile,
+  inventoryFile,
   NewBackup,
   newBackupFile,
   parsePartial,
@@ -35,6 +36,7 @@ describe("names of files", () => {
       assert.deepStrictEqual(parsePartial(partialFile(file)), { file, restore: undefined })
       assert.deepStrictEqual(parsePartial(partialFile(file, 12)), { file, restore: 12 })
       assert.deepStrictEqual(parsePartial(partialFile(globalsFile(file))), { file, restore: undefined })
+      assert.deepStrictEqual(parsePartial(partialFile(inventoryFile(file))), { file, restore: undefined })
       for (const other of [file, globalsFile(file), `${file}.partial.bak`, `../${file}.partial`, "x.partial", ""]) {
         assert.isUndefined(parsePartial(other))
       }

@@ -8,7 +8,7 @@ import {
   Unprocessable
 } from "../../domain/errors.ts"
 import { type PointInTime, pointInTimeLabel, type RecoveryState } from "../../domain/recovery/Recovery.ts"
-import { BackupSettings, withinBackupTimeout } from "../backups/Settings.ts"
+import { BackupSettings, withinBackupTimeout } from "./Settings.ts"
 import { Branches } from "../branches/Branches.ts"
 import { type Fill } from "../branches/Filling.ts"
 import { BackupFiles } from "../ports/BackupFiles.ts"
@@ -89,7 +89,12 @@ export class Recovery extends Context.Service<
             yield* tool.restore(file, branch, (fraction) => report(dumping + (1 - dumping) * fraction))
           }).pipe(Effect.scoped, withinBackupTimeout(timeout))
         const { branch, done } = yield* branches.restore(
-          { ...options, label: options.label ?? pointInTimeLabel(target), sourceBackupId: null },
+          {
+            ...options,
+            label: options.label ?? pointInTimeLabel(target),
+            sourceBackupId: null,
+            objectsAt: new Date(target)
+          },
           fill
         )
         return {

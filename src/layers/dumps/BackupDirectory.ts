@@ -6,7 +6,7 @@ import { partialFile } from "../../domain/backups/Backup.ts"
 import { Unavailable } from "../../domain/errors.ts"
 import { BackupFiles, FileTrouble } from "../../services/ports/BackupFiles.ts"
 import { BackupSettings } from "../../services/backups/Settings.ts"
-import { syncDirectory } from "../process/DataDir.ts"
+import { syncDirectory } from "../process/StoredFile.ts"
 import { errorCode } from "../process/StartError.ts"
 
 /** Space in bytes that stays free. */

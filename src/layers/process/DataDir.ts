@@ -1,9 +1,11 @@
 import { Context, Data, Effect, Layer, RcRef, Redacted, type Scope, Semaphore } from "effect"
 import { existsSync, readFileSync } from "node:fs"
-import { chmod, chown, mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
-import { dirname, join, resolve } from "node:path"
+import { chmod, chown, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { join, resolve } from "node:path"
 import { text } from "../../domain/Settings.ts"
+import { checkNotLost, checkSecrets, type DataPart, installationId, recordPart } from "./DataParts.ts"
 import { type FileOwner, takeFileLock } from "./FileLock.ts"
+import { readStored, writeStored } from "./StoredFile.ts"
 import { attempt, errorCode, StartError } from "./StartError.ts"
 
 /** Another process uses this data directory. */
@@ -21,10 +23,18 @@ export class DataDir extends Context.Service<
     readonly path: string
     /** Owner of the directory, and so of new files, if the process is root and the owner is not. */
     readonly owner: FileOwner | undefined
-    /** The secret of this name, created and stored (mode 0600) at its first use. Safe between processes. */
+    /**
+     * The secret of this name, created and stored (mode 0600) at its first use. Safe between processes. Fails if the
+     * directory has data, but lost the file of its secrets or has that of another installation.
+     */
     readonly secret: (name: string, make: () => string) => Effect.Effect<Redacted.Redacted, StartError>
     /** The secret of this name if there is one. */
     readonly stored: (name: string) => Effect.Effect<Redacted.Redacted | undefined, StartError>
+    /**
+     * Runs what opens a part of the directory or creates it, and records that it is there. Fails if it was there before
+     * and is missing now.
+     */
+    readonly part: <A, E, R>(name: DataPart, opened: Effect.Effect<A, E, R>) => Effect.Effect<A, E | StartError, R>
     /**
      * Locks the directory for this process until the scope closes or the process ends in any way. All parts of the
      * process share the lock.
@@ -45,6 +55,8 @@ export class DataDir extends Context.Service<
   )
 }
 
+type Secrets = Readonly<Record<string, string>>
+
 const make = Effect.fnUntraced(function* (given: string) {
   const path = resolve(given)
   const root = process.geteuid?.() === 0
@@ -58,60 +70,35 @@ const make = Effect.fnUntraced(function* (given: string) {
   const oneAtATime = yield* Semaphore.make(1)
 
   const stored = (name: string) =>
-    Effect.map(readSecrets(file), (all) => (all[name] === undefined ? undefined : Redacted.make(all[name])))
+    Effect.gen(function* () {
+      const all = yield* readStored<Secrets>(file)
+      if (all !== undefined) yield* checkSecrets(path, file, all)
+      return all?.[name] === undefined ? undefined : Redacted.make(all[name])
+    })
 
   const secret = Effect.fn("DataDir.secret")(
     function* (name: string, make: () => string) {
       const there = yield* stored(name)
       if (there !== undefined) return there
       yield* waitForLock(join(path, "secrets.lock"), owner)
-      const all = yield* readSecrets(file)
+      const given = yield* readStored<Secrets>(file)
+      yield* checkSecrets(path, file, given)
+      const all: Secrets = { ...given, installation: yield* installationId(path, given ?? {}, owner) }
       const value = all[name] ?? make()
-      if (all[name] === undefined) yield* writeSecrets(file, { ...all, [name]: value }, owner)
+      if (given?.[name] === undefined) yield* writeStored(file, { ...all, [name]: value }, owner)
       return Redacted.make(value)
     },
     Effect.scoped,
     oneAtATime.withPermit
   )
 
+  const part: DataDir["Service"]["part"] = (name, opened) =>
+    checkNotLost(path, name).pipe(Effect.andThen(opened), Effect.tap(recordPart(path, name, owner)))
+
   const lock = yield* RcRef.make({ acquire: lockDirectory(path, owner) })
 
-  return DataDir.of({ path, owner, secret, stored, lock: RcRef.get(lock) })
+  return DataDir.of({ path, owner, secret, stored, part, lock: RcRef.get(lock) })
 })
-
-const readSecrets = (file: string) =>
-  attempt(`Failed to read ${file}`, async () => {
-    const content = await readFile(file, "utf8").catch((cause: unknown) => {
-      if (errorCode(cause) === "ENOENT") return "{}"
-      throw cause
-    })
-    const secrets: Readonly<Record<string, string>> = JSON.parse(content)
-    return secrets
-  })
-
-/** Replaces the file atomically, also in case of a power failure: a new file is synced and renamed. */
-const writeSecrets = (file: string, secrets: Readonly<Record<string, string>>, owner: FileOwner | undefined) =>
-  attempt(`Failed to write ${file}`, async () => {
-    const temporary = `${file}.${process.pid}.tmp`
-    const handle = await open(temporary, "w", 0o600)
-    try {
-      await handle.chmod(0o600)
-      if (owner !== undefined) await handle.chown(owner.uid, owner.gid)
-      await handle.writeFile(`${JSON.stringify(secrets, null, 2)}\n`)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    await rename(temporary, file)
-    await syncDirectory(dirname(file))
-  })
-
-/** Makes a rename durable. Windows cannot open directories, and does not need it. */
-export const syncDirectory = async (path: string) => {
-  if (process.platform === "win32") return
-  const handle = await open(path, "r")
-  await handle.sync().finally(() => handle.close())
-}
 
 const waitForLock = Effect.fnUntraced(function* (path: string, owner: FileOwner | undefined) {
   for (let tries = 0; tries < 250; tries++) {

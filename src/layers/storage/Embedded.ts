@@ -65,7 +65,7 @@ export const layerEmbeddedS3 = Layer.effect(
       yield* dir.secret("s3_access_key", () => `SVC${randomBytes(10).toString("hex").toUpperCase().slice(0, 17)}`)
     )
     const secretKey = yield* dir.secret("s3_secret_key", () => randomBytes(30).toString("base64url"))
-    const store = yield* makeLocalStore(join(dir.path, "objects"), dir.owner, recovery)
+    const store = yield* dir.part("objects", makeLocalStore(join(dir.path, "objects"), dir.owner, recovery))
     const owner = { accessKey, secretKey: Redacted.value(secretKey) }
     const isOwnPage = yield* ownPages(pagesPort)
     const hidden = supabase ? { hidden: { bucket: files, header: ownRequest(owner.secretKey) } } : {}

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Context, Effect, Fiber, Layer } from "effect"
 import { spawn, spawnSync } from "node:child_process"
-import { chmod, chown, readdir, readlink, rm, stat, writeFile } from "node:fs/promises"
+import { chmod, chown, readdir, readFile, readlink, rename, rm, stat, writeFile } from "node:fs/promises"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -213,11 +213,47 @@ describe("the embedded PostgreSQL", () => {
     })
   )
 
-  it.live("resets the password if the secrets were lost", () =>
+  it.live("refuses data whose secrets are lost or foreign, until an operator does without them", () =>
+    Effect.gen(function* () {
+      const path = yield* dataDir
+      const secrets = join(path, "secrets.json")
+      yield* Effect.scoped(open(path))
+      const kept = yield* Effect.promise(() => readFile(secrets, "utf8"))
+      yield* Effect.promise(() => rm(secrets))
+      const lost = yield* Effect.flip(open(path))
+      assert.match(
+        lost.message,
+        /secrets\.json is missing, but .* has data\. .*encryption_key.*jwt_secret.*s3_access_key/
+      )
+      assert.match(
+        lost.message,
+        /Restore the file from a copy\. To go on without it, .* create it with the content \{\}/
+      )
+      assert.notInclude(yield* Effect.promise(() => readdir(path)), "secrets.json")
+
+      yield* Effect.promise(() => writeFile(secrets, kept.replace(/("installation": ")[^"]+/, "$1another")))
+      assert.match((yield* Effect.flip(open(path))).message, /secrets\.json belongs to another installation/)
+
+      yield* Effect.promise(() => writeFile(secrets, kept))
+      assert.deepStrictEqual(yield* Effect.scoped(Effect.flatMap(open(path), (at) => query(at, "select 1"))), [[1]])
+
+      // The password of the database is one of them, and is set to the new one.
+      yield* Effect.promise(() => writeFile(secrets, "{}"))
+      assert.deepStrictEqual(yield* query(yield* open(path), "select 1"), [[1]])
+      assert.notStrictEqual(yield* Effect.promise(() => readFile(secrets, "utf8")), kept)
+    })
+  )
+
+  it.live("refuses to create a database in place of one that is missing", () =>
     Effect.gen(function* () {
       const path = yield* dataDir
       yield* Effect.scoped(open(path))
-      yield* Effect.promise(() => rm(join(path, "secrets.json")))
+      const cluster = join(path, "postgres")
+      yield* Effect.promise(() => rename(cluster, `${cluster}.away`))
+      const missing = yield* Effect.flip(open(path))
+      assert.include(missing.message, `${cluster} is missing, but ${path} (SVC_DATA_DIR) has held its database`)
+      assert.notInclude(yield* Effect.promise(() => readdir(path)), "postgres")
+      yield* Effect.promise(() => rename(`${cluster}.away`, cluster))
       assert.deepStrictEqual(yield* query(yield* open(path), "select 1"), [[1]])
     })
   )

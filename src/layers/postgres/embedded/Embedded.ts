@@ -54,14 +54,18 @@ const prepare = Effect.fnUntraced(function* (dir: Dir) {
   const binaries = yield* postgresBinaries(yield* postgresPackage, copies, user)
   const had = yield* dir.stored(secretName)
   const password = yield* dir.secret(secretName, newPassword)
-  const found = yield* findCluster(dir)
-  if (found === undefined) {
-    return { binaries, user, password, cluster: yield* createCluster(dir, binaries, user, password) }
-  }
-  yield* checkCluster(found, binaries, user)
-  yield* endLast(found, binaries)
-  if (had === undefined) yield* resetPassword(found, binaries, user, password)
-  return { binaries, user, password, cluster: found }
+  const cluster = yield* dir.part(
+    "postgres",
+    Effect.gen(function* () {
+      const found = yield* findCluster(dir)
+      if (found === undefined) return yield* createCluster(dir, binaries, user, password)
+      yield* checkCluster(found, binaries, user)
+      yield* endLast(found, binaries)
+      if (had === undefined) yield* resetPassword(found, binaries, user, password)
+      return found
+    })
+  )
+  return { binaries, user, password, cluster }
 })
 
 /** Stops a server that is still running: this process has the lock on the data directory, so its owner was killed. */

@@ -1,6 +1,7 @@
 import { Cause, Effect, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { Backup, BackupId } from "../../domain/backups/Backup.ts"
+import { keptBackups, type KeptGenerations } from "../../domain/backups/Generations.ts"
 import { Conflict, NotFound, Unavailable } from "../../domain/errors.ts"
 import { backupRunLock, backupsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
@@ -113,6 +114,7 @@ export const makeBackupRecords = Effect.gen(function* () {
   const rows = queryRows(sql, Row)
   const places = queryRows(sql, BackupPlace)
   const ids = queryRows(sql, Schema.Struct({ id: BackupId }))
+  const scheduled = queryRows(sql, Schema.Struct({ id: BackupId, at: Schema.Finite }))
 
   /**
    * A backup as callers see it. The table may contain records of another server, which came with a dump of the
@@ -195,29 +197,29 @@ export const makeBackupRecords = Effect.gen(function* () {
   })
 
   /**
-   * Ids of the scheduled backups beyond the newest `keep`, all of which are kept when it is 0. Deletes records of failed
-   * ones that are older than those that are kept.
+   * Ids of the completed scheduled backups that the rules do not keep. Deletes records of failed ones that are older than
+   * those that are kept, once there are as many as the rules ask for.
    */
-  const expired = Effect.fn("BackupRecords.expired")(function* (keep: number) {
-    if (keep === 0) return []
-    yield* onOwnTables(
-      sql.unsafe(
-        `delete from svc.backups where status = 'failed' and scheduled_for < (
-           select min(scheduled_for) from (
-             select scheduled_for from svc.backups where status = 'completed' and scheduled_for is not null
-             order by scheduled_for desc limit $1) kept
-           having count(*) >= $1)`,
-        [keep]
-      )
-    )
+  const expired = Effect.fn("BackupRecords.expired")(function* (rules: KeptGenerations) {
+    if (rules.length === 0) return []
     const rows = yield* onOwnTables(
-      ids(
-        `select id from svc.backups where status = 'completed' and scheduled_for is not null
-         order by scheduled_for desc offset $1`,
-        [keep]
+      scheduled(
+        `select id, extract(epoch from scheduled_for)::float8 * 1000 as at from svc.backups
+         where status = 'completed' and scheduled_for is not null order by scheduled_for desc`
       )
     )
-    return rows.map(({ id }) => id)
+    const { full, kept } = keptBackups(rules, rows)
+    const oldest = rows.findLast(({ id }) => kept.has(id))
+    if (full && oldest !== undefined) {
+      yield* onOwnTables(
+        sql.unsafe(
+          `delete from svc.backups where status = 'failed'
+             and scheduled_for < (select scheduled_for from svc.backups where id = $1::bigint)`,
+          [oldest.id]
+        )
+      )
+    }
+    return rows.flatMap(({ id }) => (kept.has(id) ? [] : [id]))
   })
 
   return {

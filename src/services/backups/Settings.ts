@@ -1,7 +1,8 @@
 import { Context, type Cron, Effect, Layer } from "effect"
 import { join, resolve } from "node:path"
 import { DumpFailed } from "../ports/DumpTools.ts"
-import { cron, duration, integer, oneOf, text } from "../../domain/Settings.ts"
+import { type KeptGenerations, parseGenerations } from "../../domain/backups/Generations.ts"
+import { cron, duration, oneOf, SettingError, text } from "../../domain/Settings.ts"
 
 export type BackupVerify = "auto" | "scheduled" | "all" | "off"
 
@@ -17,8 +18,8 @@ export class BackupSettings extends Context.Service<
     readonly bucket: string | undefined
     /** The schedule of backups, in UTC. */
     readonly schedule: Cron.Cron | undefined
-    /** How many scheduled backups are kept; 0: all. */
-    readonly keep: number
+    /** Which scheduled backups are kept. */
+    readonly keep: KeptGenerations
     /** The backups that are verified by a trial restore; `auto`: scheduled ones, if the server's disk has the space. */
     readonly verify: BackupVerify
     /** Time limit of one dump or restore, in ms. */
@@ -34,7 +35,7 @@ export class BackupSettings extends Context.Service<
         programs: yield* text("PG_BIN_DIR", undefined),
         bucket: yield* text("SVC_BACKUP_BUCKET", undefined),
         schedule: yield* cron("SVC_BACKUP_CRON", undefined),
-        keep: yield* integer("SVC_BACKUP_KEEP", 7, 0, 10_000),
+        keep: yield* generations("SVC_BACKUP_KEEP", "7"),
         verify: yield* oneOf<BackupVerify>("SVC_BACKUP_VERIFY", "auto", ["auto", "scheduled", "all", "off"]),
         timeout: yield* duration("SVC_BACKUP_TIMEOUT", 6 * 3_600_000)
       })
@@ -50,3 +51,12 @@ export const withinBackupTimeout =
       duration: timeout,
       orElse: () => Effect.fail(new DumpFailed({ reason: `It took over ${timeout / 1000} s (SVC_BACKUP_TIMEOUT)` }))
     })
+
+const generations = Effect.fnUntraced(function* (name: string, fallback: string) {
+  const given = yield* text(name, fallback)
+  const parsed = parseGenerations(given)
+  if (parsed !== undefined) return parsed
+  return yield* new SettingError({
+    message: `${name} must be a whole number from 0 to 10000, or generations such as 7d,4w,6m, but it is "${given}"`
+  })
+})

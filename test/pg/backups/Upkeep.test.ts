@@ -183,10 +183,13 @@ suite("retention", (it) => {
           rows.map(({ label }) => label)
         )
       const all = Effect.map(sql("select label from svc.backups order by id"), (rows) => rows.map(({ label }) => label))
-      assert.deepStrictEqual(yield* records.expired(0), [])
-      assert.deepStrictEqual(yield* records.expired(4), [])
+      assert.deepStrictEqual(yield* records.expired([]), [])
+      assert.deepStrictEqual(yield* records.expired([{ by: "backup", count: 4 }]), [])
       assert.strictEqual((yield* all).length, 8)
-      assert.deepStrictEqual(yield* labels(yield* records.expired(2)), ["completed 1", "completed 2"])
+      assert.deepStrictEqual(yield* labels(yield* records.expired([{ by: "backup", count: 2 }])), [
+        "completed 1",
+        "completed 2"
+      ])
       // Failed backups that are older than all kept ones were deleted as well.
       assert.notInclude(yield* all, "failed 3")
       assert.includeMembers(yield* all, ["failed 6", "failed null", "completed null"])

@@ -43,7 +43,7 @@ const tools = (programs: string | undefined, login: Login = serverLogin()) => {
     programs,
     bucket: undefined,
     schedule: undefined,
-    keep: 7,
+    keep: [],
     verify: "auto",
     timeout: 60_000
   })

@@ -76,24 +76,42 @@ const make = Effect.fnUntraced(function* (given: string) {
       return all?.[name] === undefined ? undefined : Redacted.make(all[name])
     })
 
-  const secret = Effect.fn("DataDir.secret")(
-    function* (name: string, make: () => string) {
-      const there = yield* stored(name)
-      if (there !== undefined) return there
-      yield* waitForLock(join(path, "secrets.lock"), owner)
-      const given = yield* readStored<Secrets>(file)
-      yield* checkSecrets(path, file, given)
-      const all: Secrets = { ...given, installation: yield* installationId(path, given ?? {}, owner) }
-      const value = all[name] ?? make()
-      if (given?.[name] === undefined) yield* writeStored(file, { ...all, [name]: value }, owner)
-      return Redacted.make(value)
-    },
-    Effect.scoped,
-    oneAtATime.withPermit
-  )
+  /** Runs what changes files of the directory alone, in this process and among others. */
+  const changing = <A, E, R>(change: Effect.Effect<A, E, R>) =>
+    waitForLock(join(path, "secrets.lock"), owner).pipe(Effect.andThen(change), Effect.scoped, oneAtATime.withPermit)
+
+  const secret = Effect.fn("DataDir.secret")(function* (name: string, make: () => string) {
+    const there = yield* stored(name)
+    if (there !== undefined) return there
+    return yield* changing(
+      Effect.gen(function* () {
+        const given = yield* readStored<Secrets>(file)
+        yield* checkSecrets(path, file, given)
+        const all: Secrets = { ...given, installation: yield* installationId(path, given ?? {}, owner) }
+        const value = all[name] ?? make()
+        if (given?.[name] === undefined) yield* writeStored(file, { ...all, [name]: value }, owner)
+        return Redacted.make(value)
+      })
+    )
+  })
 
   const part: DataDir["Service"]["part"] = (name, opened) =>
-    checkNotLost(path, name).pipe(Effect.andThen(opened), Effect.tap(recordPart(path, name, owner)))
+    checkNotLost(path, name).pipe(
+      Effect.andThen(opened),
+      Effect.tap(
+        changing(
+          Effect.gen(function* () {
+            const given = (yield* readStored<Secrets>(file)) ?? {}
+            const installation = yield* installationId(path, given, owner)
+            yield* recordPart(path, name, owner)
+            // A file of an earlier release has no id.
+            if (given["installation"] === undefined && Object.keys(given).length > 0) {
+              yield* writeStored(file, { ...given, installation }, owner)
+            }
+          })
+        )
+      )
+    )
 
   const lock = yield* RcRef.make({ acquire: lockDirectory(path, owner) })
 

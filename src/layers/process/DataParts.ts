@@ -25,9 +25,6 @@ const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !==
 
 const recordFile = (path: string) => join(path, "installation.json")
 
-const readRecord = (path: string) =>
-  Effect.map(readStored<DataRecord>(recordFile(path)), (stored) => stored ?? { id: randomUUID(), parts: [] })
-
 /** Whether the directory has data that belong to secrets. */
 export const hasData = (path: string): boolean => Object.values(signs).some((sign) => isThere(join(path, sign)))
 
@@ -38,7 +35,7 @@ export const hasData = (path: string): boolean => Object.values(signs).some((sig
 export const checkNotLost = Effect.fnUntraced(function* (path: string, part: DataPart) {
   const sign = join(path, signs[part])
   if (isThere(sign)) return
-  const { parts } = yield* readRecord(path)
+  const parts = (yield* readStored<DataRecord>(recordFile(path)))?.parts ?? []
   const blobs =
     part === "objects"
       ? yield* attempt(`Failed to read ${path}`, () => readdir(join(path, "objects", "blobs")).catch(() => []))
@@ -49,10 +46,10 @@ export const checkNotLost = Effect.fnUntraced(function* (path: string, part: Dat
   })
 })
 
-/** Records that the directory has a part. */
+/** Records that a directory, whose id is recorded, has a part. */
 export const recordPart = Effect.fnUntraced(function* (path: string, part: DataPart, owner: FileOwner | undefined) {
-  const record = yield* readRecord(path)
-  if (record.parts.includes(part)) return
+  const record = yield* readStored<DataRecord>(recordFile(path))
+  if (record === undefined || record.parts.includes(part)) return
   yield* writeStored(recordFile(path), { ...record, parts: [...record.parts, part] }, owner)
 })
 

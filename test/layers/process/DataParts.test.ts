@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdir, rm, writeFile } from "node:fs/promises"
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { DataDir } from "../../../src/layers/process/DataDir.ts"
 import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
@@ -32,6 +32,30 @@ describe("DataParts", () => {
       yield* Effect.promise(() => mkdir(join(path, "objects", "blobs", "00"), { recursive: true }))
       const missing = yield* Effect.flip(openStore(path))
       assert.match(missing.message, /To start with an empty store, move .*objects and .*installation\.json away/)
+    })
+  )
+
+  it.live("records parts that are created at the same time, under one id", () =>
+    Effect.gen(function* () {
+      const path = yield* temporaryDirectory
+      yield* withDir(path, (dir) =>
+        Effect.all(
+          [
+            dir.part("postgres", Effect.void),
+            dir.secret("jwt_secret", () => "generated"),
+            dir.part("objects", Effect.void)
+          ],
+          { concurrency: "unbounded" }
+        )
+      )
+      const read = (name: string) =>
+        Effect.map(
+          Effect.promise(() => readFile(join(path, name), "utf8")),
+          (text) => JSON.parse(text) as Record<string, unknown>
+        )
+      const record = yield* read("installation.json")
+      assert.sameMembers([...(record["parts"] as ReadonlyArray<string>)], ["postgres", "objects"])
+      assert.strictEqual((yield* read("secrets.json"))["installation"], record["id"])
     })
   )
 

@@ -108,7 +108,7 @@ export const sealing = (key: KeyObject, place: string) =>
   }
 
 /**
- * Decrypts what `sealing` and `seal` return. Yields verified pieces of up to 1 MiB, and throws SealBroken at the first that
+ * Decrypts what `sealing` returns. Yields verified pieces of up to 1 MiB, and throws SealBroken at the first that
  * is not as it was sealed, or if the end is missing.
  */
 export const unsealing = (key: KeyObject, place: string) =>
@@ -136,32 +136,4 @@ export const unsealing = (key: KeyObject, place: string) =>
 async function* continued(first: Buffer, iterator: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield first
   for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value
-}
-
-/** Encrypts bytes that are in memory, in the same format. */
-export const seal = (key: KeyObject, place: string, plain: Uint8Array): Buffer => {
-  const salt = randomBytes(saltLength)
-  const { seal: sealChunk } = chunks(key, salt, place)
-  const sealed: Array<Buffer> = [magic, salt]
-  let from = 0
-  do {
-    const to = from + chunkLength
-    sealed.push(...sealChunk(plain.subarray(from, to), to >= plain.length))
-    from = to
-  } while (from < plain.length)
-  return Buffer.concat(sealed)
-}
-
-/** Decrypts bytes that are in memory; throws SealBroken. */
-export const unseal = (key: KeyObject, place: string, sealed: Buffer): Buffer => {
-  if (sealed.length < headLength || !sealed.subarray(0, magic.length).equals(magic)) throw broken(place)
-  const { open } = chunks(key, sealed.subarray(magic.length, headLength), place)
-  const plain: Array<Buffer> = []
-  let from = headLength
-  do {
-    const to = from + sealedChunkLength
-    plain.push(open(sealed.subarray(from, to), to >= sealed.length))
-    from = to
-  } while (from < sealed.length)
-  return Buffer.concat(plain)
 }

@@ -1,8 +1,10 @@
 import { Effect, Layer } from "effect"
-import { secret } from "../../domain/Settings.ts"
+import { resolve } from "node:path"
+import { secret, text } from "../../domain/Settings.ts"
 import { layerEmbedded } from "./embedded/Embedded.ts"
 import { directUrl, layerExternal, PostgresAddress } from "./Address.ts"
 import { DataDir } from "../process/DataDir.ts"
+import { refuseUnfinished } from "../process/UnfinishedImport.ts"
 import { StartError } from "../process/StartError.ts"
 import { layerEncryptionKeys, layerEncryptionKeysKept, layerJwtSecret, layerJwtSecretKept } from "../process/Secrets.ts"
 
@@ -19,6 +21,7 @@ const layerAnnounced = Layer.effectDiscard(
  */
 export const layerInstallation = Layer.unwrap(
   Effect.gen(function* () {
+    yield* refuseUnfinished(resolve(yield* text("SVC_DATA_DIR", ".svc")))
     const uri = yield* secret("DATABASE_URL")
     if (uri === undefined && (yield* directUrl) !== undefined) {
       return yield* new StartError({

@@ -13,14 +13,14 @@ export const readStored = <A>(file: string) =>
   })
 
 /** Replaces a file (mode 0600) atomically, also in case of a power failure: a new file is synced and renamed. */
-export const writeStored = (file: string, content: object, owner: FileOwner | undefined) =>
+export const writeStoredText = (file: string, content: string, owner: FileOwner | undefined) =>
   attempt(`Failed to write ${file}`, async () => {
     const temporary = `${file}.${process.pid}.tmp`
     const handle = await open(temporary, "w", 0o600)
     try {
       await handle.chmod(0o600)
       if (owner !== undefined) await handle.chown(owner.uid, owner.gid)
-      await handle.writeFile(`${JSON.stringify(content, null, 2)}\n`)
+      await handle.writeFile(content)
       await handle.sync()
     } finally {
       await handle.close()
@@ -28,6 +28,9 @@ export const writeStored = (file: string, content: object, owner: FileOwner | un
     await rename(temporary, file)
     await syncDirectory(dirname(file))
   })
+
+export const writeStored = (file: string, content: object, owner: FileOwner | undefined) =>
+  writeStoredText(file, `${JSON.stringify(content, null, 2)}\n`, owner)
 
 /** Makes a rename durable. Windows cannot open directories, and does not need it. */
 export const syncDirectory = async (path: string) => {

@@ -13,7 +13,7 @@ import { layerServerCheck } from "../postgres/servers/ServerCheck.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { layerEncryptionKeys, layerEncryptionKeysKept } from "../process/Secrets.ts"
 import { startFailure } from "../process/StartError.ts"
-import { layerMainDatabase } from "./MainDatabase.ts"
+import { layerMainDatabase } from "../postgres/MainDatabase.ts"
 
 const usage = `Usage: npm run account -- <command> <e-mail address>
   create   creates an account, and prints a link that signs its owner in

@@ -7,7 +7,7 @@ import { atPlace, loginUri, type Login } from "../postgres/Login.ts"
 import { layerRunning } from "../postgres/embedded/Embedded.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { startFailure, StartError } from "../process/StartError.ts"
-import { layerMainDatabase } from "./MainDatabase.ts"
+import { layerMainDatabase } from "../postgres/MainDatabase.ts"
 
 /** The embedded server also listens on this machine, for programs that cannot use its Unix socket. */
 const overTcp = (login: Login): Login =>

@@ -94,3 +94,32 @@ export const layerEmbeddedS3 = Layer.effect(
     }
   })
 ).pipe(Layer.provide(RecoverySettings.layer))
+
+/** The endpoint that another process runs on the data directory, for command-line tools; if there is none, one of its own. */
+export const layerEmbeddedS3AttachOrStart = Layer.unwrap(
+  Effect.gen(function* () {
+    const dir = yield* DataDir
+    const { host, port, region } = yield* settings
+    const ours = yield* Effect.scoped(Effect.match(dir.lock, { onSuccess: () => true, onFailure: () => false }))
+    if (ours) return layerEmbeddedS3
+    if (port === 0) {
+      return yield* new StartError({
+        message: "The running service has its objects on a port that can't be known: set S3_EMBEDDED_PORT, or stop it"
+      })
+    }
+    const [accessKey, secretKey] = yield* Effect.all([dir.stored("s3_access_key"), dir.stored("s3_secret_key")])
+    if (accessKey === undefined || secretKey === undefined) {
+      return yield* new StartError({ message: `${dir.path} (SVC_DATA_DIR) has no credentials of its store` })
+    }
+    const endpoint = `http://${reachable(host)}:${port}`
+    return Layer.succeed(ObjectStoreAddress, {
+      endpoint,
+      publicEndpoint: endpoint,
+      region,
+      accessKey: Redacted.value(accessKey),
+      secretKey,
+      forcePathStyle: true,
+      admitsPages: () => false
+    })
+  })
+)

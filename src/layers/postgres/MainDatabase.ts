@@ -1,7 +1,7 @@
 import { Effect, Layer } from "effect"
 import { secret } from "../../domain/Settings.ts"
-import { layerExternal, type PostgresAddress } from "../postgres/Address.ts"
-import { layerAttachOrStart } from "../postgres/embedded/Embedded.ts"
+import { layerExternal, type PostgresAddress } from "./Address.ts"
+import { layerAttachOrStart } from "./embedded/Embedded.ts"
 import { DataDir } from "../process/DataDir.ts"
 
 /**

@@ -1,0 +1,43 @@
+import { Effect, Redacted } from "effect"
+import { createInterface } from "node:readline/promises"
+import { Writable } from "node:stream"
+import { secret } from "../../domain/Settings.ts"
+import { attempt, StartError } from "../process/StartError.ts"
+import { passphraseVariable } from "./Files.ts"
+
+const minimum = 12
+
+/** Reads a line without showing what is typed. */
+const typed = (question: string) =>
+  attempt("Failed to read the passphrase", async () => {
+    const hidden = new Writable({ write: (_, __, done) => done() })
+    const lines = createInterface({ input: process.stdin, output: hidden, terminal: true })
+    const interrupted = new Promise<never>((_, reject) => lines.once("SIGINT", () => reject(new Error("interrupted"))))
+    process.stderr.write(question)
+    try {
+      return await Promise.race([lines.question(""), interrupted])
+    } finally {
+      lines.close()
+      process.stderr.write("\n")
+    }
+  })
+
+/** The passphrase of an archive, from the variable or a terminal: others on the machine see the arguments of programs. */
+export const archivePassphrase = Effect.fnUntraced(function* (purpose: "export" | "import") {
+  const given = yield* secret(passphraseVariable)
+  if (given === undefined && !process.stdin.isTTY) {
+    return yield* new StartError({
+      message: `The passphrase of the archive is missing: set ${passphraseVariable}, or use a terminal`
+    })
+  }
+  const text = given === undefined ? yield* typed("Passphrase of the archive: ") : Redacted.value(given)
+  if (purpose === "export") {
+    if (text.length < minimum) {
+      return yield* new StartError({ message: `The passphrase must have at least ${minimum} characters` })
+    }
+    if (given === undefined && (yield* typed("Again: ")) !== text) {
+      return yield* new StartError({ message: "The two passphrases differ" })
+    }
+  }
+  return Redacted.make(text)
+})

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { mkdir, open, readdir, readFile, rename, rm, rmdir } from "node:fs/promises"
 import { dirname, join, posix } from "node:path"
-import { syncDirectory } from "../../process/DataDir.ts"
+import { syncDirectory } from "../../process/StoredFile.ts"
 import { errorCode } from "../../process/StartError.ts"
 import { ArchiveTrouble, type ArchiveStore } from "./Store.ts"
 

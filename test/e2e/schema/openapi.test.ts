@@ -85,6 +85,8 @@ describe("/openapi.json", () => {
       "GET /api/backups/{id}",
       "GET /api/backups/{id}/file",
       "GET /api/backups/{id}/globals",
+      "GET /api/backups/{id}/objects",
+      "GET /api/backups/{id}/objects/lost",
       "GET /api/branches",
       "GET /api/branches/{id}",
       "GET /api/changes",

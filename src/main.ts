@@ -52,6 +52,7 @@ import * as oauth2 from "./services/oauth2/layer.ts"
 import * as realtime from "./services/realtime/layer.ts"
 import { AccessLog } from "./services/requests/AccessLog.ts"
 import { RequestLog } from "./services/requests/RequestLog.ts"
+import { ArchiveHealth } from "./services/recovery/ArchiveHealth.ts"
 import { Recovery } from "./services/backups/Recovery.ts"
 import * as rows from "./services/rows/layer.ts"
 import * as schema from "./services/schema/layer.ts"
@@ -97,6 +98,7 @@ const Capabilities = Layer.mergeAll(
   webhooks.layer,
   layerChangeReader,
   Changes.layer.pipe(Layer.provideMerge(ChangeHealth.layer)),
+  ArchiveHealth.layer,
   storage.layer,
   supabase.layer,
   flags.layer,

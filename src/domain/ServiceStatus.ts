@@ -12,9 +12,13 @@ export const ServiceStatus = Schema.Struct({
 })
 export type ServiceStatus = typeof ServiceStatus.Type
 
-/** The response of `GET /readyz`. `changes`: with SVC_CHANGES=wal, how the reading of the write-ahead log is doing. */
+/**
+ * The response of `GET /readyz`. `changes`: with SVC_CHANGES=wal, how the reading of the write-ahead log is doing.
+ * `recovery`: with SVC_PITR, how its archiving is doing.
+ */
 export const Readiness = Schema.Struct({
   status: Schema.Literal("ok"),
-  changes: Schema.optionalKey(ChangeHealthState)
+  changes: Schema.optionalKey(ChangeHealthState),
+  recovery: Schema.optionalKey(ChangeHealthState)
 })
 export type Readiness = typeof Readiness.Type

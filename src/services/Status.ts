@@ -4,6 +4,7 @@ import { Unavailable } from "../domain/errors.ts"
 import { baseUrl } from "../domain/Settings.ts"
 import { type Readiness, type ServiceStatus } from "../domain/ServiceStatus.ts"
 import { type ChangeHealth } from "./changes/Changes.ts"
+import { type ArchiveHealth } from "./recovery/ArchiveHealth.ts"
 import { type Shutdown } from "./Shutdown.ts"
 import { databaseUnreachable, onOwnTables } from "./OwnTables.ts"
 
@@ -16,18 +17,23 @@ export const consoleUrl = baseUrl("S3_CONSOLE_URL")
 const shuttingDown = new Unavailable({ error: "The service is shutting down", code: "SHUTTING_DOWN" })
 
 /**
- * Whether requests should be sent here: the service is not shutting down, and the database answers. The state of changes is
- * shown but does not count: requests are served, and no other replica would do better.
+ * Whether requests should be sent here: the service is not shutting down, and the database answers. The states of changes
+ * and of the archive are shown but do not count: requests are served, and no other replica would do better.
  */
 export const ready = Effect.fnUntraced(function* (
   status: Status["Service"],
   shutdown: Shutdown["Service"],
-  changes: ChangeHealth["Service"]
+  changes: ChangeHealth["Service"],
+  archive: ArchiveHealth["Service"]
 ) {
   if (shutdown.begun()) return yield* shuttingDown
   yield* status.databaseVersion
-  const seen = yield* changes.seen
-  return { status: "ok" as const, ...(seen === undefined ? {} : { changes: seen.state }) } satisfies Readiness
+  const [reading, archiving] = [yield* changes.seen, yield* archive.seen]
+  return {
+    status: "ok" as const,
+    ...(reading === undefined ? {} : { changes: reading.state }),
+    ...(archiving === undefined ? {} : { recovery: archiving.state })
+  } satisfies Readiness
 })
 
 /** The service's status (spec: GET /v1/status). */

@@ -156,6 +156,33 @@ export const catalogue = {
     help: "How often changes were missing because the slot was lost, as reported by this process.",
     labels: []
   },
+  svc_pitr_read: {
+    type: "gauge",
+    help: "With SVC_PITR: 1 while a process archives the write-ahead log, else 0.",
+    labels: []
+  },
+  svc_pitr_slot: {
+    type: "gauge",
+    help: "1 for what PostgreSQL says of the log that the archive lacks (wal_status), 0 for the others.",
+    labels: ["status"]
+  },
+  svc_pitr_lag_bytes: { type: "gauge", help: "Log that was written and is not archived yet.", labels: [] },
+  svc_pitr_lag_seconds: {
+    type: "gauge",
+    help: "How long ago the oldest of it was written, measured every 5 s since the process started.",
+    labels: []
+  },
+  svc_pitr_retained_bytes: { type: "gauge", help: "Log that PostgreSQL keeps for the archive.", labels: [] },
+  svc_pitr_limit_bytes: {
+    type: "gauge",
+    help: "How much it keeps at most (max_slot_wal_keep_size); missing without a limit.",
+    labels: []
+  },
+  svc_pitr_remaining_bytes: {
+    type: "gauge",
+    help: "Log that may be added before PostgreSQL drops what the archive lacks; missing without a limit.",
+    labels: []
+  },
   svc_flag_evaluations_total: {
     type: "counter",
     help: "Flags that were evaluated, by all protocols.",

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ChangeHealth } from "../../services/changes/Changes.ts"
+import { ArchiveHealth } from "../../services/recovery/ArchiveHealth.ts"
 import { Shutdown } from "../../services/Shutdown.ts"
 import { ready, Status } from "../../services/Status.ts"
 import { Api } from "../Api.ts"
@@ -14,9 +15,10 @@ export const HealthHandlers = HttpApiBuilder.group(
     const status = yield* Status
     const shutdown = yield* Shutdown
     const changes = yield* ChangeHealth
+    const archive = yield* ArchiveHealth
     return handlers.handleAll({
       alive: () => Effect.succeed(ok),
-      ready: () => ready(status, shutdown, changes)
+      ready: () => ready(status, shutdown, changes, archive)
     })
   })
 )

@@ -2,6 +2,7 @@ import { performance } from "node:perf_hooks"
 import { Effect, Layer } from "effect"
 import { Unavailable } from "../../domain/errors.ts"
 import { type MetricFormat, sampleOf } from "../../domain/metrics/Sample.ts"
+import { ArchiveHealth } from "../../services/recovery/ArchiveHealth.ts"
 import { Shutdown } from "../../services/Shutdown.ts"
 import { Status, ready, version } from "../../services/Status.ts"
 import { makeVerificationMetrics } from "../../services/backups/VerificationMetrics.ts"
@@ -61,18 +62,19 @@ const layerServer = (settings: OperationsSettings, serves: () => boolean) =>
       const shutdown = yield* Shutdown
       const metrics = yield* Metrics
       const changes = yield* ChangeHealth
+      const archive = yield* ArchiveHealth
       const backlog = yield* makeWebhookBacklog
       const verifications = yield* makeVerificationMetrics
       const read = (format: MetricFormat) =>
         Effect.cachedWithTTL(
-          Effect.flatMap(Effect.all([backlog, verifications, changes.samples]), (samples) =>
+          Effect.flatMap(Effect.all([backlog, verifications, changes.samples, archive.samples]), (samples) =>
             metrics.text(format, samples.flat())
           ),
           freshness
         )
       const texts = { text: yield* read("text"), openmetrics: yield* read("openmetrics") }
       const port = yield* serveOperations(settings, {
-        ready: Effect.suspend(() => (serves() ? ready(status, shutdown, changes) : Effect.fail(starting))),
+        ready: Effect.suspend(() => (serves() ? ready(status, shutdown, changes, archive) : Effect.fail(starting))),
         metrics: (format) => texts[format]
       })
       yield* Effect.logInfo(`Operations: port ${port} of ${settings.host} has /metrics, /healthz and /readyz`)
@@ -97,5 +99,5 @@ export const layer =
 
 /** The port of the process that starts workers. */
 export const layerOfParent = Layer.unwrap(Effect.map(Primary, ({ serves }) => layerWith(serves))).pipe(
-  Layer.provide([Status.layer, ChangeHealth.layer])
+  Layer.provide([Status.layer, ChangeHealth.layer, ArchiveHealth.layer])
 )

@@ -103,22 +103,21 @@ const layerArchive = Layer.effect(
 
     let opened: Archive | undefined
     const oneOpens = yield* Semaphore.make(1)
-    const archive = Effect.suspend(() =>
-      opened !== undefined
-        ? Effect.succeed(opened)
-        : openOrCreateArchive(
-            store,
-            current,
-            old,
-            {
-              system_identifier: String(cluster["system_identifier"]),
-              segment_size: Number(cluster["segment_size"]),
-              major: Number(cluster["major"]),
-              database: String(cluster["database"])
-            },
-            new Date().toISOString()
-          ).pipe(Effect.tap((it) => Effect.sync(() => (opened = it))))
-    ).pipe(oneOpens.withPermit)
+    const open = Effect.gen(function* () {
+      const slot = yield* ask(archiveSlotStateSql)
+      const its = {
+        system_identifier: String(cluster["system_identifier"]),
+        segment_size: Number(cluster["segment_size"]),
+        major: Number(cluster["major"]),
+        database: String(cluster["database"])
+      }
+      const name = slot["there"] === true ? String(slot["name"]) : undefined
+      const now = new Date(yield* Clock.currentTimeMillis).toISOString()
+      return (opened = yield* openOrCreateArchive(store, current, old, its, name, now))
+    })
+    const archive = Effect.suspend(() => (opened === undefined ? open : Effect.succeed(opened))).pipe(
+      oneOpens.withPermit
+    )
 
     let problem: string | undefined
     const installation = yield* installationText(dir)

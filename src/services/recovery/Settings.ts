@@ -11,6 +11,9 @@ export const archiveLogLimit = integer("SVC_PITR_MAX_WAL_MB", 4096, 64, 10_000_0
 /** Begins the name of the slot that keeps the log until it is archived. */
 export const archiveSlotPrefix = "svc_archive_"
 
+/** The slot that keeps the log until it is archived: one for each installation on a cluster. */
+export const archiveSlotSql = `(select '${archiveSlotPrefix}' || oid::text from pg_database where datname = current_database())`
+
 /** SVC_PITR and SVC_PITR_* (docs/configuration.md), read before anything is started. */
 export class RecoverySettings extends Context.Service<
   RecoverySettings,

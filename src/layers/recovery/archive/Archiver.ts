@@ -7,6 +7,7 @@ import { type Login } from "../../postgres/Login.ts"
 import { connectToCluster } from "../../postgres/log/Session.ts"
 import { readBaseFiles } from "../cluster/Files.ts"
 import { type Archive } from "../store/Archive.ts"
+import { type Unavailable } from "../../../domain/errors.ts"
 import { type ArchiveTrouble } from "../store/Store.ts"
 import { type AskCluster } from "./AskCluster.ts"
 import { makeBaseBackup, removeIncompleteBases } from "./BaseBackup.ts"
@@ -20,7 +21,7 @@ const pauseAfterFailure = "1 minute"
 interface Archiving {
   readonly login: Login
   readonly ask: AskCluster
-  readonly archive: Effect.Effect<Archive, ArchiveTrouble>
+  readonly archive: Effect.Effect<Archive, ArchiveTrouble | Unavailable>
   readonly settings: RecoverySettings["Service"]
   /** See `installationFile`. */
   readonly installation: Effect.Effect<string>

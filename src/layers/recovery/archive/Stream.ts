@@ -12,16 +12,13 @@ import {
 import { lsnText } from "../../../domain/sql/Lsn.ts"
 import { type Unavailable } from "../../../domain/errors.ts"
 import { type ChangeLogLost } from "../../../services/ports/ChangeLog.ts"
-import { archiveSlotPrefix } from "../../../services/recovery/Settings.ts"
+import { archiveSlotSql } from "../../../services/recovery/Settings.ts"
 import { internalsOf } from "../../postgres/client/Client.ts"
 import { lost, one } from "../../postgres/log/Session.ts"
 import { type Archive } from "../store/Archive.ts"
 import { ArchiveTrouble } from "../store/Store.ts"
 import { type AskCluster } from "./AskCluster.ts"
 import { LogReceiver, type ReceivedHead } from "./Receiver.ts"
-
-/** The slot that keeps the log until it is archived: one for each installation on a cluster. */
-const archiveSlotSql = `(select '${archiveSlotPrefix}' || oid::text from pg_database where datname = current_database())`
 
 const signMillis = 3000
 

@@ -202,12 +202,16 @@ export const openArchive = Effect.fnUntraced(function* (store: ArchiveStore, key
 const sealForInstallation = (current: EncryptionKey, id: string, key: KeyObject) =>
   seal(current, key.export().toString("base64"), sealedPlace(id, "installation"))
 
-/** The archive of a cluster, which is created in an empty store. Fails if it is that of another cluster. */
+/**
+ * The archive of a cluster, which is created in an empty store. Fails if it is that of another cluster, or if there was one
+ * before (`slot`, its replication slot): its disk may not be mounted.
+ */
 export const openOrCreateArchive = Effect.fnUntraced(function* (
   store: ArchiveStore,
   current: EncryptionKey,
   old: ReadonlyArray<EncryptionKey>,
   cluster: ArchivedCluster,
+  slot: string | undefined,
   now: string
 ) {
   const info = yield* readInfo(store)
@@ -228,6 +232,11 @@ export const openOrCreateArchive = Effect.fnUntraced(function* (
   if (names.length > 0) {
     return yield* trouble(
       `${store.place} has no ${archiveFile}, but other objects: an archive needs a place of its own`
+    )
+  }
+  if (slot !== undefined) {
+    return yield* trouble(
+      `There is no archive in ${store.place}, although the log was archived before: is its disk mounted? To begin another archive: select pg_drop_replication_slot('${slot}')`
     )
   }
   const id = randomUUID()

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
-import { mkdir, open, readdir, readFile, rename, rm, rmdir } from "node:fs/promises"
+import { access, mkdir, open, readdir, readFile, rename, rm, rmdir } from "node:fs/promises"
 import { dirname, join, posix } from "node:path"
+import { archiveFile } from "../../../domain/recovery/Archive.ts"
 import { syncDirectory } from "../../process/StoredFile.ts"
 import { errorCode } from "../../process/StartError.ts"
 import { ArchiveTrouble, type ArchiveStore } from "./Store.ts"
@@ -15,7 +16,7 @@ export const directoryStore = (directory: string): ArchiveStore => {
       try: run,
       catch: (cause) =>
         new ArchiveTrouble({
-          reason: `Failed to ${what} in ${directory} (SVC_PITR_DIR): ${errorCode(cause) ?? String(cause)}`
+          reason: `Failed to ${what} in ${directory} (SVC_PITR_DIR): ${errorCode(cause) ?? (cause instanceof Error ? cause.message : String(cause))}`
         })
     })
 
@@ -23,6 +24,11 @@ export const directoryStore = (directory: string): ArchiveStore => {
   const made = new Set<string>()
   const make = async (folder: string) => {
     if (made.has(folder)) return
+    if (folder !== directory) {
+      await access(join(directory, archiveFile)).catch(() => {
+        throw new Error(`${archiveFile} is missing: is its disk mounted?`)
+      })
+    }
     const first = await mkdir(folder, { recursive: true, mode: 0o700 })
     // Each new folder is an entry of its parent.
     const shortest = first?.length ?? Number.POSITIVE_INFINITY

@@ -7,7 +7,7 @@ import { attempt, errorCode } from "./StartError.ts"
 export const readStored = <A>(file: string) =>
   attempt(`Failed to read ${file}`, async (): Promise<A | undefined> => {
     const content = await readFile(file, "utf8").catch((cause: unknown) => {
-      if (errorCode(cause) !== "ENOENT") throw cause
+      if (!["ENOENT", "ENOTDIR"].includes(errorCode(cause) ?? "")) throw cause
     })
     return content === undefined ? undefined : JSON.parse(content)
   })

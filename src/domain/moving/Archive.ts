@@ -12,7 +12,7 @@ export const MovingHeader = Schema.Struct({
   kdf: Schema.Literal("scrypt"),
   /** Base64 of 32 bytes. */
   salt: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9+/]{43}=$/)),
-  /** Bounded, because whoever made the file chose it. */
+  /** Bounded, because the file may be made by an attacker. */
   cost: Schema.Int.check(Schema.isBetween({ minimum: 2 ** 14, maximum: 2 ** 20 }))
 })
 export type MovingHeader = typeof MovingHeader.Type

@@ -21,8 +21,9 @@ export const ArchiveInfo = Schema.Struct({
   segment_size: Schema.Int,
   /** The major version of PostgreSQL, whose programs a restore needs. */
   major: Schema.Int,
-  /** The database of the service in the cluster. */
+  /** The database of the service in the cluster, and its login. */
   database: Schema.String,
+  user: Schema.String,
   /** The archive's key, sealed with the installation's encryption key, and with the recovery key (SealedText). */
   keys: Schema.Struct({ installation: Schema.String, recovery: Schema.NullOr(Schema.String) }),
   /** When a person proved that the recovery key was kept; null: not yet. */
@@ -73,7 +74,7 @@ export const baseIdOf = (name: string): string | undefined => /^base\/([^/]+)\//
 /** Bytes of a tar archive in one object. */
 export const partBytes = 8 * 1024 * 1024
 
-/** When a base backup of this id began, in ms since 1970; NaN if it is none. */
+/** When a base backup of this id began, in ms since 1970; NaN for another text. */
 export const beganAt = (id: string): number => {
   const [, date, time] = /^(\d{8})T(\d{6})Z-/.exec(id) ?? []
   const pairs = (text = "") => text.match(/\d\d/g) ?? []

@@ -48,7 +48,7 @@ export const newRecoveryKey = (): Buffer => randomBytes(keyBytes)
 export const formatRecoveryKey = (key: Uint8Array): string =>
   (encode(Buffer.concat([key, checkOf(key)])).match(new RegExp(`.{1,${groups}}`, "g")) ?? []).join("-")
 
-/** The 32 bytes of a recovery key as it was shown, in any case and with any spaces or hyphens; undefined if it is none. */
+/** The 32 bytes of a recovery key, which may be typed in any case, with any spaces or hyphens; undefined for other texts. */
 export const parseRecoveryKey = (text: string): Buffer | undefined => {
   const characters = text.toUpperCase().replaceAll(/[\s-]/g, "")
   const bytes = characters.length === length ? decode(characters) : undefined

@@ -109,7 +109,8 @@ const layerArchive = Layer.effect(
         system_identifier: String(cluster["system_identifier"]),
         segment_size: Number(cluster["segment_size"]),
         major: Number(cluster["major"]),
-        database: String(cluster["database"])
+        database: String(cluster["database"]),
+        user: login.user
       }
       const name = slot["there"] === true ? String(slot["name"]) : undefined
       const now = new Date(yield* Clock.currentTimeMillis).toISOString()
@@ -140,10 +141,11 @@ const layerArchive = Layer.effect(
       const windows = recoveryWindows(bases, yield* opened.log)
       if (passed >= inserted) caughtUp = { position: passed, until: now }
       else if (passed >= flushed) caughtUp = { position: passed, until: Math.max(caughtUp.until, now - writing) }
-      return { slot, archive: opened, bases, now, windows: extended(windows, caughtUp.position, caughtUp.until) }
+      const info = yield* opened.current
+      return { slot, info, archive: opened, bases, now, windows: extended(windows, caughtUp.position, caughtUp.until) }
     }).pipe(Effect.catchTag("ArchiveTrouble", (error) => Effect.fail(unusable(error))))
 
-    const state = Effect.map(look, ({ archive: { info, place }, bases, now, slot, windows }) => ({
+    const state = Effect.map(look, ({ archive: { place }, bases, info, now, slot, windows }) => ({
       place,
       bases,
       spans: spans(windows),

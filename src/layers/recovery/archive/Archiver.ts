@@ -33,7 +33,7 @@ const reasonOf = (error: { readonly message?: string; readonly reason?: string; 
   error.reason ?? error.error ?? error.message ?? "unknown"
 
 /**
- * Archives the log, and makes base backups by their schedule, at once when there is none, and after log was lost. One
+ * Archives the log, and makes base backups: by their schedule, and at once for an empty archive and after a gap. One
  * process does at a time: PostgreSQL gives the slot to one session.
  */
 export const runArchiver = Effect.fnUntraced(function* ({
@@ -49,25 +49,33 @@ export const runArchiver = Effect.fnUntraced(function* ({
   let [sessions, checked] = [0, -1]
   /** The last session in which the installation's secrets were put into the archive. */
   let kept = -1
+  /** The failure that was logged last: the same one again and again is one line. */
+  let logged: string | undefined
 
   const lease = Effect.gen(function* () {
     const client = yield* connectToCluster(login)
     sessions++
     yield* archiveLog(client, ask, yield* archive, (now) => {
       progress = now
+      logged = undefined
       report(undefined)
     })
   }).pipe(Effect.scoped, Effect.ensuring(Effect.sync(() => (progress = undefined))))
 
-  let logged: string | undefined
-  const tryLease = Effect.catch(lease, (error) => {
-    const problem = reasonOf(error)
+  const failed = (problem: string, log: Effect.Effect<void>) => {
     report(problem)
-    // The same failure again and again is one line.
     if (logged === problem) return Effect.void
     logged = problem
-    return Effect.logWarning(`The write-ahead log is not archived: ${problem}`)
-  }).pipe(Effect.catchDefect((defect) => Effect.logError("The write-ahead log is not archived", defect)))
+    return log
+  }
+  const notArchived = "The write-ahead log is not archived"
+  const tryLease = lease.pipe(
+    Effect.catch((error) => {
+      const problem = reasonOf(error)
+      return failed(problem, Effect.logWarning(`${notArchived}: ${problem}`))
+    }),
+    Effect.catchDefect((defect) => failed(String(defect), Effect.logError(notArchived, defect)))
+  )
   yield* Effect.forkScoped(Effect.repeat(tryLease, Schedule.spaced(tryEvery)))
 
   /** The archive that needs a base backup, and whether restores wait for it. */

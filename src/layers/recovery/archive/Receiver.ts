@@ -39,17 +39,18 @@ export class LogReceiver {
   private readonly segments: Array<Segment> = []
   private readonly connection: ReturnType<typeof internalsOf>["connection"]
   private readonly segmentSize: bigint
-  private confirmed: bigint
   private wake: (() => void) | undefined
-  /** Up to where the log has arrived. */
+  private resting = false
+  /** Up to where the log has arrived, and is archived. */
   position: bigint
+  archivedUpTo: bigint
   /** Why nothing more arrives. */
   ended: string | undefined
 
   /** @param head the archived bytes of the segment that contains `position`, from its start */
   constructor(client: Client, position: bigint, segmentSize: bigint, head: ReceivedHead | undefined) {
     this.position = position
-    this.confirmed = position
+    this.archivedUpTo = position
     this.segmentSize = segmentSize
     this.connection = internalsOf(client).connection
     if (head !== undefined) {
@@ -70,6 +71,18 @@ export class LogReceiver {
   end(reason: string) {
     this.ended ??= reason
     this.wake?.()
+  }
+
+  /** Whether nothing is read for a while: each commit would wake this process, which costs its writer more than the rest. */
+  rest(resting: boolean) {
+    this.resting = resting
+    this.flow()
+  }
+
+  private flow() {
+    const { stream } = this.connection
+    if (this.resting || this.segments.length > maxWaiting) stream.pause()
+    else stream.resume()
   }
 
   private open(start: bigint): Segment {
@@ -93,7 +106,7 @@ export class LogReceiver {
       this.position += BigInt(room.length)
       rest = rest.subarray(room.length)
     }
-    if (this.segments.length > maxWaiting) this.connection.stream.pause()
+    this.flow()
     if (this.segments.length > 1) this.wake?.()
   }
 
@@ -135,14 +148,14 @@ export class LogReceiver {
     }
   }
 
-  /** Tells PostgreSQL that a part is archived under this name. */
+  /** Confirms to PostgreSQL that a part is archived under this name. */
   archived({ end, replaces, segment }: LogPart, name: string) {
     segment.archived = Number(end - segment.start)
     if (replaces.length > 0) segment.pieces.splice(0)
     segment.pieces.push(name)
     if (segment.archived === segment.bytes.length) this.segments.shift()
-    if (this.segments.length <= maxWaiting) this.connection.stream.resume()
-    this.confirmed = end
+    this.flow()
+    this.archivedUpTo = end
     this.report()
   }
 
@@ -151,7 +164,7 @@ export class LogReceiver {
     if (this.ended !== undefined) return
     const answer = Buffer.alloc(34)
     answer[0] = 0x72
-    for (const at of [1, 9]) answer.writeBigUInt64BE(this.confirmed, at)
+    for (const at of [1, 9]) answer.writeBigUInt64BE(this.archivedUpTo, at)
     this.connection.sendCopyFromChunk(answer)
   }
 }

@@ -124,7 +124,7 @@ export interface ArchiveProgress {
 
 /**
  * Archives the log as it is written, until the connection or the archive fails; ends at once while another process does.
- * PostgreSQL is told that it may remove log only once it is in the archive. Log may be missing before the first part: a
+ * PostgreSQL keeps log until its archiving is confirmed. Log may be missing before the first part: a
  * base backup that ends after it is needed then.
  *
  * @param client a session for the cluster
@@ -201,15 +201,19 @@ export const archiveLog = Effect.fnUntraced(function* (
       if (now - earlier.at >= writing && flushed < earlier.position) earlier.position = flushed
     }
     marks.push({ at: now, position: inserted })
+    receiver.rest(false)
     yield* Effect.promise(() => receiver.wait(flushMillis, inserted))
-    while (yield* archivePart(true)) {
-      // A whole segment, and what follows it.
+    while (yield* archivePart(false)) {
+      // Whole segments, while they come faster than they are archived.
     }
+    // Once: under load more of the segment has always arrived meanwhile, and the marks would never move on.
+    yield* archivePart(true)
     // Nothing was written since: the time alone has moved on.
-    while (marks[0] !== undefined && marks[0].position <= receiver.position && receiver.next(true) === undefined) {
+    while (marks[0] !== undefined && marks[0].position <= receiver.archivedUpTo) {
       until = marks.shift()?.at ?? until
-      archived({ until, position: receiver.position, timeline })
+      archived({ until, position: receiver.archivedUpTo, timeline })
     }
+    if (receiver.position >= inserted) receiver.rest(true)
     while (performance.now() - begun < flushMillis) {
       if (receiver.ended !== undefined) return yield* lost(receiver.ended)
       yield* Effect.promise(() => receiver.wait(Math.max(1, flushMillis - (performance.now() - begun))))

@@ -153,7 +153,7 @@ export const recoverCluster = Effect.fnUntraced(function* (
   })
   const login: Login = {
     at: { host: socket, port, ssl: false },
-    user: "postgres",
+    user: archive.info.user,
     password: Redacted.make(""),
     database: archive.info.database
   }
@@ -191,11 +191,16 @@ export const recoverCluster = Effect.fnUntraced(function* (
         const log = yield* Effect.promise(() => readFile(logFile, "utf8"))
         return endedEarly.test(log) ? "early" : yield* trouble(`The recovery failed: ${reasonIn(log)}`)
       }
-      const up = yield* connectDirectly({ ...login, database: "postgres" }).pipe(
+      const up = yield* connectDirectly(login).pipe(
         Effect.flatMap((session) => session.query("select pg_is_in_recovery() as recovering")),
         Effect.map(([row]) => row?.["recovering"] === false),
         Effect.scoped,
-        Effect.orElseSucceed(() => false)
+        // It is not there yet, or still recovers (57P03).
+        Effect.catchIf(
+          ({ code }) => code === "" || code.startsWith("57"),
+          () => Effect.succeed(false)
+        ),
+        Effect.mapError(({ message }) => trouble(`The recovered database can't be used: ${message}`))
       )
       if (up) return "ready"
       yield* Effect.sleep(pollMillis)

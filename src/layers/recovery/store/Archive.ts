@@ -18,7 +18,7 @@ import { type ArchivedLog } from "../../../domain/recovery/Windows.ts"
 import { ArchiveTrouble, type ArchiveStore } from "./Store.ts"
 
 /** The cluster that an archive belongs to. */
-export type ArchivedCluster = Pick<ArchiveInfo, "system_identifier" | "segment_size" | "major" | "database">
+export type ArchivedCluster = Pick<ArchiveInfo, "system_identifier" | "segment_size" | "major" | "database" | "user">
 
 /** What opens an archive: an installation's encryption keys, or the recovery key. */
 export type ArchiveKeys =
@@ -27,7 +27,9 @@ export type ArchiveKeys =
 
 /** An archive whose objects can be read and written: each is compressed by zstd (RFC 8878), then sealed. */
 export interface Archive {
-  readonly info: ArchiveInfo
+  /** As it was opened; of it only `keys` and what is known of the recovery key change (`current`). */
+  readonly info: Omit<ArchiveInfo, "keys" | "recovery_key_kept_at">
+  readonly current: Effect.Effect<ArchiveInfo, ArchiveTrouble>
   readonly place: string
   /** The number of bytes stored. */
   readonly put: (name: string, content: Uint8Array) => Effect.Effect<number, ArchiveTrouble>
@@ -97,8 +99,7 @@ const readInfo = Effect.fnUntraced(function* (store: ArchiveStore) {
   )
 })
 
-const archiveOf = (store: ArchiveStore, first: ArchiveInfo, key: KeyObject): Archive => {
-  let info = first
+const archiveOf = (store: ArchiveStore, info: ArchiveInfo, key: KeyObject): Archive => {
   const { place } = store
 
   const put = Effect.fnUntraced(function* (name: string, content: Uint8Array) {
@@ -150,16 +151,13 @@ const archiveOf = (store: ArchiveStore, first: ArchiveInfo, key: KeyObject): Arc
     } satisfies ArchivedLog
   })
 
-  const change = (changes: Partial<ArchiveInfo>) =>
-    Effect.suspend(() => {
-      const next = { ...info, ...changes }
-      return Effect.map(writeInfo(store, next), () => void (info = next))
-    })
+  /** Read each time, because another replica may have changed it. */
+  const current = Effect.flatMap(readInfo(store), (now) =>
+    now === undefined ? Effect.fail(trouble(`${archiveFile} is missing in ${place}`)) : Effect.succeed(now)
+  )
 
   return {
-    get info() {
-      return info
-    },
+    info,
     place,
     put,
     get,
@@ -171,29 +169,28 @@ const archiveOf = (store: ArchiveStore, first: ArchiveInfo, key: KeyObject): Arc
       yield* store.remove(yield* store.list(`${baseFolder}${id}/`))
     }),
     log,
-    setRecoveryKey: (bytes) =>
-      change({
-        keys: {
-          ...info.keys,
-          recovery: seal(
-            recoveryEncryptionKey(bytes),
-            key.export().toString("base64"),
-            sealedPlace(info.id, "recovery")
-          )
-        },
-        recovery_key_kept_at: null
-      }),
-    confirmRecoveryKey: (bytes, at) =>
-      Effect.suspend(() => {
-        const sealed = info.keys.recovery
-        const opened =
-          sealed !== null && "text" in unseal([recoveryEncryptionKey(bytes)], sealed, sealedPlace(info.id, "recovery"))
-        return opened ? Effect.as(change({ recovery_key_kept_at: at }), true) : Effect.succeed(false)
-      })
+    current,
+    setRecoveryKey: Effect.fnUntraced(function* (bytes: Uint8Array) {
+      const now = yield* current
+      const recovery = seal(
+        recoveryEncryptionKey(bytes),
+        key.export().toString("base64"),
+        sealedPlace(info.id, "recovery")
+      )
+      yield* writeInfo(store, { ...now, keys: { ...now.keys, recovery }, recovery_key_kept_at: null })
+    }),
+    confirmRecoveryKey: Effect.fnUntraced(function* (bytes: Uint8Array, at: string) {
+      const now = yield* current
+      const sealed = now.keys.recovery
+      if (sealed === null) return false
+      if (!("text" in unseal([recoveryEncryptionKey(bytes)], sealed, sealedPlace(info.id, "recovery")))) return false
+      yield* writeInfo(store, { ...now, recovery_key_kept_at: at })
+      return true
+    })
   }
 }
 
-/** The archive in a store; undefined if there is none. */
+/** The archive in a store; undefined for an empty store. */
 export const openArchive = Effect.fnUntraced(function* (store: ArchiveStore, keys: ArchiveKeys) {
   const info = yield* readInfo(store)
   return info === undefined ? undefined : archiveOf(store, info, yield* openKey(info, keys, store.place))

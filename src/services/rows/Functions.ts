@@ -12,7 +12,8 @@ import { Turns } from "../access/Turns.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { outlineOf } from "./JsonBody.ts"
 import { lookUp, replanOf } from "./Lookup.ts"
-import { chosen, type RowRequest, type RowsAnswer, runExplain, runSql } from "./Rows.ts"
+import { chosen, runExplain, runSql } from "./Execution.ts"
+import { type RowRequest, type RowsAnswer } from "./Rows.ts"
 import { RowSettings } from "./Settings.ts"
 
 /** A call of a stored function. For GET and HEAD the arguments are in `query`. */

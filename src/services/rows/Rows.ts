@@ -1,45 +1,32 @@
 import { Context, Effect, Layer, Result, type Stream } from "effect"
 import { type ClientError, type InvalidRequest } from "../../domain/errors.ts"
-import {
-  type AnswerForm,
-  bodyForm,
-  isExplain,
-  maxCellOf,
-  type Preferences,
-  type RequestContext
-} from "../../domain/rows/Preferences.ts"
-import { type ChosenResponse, nothingChosen, readResponseSettings } from "../../domain/rows/ResponseSettings.ts"
+import { bodyForm, isExplain, maxCellOf } from "../../domain/rows/Preferences.ts"
+import { type ChosenResponse, nothingChosen } from "../../domain/rows/ResponseSettings.ts"
 import { type RowRange } from "../../domain/rows/plan/Page.ts"
 import { parseRows } from "../../domain/rows/parse/Parser.ts"
 import { type RowPlan } from "../../domain/rows/plan/Plan.ts"
 import { type PreparedRead, type RowRead, RowReads } from "../../domain/rows/Reads.ts"
 import { type Operation, RowWrites } from "../../domain/rows/Writes.ts"
-import { checkedRefusal, notSingle, sizeRefusal } from "../../domain/rows/Refusals.ts"
+import { checkedRefusal, notSingle } from "../../domain/rows/Refusals.ts"
 import { csvLines, isTooLarge, mayStream } from "./CsvLines.ts"
-import { estimateSql, explainSql, type RowSql } from "../../domain/rows/sql/Statement.ts"
+import { estimateSql, type RowSql } from "../../domain/rows/sql/Statement.ts"
 import { type Catalogue } from "../../domain/catalogue/Catalogue.ts"
 import { Turns } from "../access/Turns.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
-import { type Actor, type Answer, type Database, type Freshness, type Statement } from "../ports/Db.ts"
+import { type Answer, type Freshness } from "../ports/Db.ts"
 import { outlineOf } from "./JsonBody.ts"
+import { chosen, type RowExecution, runExplain, runSql, unseen } from "./Execution.ts"
 import { lookUp, replanOf } from "./Lookup.ts"
 import { RowSettings } from "./Settings.ts"
 
 /** A request on one table or view. */
-export interface RowRequest {
-  readonly database: Database
-  readonly actor: Actor
+export interface RowRequest extends RowExecution {
   readonly schema: string
-  /** The schemas of unqualified names in user code: `RowSettings.searchPath` of the schema. */
-  readonly searchPath: string
   readonly table: string
   /** The decoded pairs of the query string, in order. */
   readonly query: ReadonlyArray<readonly [string, string]>
-  readonly preferences: Preferences
   /** The Range header of a GET. */
   readonly range: RowRange | undefined
-  readonly form: AnswerForm
-  readonly context: RequestContext
   /** See `Statement`; of reads. */
   readonly freshness?: Freshness | undefined
 }
@@ -94,7 +81,7 @@ export class Rows extends Context.Service<
 
       /** PostgreSQL's estimate of the total. */
       const estimate = (request: RowRequest, rows: RowPlan) =>
-        Effect.map(runSql(turns, request, estimateSql(rows), "read", unknown), ([plan]) => {
+        Effect.map(runSql(turns, request, estimateSql(rows), "read", unseen), ([plan]) => {
           const [{ Plan }] = JSON.parse(String(plan)) as readonly [{ readonly Plan: { readonly "Plan Rows": number } }]
           return Plan["Plan Rows"]
         })
@@ -230,60 +217,6 @@ const columnsOf = (query: RowRequest["query"]): Result.Result<ReadonlyArray<stri
   query.some(([name]) => name === "columns")
     ? Result.map(parseRows(query), ({ columns }) => columns)
     : Result.succeed(undefined)
-
-type Run = Pick<RowRequest, "database" | "actor" | "searchPath" | "preferences" | "context" | "form">
-
-/** Facts about a statement from the catalogue; see `Statement`. */
-export interface Known {
-  readonly epoch: number | undefined
-  readonly freshPlans: boolean
-  readonly clean: boolean
-  readonly freshness?: Freshness | undefined
-  readonly replan?: Statement["replan"]
-}
-
-const unknown: Known = { epoch: undefined, freshPlans: true, clean: false }
-
-/** Runs a statement as the request's caller; costly ones of a client take turns. */
-export const runSql = (
-  turns: Turns["Service"],
-  { database, actor, searchPath, preferences, context }: Run,
-  sql: RowSql,
-  access: "read" | "write",
-  { clean, epoch, freshness, freshPlans, replan }: Known
-) => {
-  const { timezone, tx } = preferences
-  const ran = database.run(actor, {
-    ...sql,
-    access,
-    epoch,
-    freshPlans,
-    clean,
-    replan,
-    context,
-    searchPath,
-    freshness,
-    rollback: tx === "rollback",
-    timezone
-  })
-  const refused = Effect.mapError(ran, sizeRefusal)
-  return sql.costly === true && actor.client !== undefined ? turns.take(actor.client, refused) : refused
-}
-
-/** The plan of a statement as PostgreSQL writes it. */
-export const runExplain = (turns: Turns["Service"], request: Run, sql: RowSql, access: "read" | "write") =>
-  Effect.map(runSql(turns, request, explainSql(sql, request.form), access, unknown), ([plan]) => String(plan))
-
-/** The parts of the response that user code has set. */
-export const chosen = ({
-  lsn,
-  response
-}: Answer): Effect.Effect<ChosenResponse & { readonly lsn?: string }, ClientError> => {
-  if (response === undefined) return Effect.succeed(lsn === undefined ? nothingChosen : { ...nothingChosen, lsn })
-  return Effect.map(Effect.fromResult(readResponseSettings(response)), (own) =>
-    lsn === undefined ? own : { ...own, lsn }
-  )
-}
 
 /** The response to a write without rows. */
 const nothing = ({ form, preferences }: RowRequest, answer: boolean, head = ""): RowsAnswer => ({

@@ -11,9 +11,12 @@ const patience = 4
 const maxSeen = 720
 
 /** Of a slot, whose name is an SQL expression. What a logical one has passed on is confirmed, of a physical one dropped. */
-const stateSql = (slot: string) => `select pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::float8 as written,
+const stateSql = (
+  slot: string,
+  active: string
+) => `select pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::float8 as written,
     pg_wal_lsn_diff(coalesce(s.confirmed_flush_lsn, s.restart_lsn), '0/0')::float8 as passed,
-    s.slot_name is not null as there, coalesce(s.active, false) as active,
+    s.slot_name is not null as there, ${active} as active,
     greatest(0, coalesce(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), coalesce(s.confirmed_flush_lsn, s.restart_lsn)), 0))::float8 as lag,
     coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn), 0)::float8 as retained,
     s.safe_wal_size::float8 as remaining, coalesce(s.wal_status, '') as wal_status,
@@ -48,6 +51,8 @@ export const noSlotHealth: SlotHealth = { seen: Effect.succeed(undefined), sampl
 interface WatchedSlot {
   /** An SQL expression. */
   readonly slot: string
+  /** An SQL expression: whether a process reads from it. */
+  readonly active?: string
   /** Begins the names of its metrics. */
   readonly metrics: "svc_changes" | "svc_pitr"
   /** Bytes of log that may be kept if PostgreSQL has no limit. */
@@ -57,9 +62,15 @@ interface WatchedSlot {
 }
 
 /** Watches how far a replication slot is behind, and whether its log may be dropped, until the scope closes. */
-export const makeSlotHealth = Effect.fnUntraced(function* ({ metrics, most, slot, unread }: WatchedSlot) {
+export const makeSlotHealth = Effect.fnUntraced(function* ({
+  active = "coalesce(s.active, false)",
+  metrics,
+  most,
+  slot,
+  unread
+}: WatchedSlot) {
   const sql = yield* SqlClient.SqlClient
-  const text = stateSql(slot)
+  const text = stateSql(slot, active)
   /** Earlier ends of the log with their times, until they are passed on; oldest first. */
   let ends: ReadonlyArray<{ readonly at: number; readonly written: number }> = []
   let last: Seen | undefined

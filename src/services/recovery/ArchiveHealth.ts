@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { makeSlotHealth, noSlotHealth, type SlotHealth } from "../changes/SlotHealth.ts"
-import { archiveSlotSql, RecoverySettings } from "./Settings.ts"
+import { archivedSql, archiveSlotSql, RecoverySettings } from "./Settings.ts"
 
 /** The state of the archiving of the write-ahead log, which every process looks at, whichever of them archives. */
 export class ArchiveHealth extends Context.Service<ArchiveHealth, SlotHealth>()("svc/services/ArchiveHealth") {
@@ -11,6 +11,7 @@ export class ArchiveHealth extends Context.Service<ArchiveHealth, SlotHealth>()(
       if (!enabled) return noSlotHealth
       return yield* makeSlotHealth({
         slot: archiveSlotSql,
+        active: archivedSql,
         metrics: "svc_pitr",
         most: maxLog * 1024 * 1024,
         unread:

@@ -11,8 +11,17 @@ export const archiveLogLimit = integer("SVC_PITR_MAX_WAL_MB", 4096, 64, 10_000_0
 /** Begins the name of the slot that keeps the log until it is archived. */
 export const archiveSlotPrefix = "svc_archive_"
 
+const slotSql = (prefix: string) =>
+  `(select '${prefix}' || oid::text from pg_database where datname = current_database())`
+
 /** The slot that keeps the log until it is archived: one for each installation on a cluster. */
-export const archiveSlotSql = `(select '${archiveSlotPrefix}' || oid::text from pg_database where datname = current_database())`
+export const archiveSlotSql = slotSql(archiveSlotPrefix)
+
+/** A temporary slot of the session that archives the log, which keeps none: only one session can have it. */
+export const archiveLeaseSql = slotSql("svc_archiver_")
+
+/** Whether a process archives the log. */
+export const archivedSql = `exists (select from pg_replication_slots where slot_name = ${archiveLeaseSql})`
 
 /** SVC_PITR and SVC_PITR_* (docs/configuration.md), read before anything is started. */
 export class RecoverySettings extends Context.Service<

@@ -11,6 +11,7 @@ interface ClientInternals {
   readonly connection: EventEmitter & {
     readonly stream: Socket
     readonly sendCopyFromChunk: (chunk: Buffer) => void
+    readonly endCopyFrom: () => void
   }
 }
 

@@ -8,6 +8,9 @@ import { type Login, ownSearchPath } from "../Login.ts"
 /** PostgreSQL ends the session of a reader that is silent for this long, so that another can take over. */
 const senderTimeout = "10s"
 
+/** It is idle while it streams nothing. */
+const clusterSettings = { wal_sender_timeout: senderTimeout, idle_session_timeout: senderTimeout }
+
 /** Settings by which values are printed as row_to_json() prints them; see migration 0003. */
 const settings = {
   search_path: ownSearchPath,
@@ -67,8 +70,7 @@ const stream = () => new Socket({ readableHighWaterMark: 1 } as SocketConstructo
 export const connectToLog = (login: Login) => connect(login, settings, { replication: "database", stream })
 
 /** A session of the replication protocol for a whole cluster. It is in no database, so that any of them can be copied. */
-export const connectToCluster = (login: Login) =>
-  connect(login, { wal_sender_timeout: senderTimeout }, { replication: "true" })
+export const connectToCluster = (login: Login) => connect(login, clusterSettings, { replication: "true" })
 
 export const rowsOf = (client: Client, query: QueryConfig) =>
   Effect.tryPromise({

@@ -1,5 +1,6 @@
 import { type Client } from "pg"
 import { segmentStart } from "../../../domain/recovery/Log.ts"
+import { lsnText } from "../../../domain/sql/Lsn.ts"
 import { internalsOf } from "../../postgres/client/Client.ts"
 
 /** The bytes of a segment as far as they have arrived. */
@@ -34,24 +35,34 @@ export interface ReceivedHead {
   readonly pieces: ReadonlyArray<string>
 }
 
-/** Receives the log by the streaming replication protocol (PostgreSQL documentation, 54.4), from one position on. */
+/**
+ * Receives the log by the streaming replication protocol (PostgreSQL documentation, 54.4), from one position on. PostgreSQL
+ * wakes the session that streams on each commit, which costs the writers a third of their speed; so that it streams only
+ * between `start` and `stop`.
+ */
 export class LogReceiver {
   private readonly segments: Array<Segment> = []
+  private readonly client: Client
   private readonly connection: ReturnType<typeof internalsOf>["connection"]
   private readonly segmentSize: bigint
   private wake: (() => void) | undefined
-  private resting = false
+  /** While it streams: completes at the stream's end. */
+  private stream: Promise<void> | undefined
+  private stopping = false
   /** Up to where the log has arrived, and is archived. */
   position: bigint
   archivedUpTo: bigint
   /** Why nothing more arrives. */
   ended: string | undefined
+  private breakOff: () => void = () => undefined
+  private readonly broken = new Promise<void>((resolve) => (this.breakOff = resolve))
 
   /** @param head the archived bytes of the segment that contains `position`, from its start */
   constructor(client: Client, position: bigint, segmentSize: bigint, head: ReceivedHead | undefined) {
     this.position = position
     this.archivedUpTo = position
     this.segmentSize = segmentSize
+    this.client = client
     this.connection = internalsOf(client).connection
     if (head !== undefined) {
       const segment = this.open(segmentStart(position, segmentSize))
@@ -66,22 +77,44 @@ export class LogReceiver {
       // A keep-alive message that asks for an answer.
       else if (chunk[0] === 0x6b && chunk[17] === 1) this.report()
     })
+    this.connection.on("copyDone", () => {
+      if (!this.stopping) this.end("the server ended the timeline")
+    })
+  }
+
+  /** Streams from the position on, unless it does already. */
+  start(slot: string, timeline: number) {
+    if (this.stream !== undefined || this.ended !== undefined) return
+    const from = lsnText(Number(this.position))
+    this.stopping = false
+    this.stream = this.client
+      .query(`START_REPLICATION SLOT ${slot} PHYSICAL ${from} TIMELINE ${timeline}`)
+      .then(
+        () => undefined,
+        (cause: unknown) => this.end(cause instanceof Error ? cause.message : String(cause))
+      )
+      .finally(() => (this.stream = undefined))
+  }
+
+  /** Ends the stream; what PostgreSQL has sent meanwhile is received. */
+  async stop() {
+    if (this.stream === undefined || this.ended !== undefined) return
+    this.report()
+    this.stopping = true
+    this.connection.endCopyFrom()
+    this.connection.stream.resume()
+    await Promise.race([this.stream, this.broken])
   }
 
   end(reason: string) {
     this.ended ??= reason
     this.wake?.()
-  }
-
-  /** Whether nothing is read for a while: each commit would wake this process, which costs its writer more than the rest. */
-  rest(resting: boolean) {
-    this.resting = resting
-    this.flow()
+    this.breakOff()
   }
 
   private flow() {
     const { stream } = this.connection
-    if (this.resting || this.segments.length > maxWaiting) stream.pause()
+    if (this.segments.length > maxWaiting && !this.stopping) stream.pause()
     else stream.resume()
   }
 
@@ -161,7 +194,7 @@ export class LogReceiver {
 
   /** A standby status update: received and flushed are what the archive has. */
   report() {
-    if (this.ended !== undefined) return
+    if (this.stream === undefined || this.stopping || this.ended !== undefined) return
     const answer = Buffer.alloc(34)
     answer[0] = 0x72
     for (const at of [1, 9]) answer.writeBigUInt64BE(this.archivedUpTo, at)

@@ -12,8 +12,7 @@ import {
 import { lsnText } from "../../../domain/sql/Lsn.ts"
 import { type Unavailable } from "../../../domain/errors.ts"
 import { type ChangeLogLost } from "../../../services/ports/ChangeLog.ts"
-import { archiveSlotSql } from "../../../services/recovery/Settings.ts"
-import { internalsOf } from "../../postgres/client/Client.ts"
+import { archivedSql, archiveLeaseSql, archiveSlotSql } from "../../../services/recovery/Settings.ts"
 import { lost, one } from "../../postgres/log/Session.ts"
 import { type Archive } from "../store/Archive.ts"
 import { ArchiveTrouble } from "../store/Store.ts"
@@ -72,17 +71,25 @@ interface Slot {
   readonly from: bigint
 }
 
-/** The slot, and where the log ends. */
-export const archiveSlotStateSql = `select ${endOfLogSql}, ${archiveSlotSql} as name, s.slot_name is not null as there, s.wal_status = 'lost' as lost, s.active,
-    s.restart_lsn::text as position,
+/** The slot, whether a process archives, and where the log ends. */
+export const archiveSlotStateSql = `select ${endOfLogSql}, ${archiveSlotSql} as name, ${archiveLeaseSql} as lease, s.slot_name is not null as there, s.wal_status = 'lost' as lost,
+    ${archivedSql} as active, s.restart_lsn::text as position,
     pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn)::float8 as retained,
     nullif(pg_size_bytes(current_setting('max_slot_wal_keep_size')), -1)::float8 as limit
   from (select) x left join pg_replication_slots s on s.slot_name = ${archiveSlotSql}`
 
 /** Undefined: another process archives the log. */
-const slotOf = Effect.fnUntraced(function* (ask: AskCluster) {
+const slotOf = Effect.fnUntraced(function* (client: Client, ask: AskCluster) {
   const state = yield* ask(archiveSlotStateSql)
   if (state["active"] === true) return undefined
+  const leased = yield* one(client, `CREATE_REPLICATION_SLOT ${String(state["lease"])} TEMPORARY PHYSICAL`).pipe(
+    Effect.as(true),
+    Effect.catchIf(
+      ({ message }) => message.includes("already exists"),
+      () => Effect.succeed(false)
+    )
+  )
+  if (!leased) return undefined
   const name = String(state["name"])
   const position = logPosition(String(state["position"]))
   if (state["there"] === true && state["lost"] !== true && position !== undefined) {
@@ -140,7 +147,7 @@ export const archiveLog = Effect.fnUntraced(function* (
   const identity = yield* one(client, "IDENTIFY_SYSTEM")
   const timeline = Number(identity["timeline"])
   const flushed = logPosition(String(identity["xlogpos"])) ?? 0n
-  const slot = yield* slotOf(ask)
+  const slot = yield* slotOf(client, ask)
   if (slot === undefined) return
 
   if (timeline > 1) {
@@ -161,10 +168,6 @@ export const archiveLog = Effect.fnUntraced(function* (
   const from = resumes ? end : segmentStart(slot.from, segmentSize)
   const head = yield* headOf(archive, timeline, from, segmentSize)
   const receiver = new LogReceiver(client, from, segmentSize, head)
-  client.query(`START_REPLICATION SLOT ${slot.name} PHYSICAL ${lsnText(Number(from))} TIMELINE ${timeline}`).then(
-    () => receiver.end("the server ended the timeline"),
-    (cause: unknown) => receiver.end(cause instanceof Error ? cause.message : String(cause))
-  )
   // PostgreSQL ends a session that is silent, such as while a part is stored slowly.
   const signs = setInterval(() => receiver.report(), signMillis)
   yield* Effect.addFinalizer(() =>
@@ -173,10 +176,11 @@ export const archiveLog = Effect.fnUntraced(function* (
       receiver.end("stopped")
     })
   )
-  internalsOf(client).connection.on("copyDone", () => receiver.end("the server ended the timeline"))
 
   const marks: Array<Mark> = []
   let until = 0
+  /** When it last streamed: PostgreSQL ends a session that is idle for long. */
+  let streamed = 0
   const archivePart = Effect.fnUntraced(function* (now: boolean) {
     const part = receiver.next(now)
     if (part === undefined) return false
@@ -201,7 +205,10 @@ export const archiveLog = Effect.fnUntraced(function* (
       if (now - earlier.at >= writing && flushed < earlier.position) earlier.position = flushed
     }
     marks.push({ at: now, position: inserted })
-    receiver.rest(false)
+    if (receiver.position < inserted || begun - streamed > signMillis) {
+      receiver.start(slot.name, timeline)
+      streamed = begun
+    }
     yield* Effect.promise(() => receiver.wait(flushMillis, inserted))
     while (yield* archivePart(false)) {
       // Whole segments, while they come faster than they are archived.
@@ -213,11 +220,17 @@ export const archiveLog = Effect.fnUntraced(function* (
       until = marks.shift()?.at ?? until
       archived({ until, position: receiver.archivedUpTo, timeline })
     }
-    if (receiver.position >= inserted) receiver.rest(true)
-    while (performance.now() - begun < flushMillis) {
+    const stopped = receiver.position >= inserted
+    if (stopped) yield* Effect.promise(() => receiver.stop())
+    for (;;) {
       if (receiver.ended !== undefined) return yield* lost(receiver.ended)
-      yield* Effect.promise(() => receiver.wait(Math.max(1, flushMillis - (performance.now() - begun))))
-      yield* archivePart(false)
+      const left = flushMillis - (performance.now() - begun)
+      if (left <= 0) break
+      if (stopped) yield* Effect.sleep(left)
+      else {
+        yield* Effect.promise(() => receiver.wait(left))
+        yield* archivePart(false)
+      }
     }
   }
 })

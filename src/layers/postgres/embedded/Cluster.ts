@@ -19,17 +19,11 @@ import { basename, dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { type DataDir } from "../../process/DataDir.ts"
 import { syncDirectory } from "../../process/StoredFile.ts"
-import { type PostgresBinaries } from "./Binaries.ts"
+import { type PostgresBinaries, systemDirectory } from "./Binaries.ts"
 import { asUser, canEnter, type PostgresUser } from "./User.ts"
 import { attempt, errorCode, StartError, startError } from "../../process/StartError.ts"
 
 const run = promisify(execFile)
-
-/**
- * The directory for files that PostgreSQL's user must reach when started by root, if that user cannot enter the data
- * directory.
- */
-export const systemDirectory = "/var/lib/svc"
 
 /** Settings in a new cluster's postgresql.conf, which operators may edit. */
 const settings = {
@@ -62,19 +56,29 @@ export const findCluster = Effect.fnUntraced(function* (dir: DataDir["Service"])
   })
 })
 
+/** The major version of PostgreSQL that created a cluster. */
+export const clusterMajor = (cluster: string) =>
+  attempt(`${cluster} is not a readable PostgreSQL data directory`, async () =>
+    (await readFile(join(cluster, "PG_VERSION"), "utf8")).trim()
+  )
+
+/** The refusal of a cluster of another major version. */
+export const otherMajor = (cluster: string, its: string, ours: string) =>
+  new StartError({
+    message:
+      Number(its) < Number(ours)
+        ? `${cluster} was created by PostgreSQL ${its}, but this is PostgreSQL ${ours}: run npm run upgrade-database (docs/operations.md, Upgrades), start the previous release, or set DATABASE_URL`
+        : `${cluster} was created by PostgreSQL ${its}, which is newer than PostgreSQL ${ours} of this release: start the release that created it or a newer one, or set DATABASE_URL`
+  })
+
 /** Fails if these programs cannot run the cluster. */
 export const checkCluster = Effect.fnUntraced(function* (
   cluster: string,
   binaries: PostgresBinaries,
   user: PostgresUser
 ) {
-  const file = join(cluster, "PG_VERSION")
-  const version = yield* attempt(`${cluster} is not a readable PostgreSQL data directory`, () => readFile(file, "utf8"))
-  if (version.trim() !== binaries.major) {
-    return yield* new StartError({
-      message: `${cluster} was created by PostgreSQL ${version.trim()}, but this is PostgreSQL ${binaries.major}: dump it with the old version and restore it here, or set DATABASE_URL`
-    })
-  }
+  const version = yield* clusterMajor(cluster)
+  if (version !== binaries.major) return yield* otherMajor(cluster, version, binaries.major)
   const owner = (yield* attempt(`Failed to read ${cluster}`, () => lstat(cluster))).uid
   if (user === undefined) {
     if (owner === (process.geteuid?.() ?? owner)) return
@@ -155,7 +159,7 @@ export const createCluster = (
       const secret = join(work, "password")
       await writeFile(secret, Redacted.value(password), { mode: 0o600 })
       if (user !== undefined) await chown(secret, user.uid, user.gid)
-      await initdb(binaries, user, join(work, "data"), secret)
+      await initdb(binaries, user, join(work, "data"), secret, newLocale)
     })
   )
 
@@ -170,12 +174,31 @@ const systemPlace = attempt(`Failed to create a directory in ${systemDirectory}`
   return join(parent, "postgres")
 })
 
-const initdb = async (binaries: PostgresBinaries, user: PostgresUser, data: string, secret: string) => {
+/** PostgreSQL's own Unicode rules, the same on every system, instead of the C library's where possible. */
+const newLocale: ReadonlyArray<string> = [
+  "--encoding=UTF8",
+  "--locale-provider=builtin",
+  "--builtin-locale=C.UTF-8",
+  "--locale=C",
+  ...(process.platform === "linux" ? ["--lc-ctype=C.UTF-8"] : [])
+]
+
+/**
+ * Fills a directory with an empty cluster.
+ *
+ * @param secret a file with the password
+ * @param locale options of initdb
+ */
+export const initdb = async (
+  binaries: PostgresBinaries,
+  user: PostgresUser,
+  data: string,
+  secret: string,
+  locale: ReadonlyArray<string>
+) => {
   const options = [
     ["--pgdata", data, "--username", "postgres", "--pwfile", secret, "--auth", "scram-sha-256", "--no-instructions"],
-    // PostgreSQL's own Unicode rules, the same on every system, instead of the C library's where possible.
-    ["--encoding", "UTF8", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--locale", "C"],
-    process.platform === "linux" ? ["--lc-ctype", "C.UTF-8"] : [],
+    locale,
     Object.entries(settings).flatMap(([name, value]) => ["--set", `${name}=${value}`])
   ]
   await run(binaries.initdb, options.flat(), asUser(user)).catch((cause: unknown) => {

@@ -1,6 +1,6 @@
 import { Deferred, Effect, Layer, type Redacted, Schedule } from "effect"
 import { randomBytes } from "node:crypto"
-import { readdir, rm } from "node:fs/promises"
+import { readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { integer, oneOf } from "../../../domain/Settings.ts"
 import { changeLogLimit, changeSource } from "../../../services/changes/Settings.ts"
@@ -8,17 +8,11 @@ import { archiveLogLimit, archiveSlotPrefix, recoveryEnabled } from "../../../se
 import { DataDir } from "../../process/DataDir.ts"
 import { type Login } from "../Login.ts"
 import { PostgresAddress } from "../Address.ts"
-import { type PostgresBinaries, postgresBinaries, postgresPackage } from "./Binaries.ts"
-import {
-  checkCluster,
-  clusterLink,
-  clusterSetting,
-  createCluster,
-  findCluster,
-  resetPassword,
-  systemDirectory
-} from "./Cluster.ts"
-import { endBackends, lastPort, processKind, readPidFile, stopServer } from "./Process.ts"
+import { type PostgresBinaries, postgresBinaries, postgresPackage, programCopies } from "./Binaries.ts"
+import { checkCluster, clusterLink, clusterSetting, createCluster, findCluster, resetPassword } from "./Cluster.ts"
+import { endLast } from "./Last.ts"
+import { endBackends, lastPort, processKind, readPidFile } from "./Process.ts"
+import { finishReplacement } from "./Replacement.ts"
 import {
   boundLog,
   freePort,
@@ -49,9 +43,9 @@ const login = (cluster: string, port: number, password: Redacted.Redacted): Logi
 
 /** Prepares everything that a server needs; after a crash, ends the remaining processes of the last one. */
 const prepare = Effect.fnUntraced(function* (dir: Dir) {
+  yield* finishReplacement(dir)
   const user = yield* postgresUser(clusterLink(dir), dir.owner)
-  const copies = user === undefined ? dir.path : systemDirectory
-  const binaries = yield* postgresBinaries(yield* postgresPackage, copies, user)
+  const binaries = yield* postgresBinaries(yield* postgresPackage, programCopies(dir, user), user)
   const had = yield* dir.stored(secretName)
   const password = yield* dir.secret(secretName, newPassword)
   const cluster = yield* dir.part(
@@ -67,30 +61,6 @@ const prepare = Effect.fnUntraced(function* (dir: Dir) {
   )
   return { binaries, user, password, cluster }
 })
-
-/** Stops a server that is still running: this process has the lock on the data directory, so its owner was killed. */
-const endLast = Effect.fnUntraced(function* (cluster: string, binaries: PostgresBinaries) {
-  const last = yield* readPidFile(cluster)
-  if (last === undefined) return
-  const kind = yield* processKind(last.pid, cluster)
-  if (kind === "cluster") {
-    yield* Effect.logWarning(`Stopping PostgreSQL (process ${last.pid}), which a killed process left running`)
-    return yield* stopServer(last.pid, binaries)
-  }
-  // Another program has the pid now, which PostgreSQL would mistake for a running server. Its own check of the cluster's
-  // shared memory is not affected.
-  if (kind === "other") yield* Effect.promise(() => rm(join(cluster, "postmaster.pid"), { force: true }))
-  yield* endBackends(cluster, binaries)
-  yield* removeSockets(cluster)
-})
-
-/** A killed server leaves its socket's lock, which holds for the next one if another process has the pid in it by then. */
-const removeSockets = (cluster: string) =>
-  Effect.promise(async () => {
-    for (const name of await readdir(cluster)) {
-      if (name.startsWith(".s.PGSQL.")) await rm(join(cluster, name), { force: true })
-    }
-  })
 
 /**
  * The connections that the pools of several workers could open, if that is more than configured; otherwise undefined.

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 import { chown, mkdir, readdir, realpath, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { type DataDir, isAlive } from "../../process/DataDir.ts"
-import { systemDirectory } from "../../postgres/embedded/Cluster.ts"
+import { systemDirectory } from "../../postgres/embedded/Binaries.ts"
 import { processKind, readPidFile } from "../../postgres/embedded/Process.ts"
 import { canEnter, type PostgresUser } from "../../postgres/embedded/User.ts"
 

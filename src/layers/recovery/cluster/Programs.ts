@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { execFile } from "node:child_process"
+import { readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { programDirectories } from "../../dumps/native/Programs.ts"
@@ -19,6 +20,13 @@ const versionOf = (program: string, user: PostgresUser) =>
 
 const major = (version: string) => Number.parseInt(version, 10)
 
+/** Directories of the programs of earlier versions that upgrades fetched. */
+const fetchedPrograms = (copies: string) =>
+  Effect.promise(async () => {
+    const names = await readdir(copies).catch(() => [])
+    return names.filter((name) => /^postgresql-[\w.-]+$/.test(name)).map((name) => join(copies, name, "native/bin"))
+  })
+
 /**
  * Path of a `postgres` that reads the data of a server of this version: of the same major version, and of the same minor
  * one and build if there is one.
@@ -37,7 +45,7 @@ export const findServerProgram = Effect.fnUntraced(function* (
     Effect.map(({ postgres }) => [postgres]),
     Effect.orElseSucceed(() => [])
   )
-  const installed = yield* Effect.promise(programDirectories)
+  const installed = [...(yield* fetchedPrograms(copies)), ...(yield* Effect.promise(programDirectories))]
   const directories = preferred === undefined ? installed : [preferred, ...installed]
   const programs = [...embedded, ...directories.map((directory) => join(directory, "postgres"))]
   let fitting: string | undefined

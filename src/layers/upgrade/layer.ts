@@ -1,0 +1,19 @@
+import { Effect, Layer } from "effect"
+import { oneOf, secret } from "../../domain/Settings.ts"
+import { RecoverySettings } from "../../services/recovery/Settings.ts"
+import { findCluster } from "../postgres/embedded/Cluster.ts"
+import { DataDir } from "../process/DataDir.ts"
+import { upgradeDatabase } from "./Upgrade.ts"
+
+/**
+ * Upgrades the embedded PostgreSQL before it is started, if SVC_PG_UPGRADE allows it. By default the start refuses an older
+ * data directory: an upgrade takes minutes, in which a supervisor may end the process, and there is no way back for what is
+ * written after it.
+ */
+export const layer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const allowed = yield* oneOf("SVC_PG_UPGRADE", "off", ["off", "installed", "download"])
+    if (allowed === "off" || (yield* secret("DATABASE_URL")) !== undefined) return
+    if ((yield* findCluster(yield* DataDir)) !== undefined) yield* upgradeDatabase(allowed === "download")
+  })
+).pipe(Layer.provide([DataDir.layer, RecoverySettings.layer]))

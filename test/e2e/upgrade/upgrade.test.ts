@@ -220,47 +220,67 @@ it.skipIf(programs === undefined)(
   }
 )
 
-it.skipIf(programs === undefined)(`an upgrade changes nothing if it can't take everything along${why}`, async () => {
-  const dataDir = await makeDataDir()
-  const env = { PG_BIN_DIR_OLD: programs ?? "" }
-  try {
-    const old = await startService({
-      dataDir,
-      jwtSecret,
-      env: { ...asPreviousRelease(programs ?? ""), SVC_PG_WAL_LEVEL: "logical" }
-    })
-    const url = await superuserUrl(old)
-    await asLogin(
-      url,
-      "create role author",
-      "create function public.any(int) returns boolean language sql as 'select true'",
-      "alter function public.any owner to author",
-      "create domain public.guarded as int constraint calls check (public.any(value))",
-      "create database closed",
-      "alter database closed with allow_connections false"
-    )
-    await old.stop()
-    const closed = await upgraded(dataDir, env)
-    assert.strictEqual(closed.code, 1)
-    assert.match(
-      closed.output,
-      /The database closed admits no connections, so it can't be dumped: with the previous release, drop it/
-    )
-    // The previous release still runs on it.
-    await using still = await startService({ dataDir, jwtSecret, env: asPreviousRelease(programs ?? "") })
-    assert.isArray(await asLogin(await superuserUrl(still), "drop database closed"))
-    await still.stop()
-    const guarded = await upgraded(dataDir, env)
-    assert.strictEqual(guarded.code, 1)
-    assert.match(
-      guarded.output,
-      /call functions of roles that are not superusers.*public\.guarded \(constraint calls\)/
-    )
-    assert.deepStrictEqual(
-      (await readdir(dataDir)).filter((name) => name.startsWith("postgres.u")),
-      []
-    )
-  } finally {
-    await removeDataDir(dataDir)
+it.skipIf(programs === undefined)(
+  `an upgrade that can't take everything along changes nothing; a start upgrades if it may${why}`,
+  async () => {
+    const dataDir = await makeDataDir()
+    const env = { PG_BIN_DIR_OLD: programs ?? "" }
+    try {
+      const old = await startService({
+        dataDir,
+        jwtSecret,
+        env: { ...asPreviousRelease(programs ?? ""), SVC_PG_WAL_LEVEL: "logical" }
+      })
+      const url = await superuserUrl(old)
+      await asLogin(
+        url,
+        "create role author",
+        "create function public.any(int) returns boolean language sql as 'select true'",
+        "alter function public.any owner to author",
+        "create domain public.guarded as int constraint calls check (public.any(value))",
+        "create database closed",
+        "alter database closed with allow_connections false"
+      )
+      await old.stop()
+      const closed = await upgraded(dataDir, env)
+      assert.strictEqual(closed.code, 1)
+      assert.match(
+        closed.output,
+        /The database closed admits no connections, so it can't be dumped: with the previous release, drop it/
+      )
+      // The previous release still runs on it.
+      const onPrevious = async (statement: string) => {
+        const still = await startService({ dataDir, jwtSecret, env: asPreviousRelease(programs ?? "") })
+        assert.isArray(await asLogin(await superuserUrl(still), statement))
+        await still.stop()
+      }
+      await onPrevious("drop database closed")
+      const guarded = await upgraded(dataDir, env)
+      assert.strictEqual(guarded.code, 1)
+      assert.match(
+        guarded.output,
+        /call functions of roles that are not superusers.*public\.guarded \(constraint calls\)/
+      )
+      assert.deepStrictEqual(
+        (await readdir(dataDir)).filter((name) => name.startsWith("postgres.u")),
+        []
+      )
+      // With the operator's consent, a start does it.
+      await onPrevious("drop domain public.guarded")
+      await using service = await startService({
+        dataDir,
+        jwtSecret,
+        env: { ...env, SVC_PG_UPGRADE: "installed" },
+        meanwhile: (output) =>
+          until(
+            async () => output(),
+            (text) => /is of PostgreSQL 18 now/.test(text),
+            200_000
+          )
+      })
+      assert.match(JSON.stringify(await sql(service, "select current_setting('server_version') as v")), /"18\./)
+    } finally {
+      await removeDataDir(dataDir)
+    }
   }
-})
+)

@@ -11,12 +11,15 @@ import { hidesNames } from "../dumps/plain/Runner.ts"
 import { connectRestore, restoreFailed, restoreRefusal, type RestoreSession } from "../dumps/plain/Session.ts"
 import { type Login } from "../postgres/Login.ts"
 
-const qualified = String.raw`((?:"(?:[^"]|"")+"|[^".\s]+)\.(?:"(?:[^"]|"")+"|[^".\s(]+))`
+const part = String.raw`(?:"(?:[^"]|"")+"|[^".\s(]+)`
+const qualified = String.raw`(${part}\.${part})`
 /** The table that is filled, as pg_dump writes its name. */
 const copied = new RegExp(`^COPY ${qualified} `)
-/** The table that a constraint is added to, which checks all rows, and the one that a foreign key refers to. */
-const constrained = new RegExp(`^ALTER TABLE (?:ONLY )?${qualified}\\s+ADD CONSTRAINT `)
-const referenced = new RegExp(` REFERENCES ${qualified}\\(`)
+/** The table to which a constraint is added that looks at all rows, and the one that a foreign key refers to. */
+const constrained = new RegExp(
+  String.raw`^ALTER TABLE (?:ONLY )?${qualified}\s+ADD CONSTRAINT ${part} (?:CHECK|FOREIGN KEY) `
+)
+const referenced = new RegExp(String.raw` REFERENCES ${qualified}\(`)
 
 const textOf = ({ parts }: DumpStatement) => Buffer.concat(parts).toString("utf8").trim()
 

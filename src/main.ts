@@ -1,5 +1,7 @@
 import { Effect, Layer } from "effect"
 import * as http from "./http/layer.ts"
+import { layerSettings, layerValidSettings } from "./layers/check/Settings.ts"
+import { layerUnknownSettings } from "./layers/check/UnknownSettings.ts"
 import { layerBranchDatabases } from "./layers/branches/Databases.ts"
 import { layerConnectionProbe } from "./layers/connections/Probe.ts"
 import { layerDashboardFiles } from "./layers/dashboard/Files.ts"
@@ -12,7 +14,7 @@ import { layerInstallation } from "./layers/postgres/Installation.ts"
 import { layerUpkeep } from "./layers/install/Upkeep.ts"
 import { layerDocFiles } from "./layers/mcp/DocFiles.ts"
 import { layerMigrationDirectory } from "./layers/migrations/Directory.ts"
-import { layerHttpListener, layerHttpSettings } from "./layers/net/Listener.ts"
+import { layerHttpListener } from "./layers/net/Listener.ts"
 import * as oauth2Server from "./layers/oauth2/layer.ts"
 import * as operations from "./layers/operations/layer.ts"
 import * as postgres from "./layers/postgres/layer.ts"
@@ -30,7 +32,6 @@ import { layerReady, layerWorker, reportFailure } from "./layers/workers/Worker.
 import { layerWorkers } from "./layers/workers/Workers.ts"
 import * as access from "./services/access/layer.ts"
 import { Tokens, TokenSettings } from "./services/access/Tokens.ts"
-import { layerAllSettings } from "./services/AllSettings.ts"
 import { Audit } from "./services/audit/Audit.ts"
 import { layerAuditRetention } from "./services/audit/Retention.ts"
 import * as backups from "./services/backups/layer.ts"
@@ -75,16 +76,7 @@ const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(objectStore.layer),
   Layer.provideMerge(TokenSettings.layer),
   Layer.provideMerge(layerInstallation.pipe(Layer.provide(upgrade.layer))),
-  // Last in this list and so first: an invalid setting is reported before anything is started.
-  Layer.provideMerge(
-    Layer.mergeAll(
-      identityProvider.IdPChoice.layer,
-      oauth2Server.layerOAuth2Settings,
-      layerAllSettings,
-      layerHttpSettings,
-      operations.layerOperationsSettings
-    )
-  )
+  Layer.provideMerge(Layer.mergeAll(layerSettings, layerUnknownSettings))
 )
 
 const Outside = flagEngine.layer.pipe(Layer.provideMerge(Base))
@@ -134,15 +126,18 @@ const Api = layerShutdownDelay.pipe(
   Layer.provide(Shutdown.layer)
 )
 
+/** Built before everything else: a service with an invalid setting starts nothing. */
+const Ground = Layer.mergeAll(layerMeters, layerObservability).pipe(Layer.provide(layerValidSettings))
+
 /** The whole service in one process. */
-export const Service = Api.pipe(Layer.provide(Outside), Layer.provide([layerMeters, layerObservability]))
+export const Service = Api.pipe(Layer.provide(Outside), Layer.provide(Ground))
 
 /** With SVC_WORKERS, the process that owns the embedded parts and the flag ports, and starts the workers. */
 const Parent = layerWorkers.pipe(
   Layer.provide(operations.layerOfParent),
   Layer.provide(Outside),
   Layer.provide([layerPrimary, Shutdown.layer]),
-  Layer.provide([layerMeters, layerObservability])
+  Layer.provide(Ground)
 )
 
 /** A worker serves the API. Its environment describes the parts of its parent, as it would a replica's servers. */
@@ -150,7 +145,7 @@ const Worker = layerReady.pipe(
   Layer.provide(Api),
   Layer.provide(OutsideOfWorker),
   Layer.provide(layerWorker),
-  Layer.provide([layerMeters, layerObservability])
+  Layer.provide(Ground)
 )
 
 export const start = () =>

@@ -35,7 +35,7 @@ const withFiles = Effect.fnUntraced(function* (
 })
 
 /** Reads a libpq URI with the files that it names. `variable`: the setting that errors are about. */
-const read = Effect.fnUntraced(function* (uri: Redacted.Redacted, variable: string) {
+export const readServerUri = Effect.fnUntraced(function* (uri: Redacted.Redacted, variable: string) {
   const parsed = parseServerUri(Redacted.value(uri))
   // The value contains a password, so no message repeats it.
   if (parsed === undefined) {
@@ -61,7 +61,7 @@ const read = Effect.fnUntraced(function* (uri: Redacted.Redacted, variable: stri
 })
 
 /** The login of a libpq URI, with the files that it names. */
-const loginAt = (uri: Redacted.Redacted) => Effect.map(read(uri, "DATABASE_URL"), loginOf)
+const loginAt = (uri: Redacted.Redacted) => Effect.map(readServerUri(uri, "DATABASE_URL"), loginOf)
 
 /**
  * The address of a libpq URI that is another way to the database of a login, and the URI's name for that database. A URI
@@ -73,7 +73,7 @@ export const addressFor = Effect.fnUntraced(function* (
   uri: Redacted.Redacted,
   variable: string
 ) {
-  const given = yield* read(uri, variable)
+  const given = yield* readServerUri(uri, variable)
   const sameUser = given.user === undefined || given.user === user
   const samePassword = given.password === undefined || Redacted.value(given.password) === Redacted.value(password)
   if (!sameUser || !samePassword) {

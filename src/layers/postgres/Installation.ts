@@ -15,6 +15,18 @@ const layerAnnounced = Layer.effectDiscard(
   )
 ).pipe(Layer.provideMerge(layerEmbedded))
 
+/** DATABASE_URL; undefined: the embedded server is used. */
+export const databaseUri = Effect.gen(function* () {
+  const uri = yield* secret("DATABASE_URL")
+  if (uri === undefined && (yield* directUrl) !== undefined) {
+    return yield* new StartError({
+      message:
+        "DATABASE_DIRECT_URL is set, but DATABASE_URL is missing: set DATABASE_URL to the pooler's address, or to PostgreSQL's own, and then leave DATABASE_DIRECT_URL out"
+    })
+  }
+  return uri
+})
+
 /**
  * Server and secrets of the installation: an embedded PostgreSQL with generated secrets in the data directory, or the
  * server of DATABASE_URL with secrets from settings only.
@@ -22,13 +34,7 @@ const layerAnnounced = Layer.effectDiscard(
 export const layerInstallation = Layer.unwrap(
   Effect.gen(function* () {
     yield* refuseUnfinished(resolve(yield* text("SVC_DATA_DIR", ".svc")))
-    const uri = yield* secret("DATABASE_URL")
-    if (uri === undefined && (yield* directUrl) !== undefined) {
-      return yield* new StartError({
-        message:
-          "DATABASE_DIRECT_URL is set, but DATABASE_URL is missing: set DATABASE_URL to the pooler's address, or to PostgreSQL's own, and then leave DATABASE_DIRECT_URL out"
-      })
-    }
+    const uri = yield* databaseUri
     return uri === undefined
       ? Layer.mergeAll(layerAnnounced, layerJwtSecretKept, layerEncryptionKeysKept).pipe(Layer.provide(DataDir.layer))
       : Layer.mergeAll(layerExternal(uri), layerJwtSecret, layerEncryptionKeys)

@@ -7,10 +7,21 @@ import { workerNumber } from "./WorkerSettings.ts"
 
 const levels = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"] as const
 
+const logLevel = oneOf("LOG_LEVEL", "Info", levels)
+
+const telemetry = Effect.all({
+  endpoint: url("OTEL_EXPORTER_OTLP_ENDPOINT"),
+  protocol: oneOf("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", ["http/json", "http/protobuf"]),
+  share: traceShare
+})
+
+/** The settings of logs and traces. */
+export const observabilitySettings = Effect.all([logLevel, telemetry])
+
 /** Logs readable lines to a terminal, JSON to anything else, from LOG_LEVEL upwards. */
 export const layerLogs = Layer.unwrap(
   Effect.gen(function* () {
-    const level = yield* oneOf("LOG_LEVEL", "Info", levels)
+    const level = yield* logLevel
     const logger = process.stdout.isTTY ? Logger.consolePretty() : Logger.consoleJson
     return Layer.mergeAll(
       Logger.layer([logger]),
@@ -59,9 +70,7 @@ const layerCollector = (endpoint: string) =>
 /** Exports traces and logs to OTEL_EXPORTER_OTLP_ENDPOINT if it is set. */
 const layerTelemetry = Layer.unwrap(
   Effect.gen(function* () {
-    const endpoint = yield* url("OTEL_EXPORTER_OTLP_ENDPOINT")
-    const protocol = yield* oneOf("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", ["http/json", "http/protobuf"])
-    const share = yield* traceShare
+    const { endpoint, protocol, share } = yield* telemetry
     if (endpoint === undefined) return Layer.empty
     const base = endpoint.href.replace(/\/+$/, "")
     const resource = { serviceName: "svc", ...worker }

@@ -6,12 +6,13 @@ import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
 import { JwtSecret } from "../../services/access/Tokens.ts"
 import { DataDir } from "./DataDir.ts"
 
-const given = secret("SVC_JWT_SECRET")
+/** SVC_JWT_SECRET. */
+export const givenJwtSecret = secret("SVC_JWT_SECRET")
 
 /** SVC_JWT_SECRET, if it is set. */
 export const layerJwtSecret = Layer.effect(
   JwtSecret,
-  Effect.map(given, (secret) => ({ secret }))
+  Effect.map(givenJwtSecret, (secret) => ({ secret }))
 )
 
 /** SVC_JWT_SECRET, or a secret generated at the first start and stored in the data directory. */
@@ -19,7 +20,8 @@ export const layerJwtSecretKept = Layer.effect(
   JwtSecret,
   Effect.gen(function* () {
     const dir = yield* DataDir
-    const secret = (yield* given) ?? (yield* dir.secret("jwt_secret", () => randomBytes(48).toString("base64url")))
+    const secret =
+      (yield* givenJwtSecret) ?? (yield* dir.secret("jwt_secret", () => randomBytes(48).toString("base64url")))
     return { secret }
   })
 )
@@ -33,7 +35,7 @@ const readKey = (name: string, text: string) => {
 }
 
 /** SVC_ENCRYPTION_KEY and SVC_ENCRYPTION_KEYS_OLD. */
-const givenKeys = Effect.gen(function* () {
+export const givenKeys = Effect.gen(function* () {
   const current = yield* secret("SVC_ENCRYPTION_KEY")
   const old = yield* secret("SVC_ENCRYPTION_KEYS_OLD")
   const texts = old === undefined ? [] : Redacted.value(old).split(",")

@@ -1,4 +1,5 @@
 import { Cause, Data, Effect } from "effect"
+import { SettingError } from "../../domain/Settings.ts"
 
 /** Something that the service needs could not be started; the message is one line for the operator. */
 export class StartError extends Data.TaggedError("StartError")<{ readonly message: string }> {}
@@ -33,9 +34,15 @@ export const attempt = <A>(problem: string, run: () => Promise<A>): Effect.Effec
 
 const known = new Set(["SettingError", "StartError", "InstallError", "DataDirInUse"])
 
-/** One line for a known failure to start; anything else is a bug and is shown with its cause. */
+/**
+ * One line for a known failure to start, or one for each invalid setting; anything else is a bug and is shown with its
+ * cause.
+ */
 export const startFailure = (cause: Cause.Cause<unknown>): string => {
-  const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
+  const failures = cause.reasons.flatMap((reason) => (reason._tag === "Fail" ? [reason.error] : []))
+  const settings = failures.filter((failure) => failure instanceof SettingError)
+  if (settings.length > 0) return settings.map(({ message }) => `svc: ${message}`).join("\n")
+  const [failure] = failures
   const tag = (failure as { readonly _tag?: string } | undefined)?._tag ?? ""
   return known.has(tag) ? `svc: ${(failure as Error).message}` : Cause.pretty(cause)
 }

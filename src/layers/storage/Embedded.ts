@@ -15,7 +15,8 @@ import { makeLocalStore } from "./endpoint/store/LocalStore.ts"
 import { type LocalStore } from "./endpoint/store/Model.ts"
 import { StartError } from "../process/StartError.ts"
 
-const settings = Effect.all({
+/** The settings of the embedded endpoint. */
+export const embeddedStoreSettings = Effect.all({
   pagesPort: apiPort,
   port: integer("S3_EMBEDDED_PORT", 9000, 0, 65_535),
   host: text("HOST", "127.0.0.1"),
@@ -57,7 +58,7 @@ const sampleHistory = Effect.fnUntraced(function* (store: LocalStore) {
 export const layerEmbeddedS3 = Layer.effect(
   ObjectStoreAddress,
   Effect.gen(function* () {
-    const { encrypted, files, host, pagesPort, port, region, supabase } = yield* settings
+    const { encrypted, files, host, pagesPort, port, region, supabase } = yield* embeddedStoreSettings
     const recovery = yield* RecoverySettings
     const dir = yield* DataDir
     yield* Effect.catchTag(dir.lock, "DataDirInUse", ({ message }) => new StartError({ message }))
@@ -99,7 +100,7 @@ export const layerEmbeddedS3 = Layer.effect(
 export const layerEmbeddedS3AttachOrStart = Layer.unwrap(
   Effect.gen(function* () {
     const dir = yield* DataDir
-    const { host, port, region } = yield* settings
+    const { host, port, region } = yield* embeddedStoreSettings
     const ours = yield* Effect.scoped(Effect.match(dir.lock, { onSuccess: () => true, onFailure: () => false }))
     if (ours) return layerEmbeddedS3
     if (port === 0) {

@@ -150,6 +150,9 @@ export const makeReplicaLimits = Effect.gen(function* () {
   }
 })
 
+/** Where calls of keys with a limit are counted. */
+export const rateLimitScope = oneOf("SVC_RATE_LIMITS", "process", ["process", "database"])
+
 /**
  * Limits the calls per API key in any 60 seconds. SVC_RATE_LIMITS: `process` counts in memory, over all workers (a restart
  * resets the counts); `database` over all replicas, with an error that `makeReplicaLimits` states.
@@ -174,7 +177,7 @@ export class RateLimits extends Context.Service<
   )
 
   static readonly layer = Layer.unwrap(
-    Effect.map(oneOf("SVC_RATE_LIMITS", "process", ["process", "database"]), (scope) =>
+    Effect.map(rateLimitScope, (scope) =>
       scope === "process"
         ? RateLimits.layerProcess
         : Layer.effect(

@@ -216,10 +216,8 @@ const importSecrets = Effect.fnUntraced(function* (current: JwtSecret["Service"]
       : Redacted.value(old)
           .split(",")
           .map((text) => text.trim())
-  return [
-    yield* importSecret("SVC_JWT_SECRET")(Redacted.value(current)),
-    ...(yield* Effect.forEach(before, importSecret("SVC_JWT_SECRETS_OLD")))
-  ]
+  const imported = yield* Effect.forEach(before, importSecret("SVC_JWT_SECRETS_OLD"))
+  return [yield* importSecret("SVC_JWT_SECRET")(Redacted.value(current)), ...imported]
 })
 
 /**

@@ -1,9 +1,11 @@
-import { Context, Effect, Layer, type Redacted } from "effect"
+import { Context, Effect, Layer, Redacted } from "effect"
 import { baseUrl, duration, flag, list, oneOf, secret, SettingError, text } from "../../domain/Settings.ts"
 import { readAddress } from "../../domain/identity/Address.ts"
 import { ownUrl } from "../OwnUrl.ts"
 
 export const loopback = /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
+
+const isMailServer = (address: string) => /^smtps?:\/\/[^/]/.test(address) && URL.canParse(address)
 
 /** The settings of the embedded identity provider. */
 export class AccountSettings extends Context.Service<
@@ -46,6 +48,10 @@ export class AccountSettings extends Context.Service<
       const host = new URL(own).hostname
       const known = (yield* baseUrl("PUBLIC_URL")) !== undefined
       const smtpUrl = yield* secret("SMTP_URL")
+      if (smtpUrl !== undefined && !isMailServer(Redacted.value(smtpUrl))) {
+        // The value has a password, so the message does not repeat it.
+        return yield* new SettingError({ message: "SMTP_URL must be smtp[s]://user:password@host:port" })
+      }
       const mailFrom = yield* text("MAIL_FROM", `no-reply@${host}`)
       const mailReplyTo = yield* text("MAIL_REPLY_TO", undefined)
       for (const [name, value] of Object.entries({ MAIL_FROM: mailFrom, MAIL_REPLY_TO: mailReplyTo })) {

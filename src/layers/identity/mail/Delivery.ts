@@ -5,7 +5,6 @@ import { AccountSettings } from "../../../services/identity/AccountSettings.ts"
 import { Mails } from "../../../services/identity/Mails.ts"
 import { logFailure, onOwnTables, queryRows } from "../../../services/OwnTables.ts"
 import { Db } from "../../../services/ports/Db.ts"
-import { StartError } from "../../process/StartError.ts"
 
 /** Pauses after failed attempts, in s; then a mail is given up. */
 const pauses = [5, 30, 300, 1800]
@@ -47,9 +46,6 @@ export const layerMailDelivery = Layer.effectDiscard(
   Effect.gen(function* () {
     const { mailFrom, mailReplyTo, smtpUrl } = yield* AccountSettings
     if (smtpUrl === undefined) return
-    if (!/^smtps?:\/\/[^/]/.test(Redacted.value(smtpUrl)) || !URL.canParse(Redacted.value(smtpUrl))) {
-      return yield* new StartError({ message: "SMTP_URL must be smtp[s]://user:password@host:port" })
-    }
     yield* Db // makes sure that the schema is installed
     const sql = yield* SqlClient.SqlClient
     const { due } = yield* Mails

@@ -77,6 +77,9 @@ const neededConnections = Effect.fnUntraced(
   Effect.mapError(({ message }) => new StartError({ message }))
 )
 
+/** SVC_PG_WAL_LEVEL: whether other programs can follow the embedded server. */
+export const walLevel = oneOf("SVC_PG_WAL_LEVEL", "replica", ["replica", "logical"])
+
 /**
  * Settings for logical replication. With a slot from an earlier run PostgreSQL does not start without `wal_level`, so it
  * remains until the slot is dropped. Warns if a reader of other programs that stops can fill the disk.
@@ -87,7 +90,7 @@ const replicationSettings = Effect.fnUntraced(
     const limits = [reads ? yield* changeLogLimit : 0, archives ? yield* archiveLogLimit : 0]
     const limited = reads || archives ? { max_slot_wal_keep_size: `${Math.max(...limits)}MB` } : {}
     if (reads) return { wal_level: "logical", ...limited }
-    const asked = (yield* oneOf("SVC_PG_WAL_LEVEL", "replica", ["replica", "logical"])) === "logical"
+    const asked = (yield* walLevel) === "logical"
     const slots = yield* Effect.promise(() => readdir(join(cluster, "pg_replslot")).catch(() => []))
     if (!asked && slots.every((name) => name.startsWith(archiveSlotPrefix))) return limited
     if (archives) return { wal_level: "logical", ...limited }
@@ -101,12 +104,12 @@ const replicationSettings = Effect.fnUntraced(
   Effect.mapError(({ message }) => new StartError({ message }))
 )
 
+/** The port of the embedded server; 0: any. */
+export const embeddedPort = integer("SVC_PG_PORT", 0, 0, 65_535)
+
 /** Starts a server on the locked data directory and keeps it running until the scope closes. */
 const start = Effect.fnUntraced(function* (dir: Dir) {
-  const fixed = yield* Effect.mapError(
-    integer("SVC_PG_PORT", 0, 0, 65_535),
-    ({ message }) => new StartError({ message })
-  )
+  const fixed = yield* Effect.mapError(embeddedPort, ({ message }) => new StartError({ message }))
   const { password, ...rest } = yield* prepare(dir)
   const connections = yield* neededConnections(rest.cluster, rest.binaries, rest.user)
   const settings = yield* replicationSettings(rest.cluster, rest.binaries, rest.user)

@@ -105,9 +105,12 @@ const counting = (client: S3Client, meters: Meters) => {
   )
 }
 
+/** How long a call may take with its retries, in ms. */
+export const storeTimeout = duration("S3_TIMEOUT", 15_000)
+
 export const makeS3 = Effect.gen(function* () {
   const address = yield* ObjectStoreAddress
-  const millis = yield* duration("S3_TIMEOUT", 15_000)
+  const millis = yield* storeTimeout
   const open = (endpoint: string) =>
     Effect.acquireRelease(
       Effect.sync(() => new S3Client(settings(address, endpoint))),

@@ -1,4 +1,4 @@
-import { Cause, ConfigProvider, Effect, Exit, Layer, Redacted, type Scope } from "effect"
+import { Cause, ConfigProvider, Effect, Exit, Layer, Logger, Redacted, type Scope } from "effect"
 import { SettingError, text } from "../../domain/Settings.ts"
 import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
 import { rateLimitScope } from "../../services/access/RateLimits.ts"
@@ -97,6 +97,8 @@ export const settingFaults: Effect.Effect<ReadonlyArray<string>> = Effect.gen(fu
       const exit = yield* reader.pipe(
         Effect.scoped,
         Effect.provideService(ConfigProvider.ConfigProvider, without),
+        // A start logs what is worth a warning when it reads the settings itself.
+        Effect.provide(Logger.layer([])),
         Effect.exit
       )
       if (Exit.isSuccess(exit)) continue

@@ -120,7 +120,7 @@ export const layerDb = Layer.effect(
     )
     const callers: Login = { ...address, user: authenticator, password: authenticatorPassword }
     const standbys = yield* makeStandbys(address, callers, serviceRole)
-    yield* checkPooler(callers)
+    yield* checkPooler(callers, true)
     const patience = timeout + queueMillis
     const rows = makeRowPath({
       standbys,

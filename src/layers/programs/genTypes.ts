@@ -1,29 +1,10 @@
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Console, Data, Effect } from "effect"
-import { writeFile } from "node:fs/promises"
-import { parseArgs } from "node:util"
+import { Effect, Option, Redacted } from "effect"
+import { readFile, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { integer, secret, text } from "../../domain/Settings.ts"
+import { CommandFailed, printResult } from "../command/Output.ts"
 
-const usage = `Usage: npm run --silent gen:types -- --key <key> [options]
-
-Writes TypeScript types of the database for PostgrestClient<Database>, from a running service.
-
-  --key <key>         a service_role key (svc_sk_…)
-  --url <url>         address of the service; default http://127.0.0.1:<PORT, default 3000>
-  --schema <schema>   one of the exposed schemas, repeatable; default all
-  --out <file>        output file; default standard output
-  --help              print this help
-`
-
-const options = {
-  key: { type: "string" },
-  url: { type: "string", default: `http://127.0.0.1:${process.env["PORT"] || "3000"}` },
-  schema: { type: "string", multiple: true },
-  out: { type: "string" },
-  help: { type: "boolean" }
-} as const
-
-/** Ends the program with this message. */
-class Failed extends Data.TaggedError("Failed")<{ readonly text: string; readonly code: 1 | 2 }> {}
+const failed = (message: string) => new CommandFailed({ message, code: 1 })
 
 const because = (cause: unknown) => {
   const { cause: inner, message } = cause as Error
@@ -39,10 +20,7 @@ const fetched = (url: string, key: string, schemas: ReadonlyArray<string>) =>
       return { status: response.status, text: await response.text() }
     },
     catch: (cause) =>
-      new Failed({
-        text: `Failed to fetch from ${url}: ${because(cause)}. Start the service, or give its address with --url`,
-        code: 1
-      })
+      failed(`Failed to fetch from ${url}: ${because(cause)}. Start the service, or give its address with --url`)
   })
 
 const errorOf = (text: string) => {
@@ -53,37 +31,35 @@ const errorOf = (text: string) => {
   }
 }
 
-/** `npm run gen:types -- --key …`: TypeScript types of the database, from `GET /v1/database/types.ts`. */
-const generate = Effect.gen(function* () {
-  const { values } = yield* Effect.try({
-    try: () => parseArgs({ options }),
-    catch: (cause) => new Failed({ text: `${because(cause)}\n\n${usage}`, code: 2 })
-  })
-  const { help, key, out, schema = [], url } = values
-  if (help === true) return yield* Console.log(usage.trimEnd())
-  if (key === undefined) return yield* new Failed({ text: `--key is missing\n\n${usage}`, code: 2 })
-  const { status, text } = yield* fetched(url, key, schema)
-  if (status !== 200) return yield* new Failed({ text: `${url} responded with ${status}: ${errorOf(text)}`, code: 1 })
-  if (!text.includes("export type Database = ")) {
-    return yield* new Failed({
-      text: `${url} did not respond with types; check that it is the address of the service`,
-      code: 1
-    })
-  }
-  if (out === undefined) return yield* Console.log(text.trimEnd())
-  yield* Effect.tryPromise({
-    try: () => writeFile(out, text),
-    catch: (cause) => new Failed({ text: because(cause), code: 1 })
+/** The service_role key of the first start. */
+const firstKey = Effect.flatMap(text("SVC_DATA_DIR", ".svc"), (directory) => {
+  const file = join(directory, "keys.json")
+  return Effect.tryPromise({
+    try: async () => (JSON.parse(await readFile(file, "utf8")) as { readonly service_role: string }).service_role,
+    catch: () =>
+      failed(`There is no service_role key: set SVC_SERVICE_KEY, as ${file} does not have the one of the first start`)
   })
 })
 
-generate.pipe(
-  Effect.catchTag("Failed", ({ code, text }) =>
-    Effect.flatMap(Console.error(text.trimEnd()), () =>
-      Effect.sync(() => {
-        process.exitCode = code
-      })
-    )
-  ),
-  NodeRuntime.runMain()
-)
+interface Wanted {
+  readonly url: Option.Option<string>
+  readonly schema: ReadonlyArray<string>
+  readonly out: Option.Option<string>
+  readonly key: Option.Option<string>
+}
+
+/** `svc gen-types`: TypeScript types of the database, from `GET /v1/database/types.ts`. */
+export const generateTypes = Effect.fnUntraced(function* (wanted: Wanted) {
+  const given =
+    Option.getOrUndefined(wanted.key) ??
+    (yield* Effect.map(secret("SVC_SERVICE_KEY"), (key) => key && Redacted.value(key).trim()))
+  const url = Option.getOrUndefined(wanted.url) ?? `http://127.0.0.1:${yield* integer("PORT", 3000, 0, 65_535)}`
+  const { status, text } = yield* fetched(url, given ?? (yield* firstKey), wanted.schema)
+  if (status !== 200) return yield* failed(`${url} responded with ${status}: ${errorOf(text)}`)
+  if (!text.includes("export type Database = ")) {
+    return yield* failed(`${url} did not respond with types; check that it is the address of the service`)
+  }
+  if (Option.isNone(wanted.out)) return yield* printResult(text.trimEnd(), { types: text })
+  const out = wanted.out.value
+  return yield* Effect.tryPromise({ try: () => writeFile(out, text), catch: (cause) => failed(because(cause)) })
+})

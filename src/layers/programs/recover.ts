@@ -1,9 +1,7 @@
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Cause, Console, Effect, Layer, Redacted } from "effect"
+import { Console, Effect, Layer, Option, Redacted } from "effect"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline/promises"
-import { parseArgs } from "node:util"
 import { secret, text } from "../../domain/Settings.ts"
 import { installationFile } from "../../domain/recovery/Archive.ts"
 import { parseRecoveryKey } from "../../domain/recovery/RecoveryKey.ts"
@@ -12,10 +10,11 @@ import { isTimestamp } from "../../domain/text/IsoTime.ts"
 import { BackupSettings } from "../../services/backups/Settings.ts"
 import { ObjectStore } from "../../services/ports/ObjectStore.ts"
 import { RecoverySettings } from "../../services/recovery/Settings.ts"
+import { CommandFailed, printResult } from "../command/Output.ts"
 import { clusterLink, placeCluster } from "../postgres/embedded/Cluster.ts"
 import { postgresUser } from "../postgres/embedded/User.ts"
 import { DataDir } from "../process/DataDir.ts"
-import { startFailure, StartError } from "../process/StartError.ts"
+import { StartError } from "../process/StartError.ts"
 import { recoverCluster } from "../recovery/cluster/Cluster.ts"
 import { findServerProgram } from "../recovery/cluster/Programs.ts"
 import { openArchive, recoveryEncryptionKey } from "../recovery/store/Archive.ts"
@@ -26,24 +25,8 @@ import { type ArchiveTrouble } from "../recovery/store/Store.ts"
 import { layerExternalS3 } from "../storage/Address.ts"
 import { layerObjectStore } from "../storage/client/ObjectStore.ts"
 
-const usage = `Usage: npm run recover -- [--at <time>]
-  Recovers an installation from its archive (SVC_PITR_DIR or SVC_PITR_BUCKET) into the empty SVC_DATA_DIR, as of an
-  ISO 8601 time with a time zone, such as 2026-11-21T12:00:00Z; without --at, the latest. Asks for the recovery key, or
-  reads it from SVC_RECOVERY_KEY. docs/recovery.md is the whole procedure.`
-
 const refused = (message: string) => new StartError({ message })
 const iso = (millis: number) => new Date(millis).toISOString()
-
-/** The time of `--at` in ms since 1970; undefined: the latest. Null: the arguments are invalid. */
-const parseTarget = (args: ReadonlyArray<string>): number | undefined | null => {
-  try {
-    const { at } = parseArgs({ args: [...args], options: { at: { type: "string" } } }).values
-    if (at === undefined) return undefined
-    return isTimestamp(at) ? Date.parse(at.toUpperCase()) : null
-  } catch {
-    return null
-  }
-}
 
 const askKey = Effect.gen(function* () {
   const given = yield* secret("SVC_RECOVERY_KEY")
@@ -51,7 +34,7 @@ const askKey = Effect.gen(function* () {
   if (process.stdin.isTTY !== true)
     return yield* refused("SVC_RECOVERY_KEY is not set, and there is no terminal to ask for it")
   return yield* Effect.promise(async () => {
-    const terminal = createInterface({ input: process.stdin, output: process.stdout })
+    const terminal = createInterface({ input: process.stdin, output: process.stderr })
     return await terminal.question("Recovery key: ").finally(() => terminal.close())
   })
 })
@@ -72,7 +55,7 @@ const storeOf = Effect.gen(function* () {
 
 const inWords = ({ reason }: ArchiveTrouble) => refused(reason)
 
-/** `npm run recover`: a new installation from the archive of a lost one. */
+/** `wanted`: a time in ms since 1970; undefined: the latest. */
 const recover = Effect.fnUntraced(
   function* (wanted: number | undefined) {
     const dir = yield* DataDir
@@ -109,7 +92,7 @@ const recover = Effect.fnUntraced(
         `No server program of PostgreSQL ${archive.info.major} was found: install that version's server package, or set PG_BIN_DIR`
       )
     }
-    yield* Console.log(
+    yield* Console.error(
       `Recovering ${iso(target)} from base backup ${window.base.id} (${Math.ceil(window.base.bytes / 1_048_576)} MiB) in ${store.place}`
     )
     let shown = 0
@@ -117,7 +100,7 @@ const recover = Effect.fnUntraced(
       const percent = Math.floor(fraction * 10) * 10
       if (percent <= shown) return
       shown = percent
-      process.stdout.write(`${percent} %\n`)
+      process.stderr.write(`${percent} %\n`)
     }
     const installation = yield* archive.get(installationFile)
     yield* placeCluster(dir, user, (directory) =>
@@ -128,21 +111,24 @@ const recover = Effect.fnUntraced(
     )
     // Last: a data directory without secrets is not taken for an installation.
     yield* writeInstallation(dir, installation.toString("utf8"))
-    return yield* Console.log(`${dir.path} is the installation as of ${iso(target)}: start it with npm start`)
+    return yield* printResult(`${dir.path} is the installation as of ${iso(target)}: start it`, {
+      data_dir: dir.path,
+      at: iso(target)
+    })
   },
   Effect.catchTag("ArchiveTrouble", inWords)
 )
 
-const program = Effect.gen(function* () {
-  const target = parseTarget(process.argv.slice(2))
-  if (target !== null) return yield* recover(target)
-  process.exitCode = 2
-  return yield* Console.error(usage)
-})
-
-program.pipe(
+/** `svc recover`: a new installation from the archive of a lost one. */
+export const recoverInstallation = Effect.fnUntraced(
+  function* ({ at }: { readonly at: Option.Option<string> }) {
+    if (Option.isNone(at)) return yield* recover(undefined)
+    if (isTimestamp(at.value)) return yield* recover(Date.parse(at.value.toUpperCase()))
+    return yield* new CommandFailed({
+      message: `--at must be an ISO 8601 time with a time zone, such as 2026-11-21T12:00:00Z, but it is "${at.value}"`,
+      code: 2
+    })
+  },
   Effect.scoped,
-  Effect.provide(Layer.mergeAll(DataDir.layer, RecoverySettings.layer, BackupSettings.layer)),
-  Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : Console.error(startFailure(cause)))),
-  NodeRuntime.runMain({ disableErrorReporting: true })
+  Effect.provide(Layer.mergeAll(DataDir.layer, RecoverySettings.layer, BackupSettings.layer))
 )

@@ -154,17 +154,17 @@ describe("permissions", () => {
   })
 })
 
-it("`npm run key` creates a key while the service runs", async () => {
+it("`svc key` creates a key while the service runs", async () => {
   const run = (...program: Array<string>) =>
-    runToEnd({ SVC_DATA_DIR: service.dataDir }, ["src/layers/programs/key.ts", ...program])
+    runToEnd({ SVC_DATA_DIR: service.dataDir }, ["dist/svc.mjs", "key", ...program])
   const [made, usage] = await Promise.all([run("service_role", "from the shell"), run("admin")])
   assert.strictEqual(made.code, 0, made.output)
   const reply = await ask(service, "GET /v1/keys", { key: made.output.trim() })
   assert.strictEqual(reply.status, 200)
   assert.isTrue((reply.json as Array<{ label: string }>).some(({ label }) => label === "from the shell"))
   const audit = await ask(service, "GET /api/audit?actor=service&limit=1", { key: service.service_role })
-  assert.include(audit.text, '"label":"npm run key"')
+  assert.include(audit.text, '"label":"svc key"')
   assert.include(audit.text, '"label":"from the shell"')
   assert.strictEqual(usage.code, 2)
-  assert.match(usage.output, /^Usage: /)
+  assert.match(usage.output, /^Usage: svc key /m)
 })

@@ -49,12 +49,7 @@ const freePort = () =>
     })
   })
 
-const argumentsOf = (program: "export" | "import", archive: string) => [
-  "--import",
-  "./src/layers/process/dotEnv.ts",
-  `src/layers/programs/${program}.ts`,
-  archive
-]
+const argumentsOf = (program: "export" | "import", archive: string) => ["dist/svc.mjs", program, archive]
 
 const variables = (dataDir: string, env: Readonly<Record<string, string>>) => ({
   ...testSettings,

@@ -6,7 +6,8 @@ import { assert, describe, inject, it } from "vitest"
 import { runToEnd } from "../../support/service.ts"
 
 const service = inject("service")
-const program = ["src/layers/programs/psql.ts"]
+const program = ["dist/svc.mjs", "psql"]
+const dbUrl = ["dist/svc.mjs", "db-url"]
 const env = { SVC_DATA_DIR: service.dataDir }
 
 /** Whether this leads to the service's database. */
@@ -18,24 +19,24 @@ const leadsThere = async (config: ClientConfig) => {
   return (rows[0]?.n ?? 0) > 0
 }
 
-describe("npm run db:url", () => {
+describe("svc db-url", () => {
   it("prints the URL of the embedded server, or DATABASE_URL", async () => {
-    const { code, output } = await runToEnd(env, [...program, "--print-url"])
+    const { code, output } = await runToEnd(env, dbUrl)
     assert.strictEqual(code, 0, output)
     assert.match(output, /^postgres:\/\/postgres:\S+@127\.0\.0\.1:\d+\/postgres\n$/)
     assert.isTrue(await leadsThere({ connectionString: output.trim() }))
     const given = "postgres://someone:secret@db.example.com/theirs?sslmode=verify-full"
-    assert.strictEqual((await runToEnd({ DATABASE_URL: given }, [...program, "--print-url"])).output, `${given}\n`)
+    assert.strictEqual((await runToEnd({ DATABASE_URL: given }, dbUrl)).output, `${given}\n`)
   })
 
   it("says that the server is not running", async () => {
-    const { code, output } = await runToEnd({}, [...program, "--print-url"])
+    const { code, output } = await runToEnd({}, dbUrl)
     assert.strictEqual(code, 1)
     assert.match(output, /^svc: The PostgreSQL of \S+ \(SVC_DATA_DIR\) is not running: start the service.*\n$/)
   })
 })
 
-describe("npm run psql", () => {
+describe("svc psql", () => {
   it("runs psql on the database, without a password in its arguments, and exits as it does", async () => {
     const directory = await mkdtemp(join(tmpdir(), "svc-psql-"))
     try {
@@ -68,6 +69,6 @@ describe("npm run psql", () => {
   it("says what to do where there is no psql", async () => {
     const { code, output } = await runToEnd({ ...env, PATH: "/nonexistent" }, program)
     assert.strictEqual(code, 1)
-    assert.match(output, /^svc: psql was not found: .*db:url\n$/)
+    assert.match(output, /^svc: psql was not found: .*svc db-url .*\n$/)
   })
 })

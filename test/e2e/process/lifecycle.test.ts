@@ -72,7 +72,7 @@ describe("one data directory", () => {
 
     await sql(first, "insert into kept values (2)")
     await first.stop("SIGKILL")
-    const made = await runToEnd({ SVC_DATA_DIR: dataDir }, ["src/layers/programs/key.ts", "service_role"])
+    const made = await runToEnd({ SVC_DATA_DIR: dataDir }, ["dist/svc.mjs", "key", "service_role"])
     assert.strictEqual(made.code, 0, made.output)
     const key = /svc_sk_\S+/.exec(made.output)?.[0] ?? ""
 

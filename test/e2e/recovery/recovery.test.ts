@@ -186,7 +186,8 @@ describe("point-in-time recovery", () => {
     await rename(dataDir, lost)
     const recover = (env: object, ...args: ReadonlyArray<string>) =>
       runToEnd({ SVC_DATA_DIR: dataDir, SVC_PITR_DIR: archive, SVC_RECOVERY_KEY: recovery_key, ...env }, [
-        "src/layers/programs/recover.ts",
+        "dist/svc.mjs",
+        "recover",
         ...args
       ])
     try {
@@ -195,8 +196,8 @@ describe("point-in-time recovery", () => {
         [{ SVC_RECOVERY_KEY: "" }, [], "SVC_RECOVERY_KEY is not set"],
         [{ SVC_PITR_DIR: `${archive}.other` }, [], "There is no archive in"],
         [{}, ["--at", "2001-01-01T00:00:00Z"], "does not have 2001-01-01"],
-        [{}, ["--at", "noon"], "Usage: npm run recover"],
-        [{}, ["--to", "x"], "Usage: npm run recover"]
+        [{}, ["--at", "noon"], "--at must be an ISO 8601 time with a time zone"],
+        [{}, ["--to", "x"], "Usage: svc recover"]
       ] as const) {
         const { code, output } = await recover(env, ...args)
         assert.notStrictEqual(code, 0, output)

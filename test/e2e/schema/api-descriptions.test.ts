@@ -86,7 +86,7 @@ describe("/v1/db/", () => {
 })
 
 describe("types of the database", () => {
-  const generate = (...args: ReadonlyArray<string>) => runToEnd({}, ["src/layers/programs/genTypes.ts", ...args])
+  const generate = (...args: ReadonlyArray<string>) => runToEnd({}, ["dist/svc.mjs", "gen-types", ...args])
 
   it("are returned to service keys only", async () => {
     const reply = await ask(service, "GET /v1/database/types.ts?schema=public", { key: service.service_role })
@@ -99,7 +99,7 @@ describe("types of the database", () => {
     assertRefused(unknown, 400, "INVALID_REQUEST")
   })
 
-  it("are written by npm run gen:types", async () => {
+  it("are written by svc gen-types", async () => {
     const out = join(tmpdir(), `svc-types-${process.pid}.ts`)
     const how = ["--key", service.service_role, "--url", service.url, "--schema", "public"]
     try {
@@ -127,8 +127,7 @@ describe("types of the database", () => {
       await outcome("--key", "nope", "--url", "http://127.0.0.1:9"),
       /^1 Failed to fetch from http:\/\/127\.0\.0\.1:9: /
     )
-    assert.strictEqual(await outcome("--url", url), "2 --key is missing")
-    assert.match(await outcome("--nope"), /^2 Unknown option '--nope'/)
-    assert.match(await outcome("--help"), /^0 Usage: npm run /)
+    assert.match(await outcome("--url", url), /^1 There is no service_role key: set SVC_SERVICE_KEY/)
+    assert.match(await outcome("--nope"), /^2 svc: .*--nope/)
   })
 })

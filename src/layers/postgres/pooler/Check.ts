@@ -50,22 +50,22 @@ const explained = (failure: Failure, login: Login, at: string) => {
 }
 
 /**
- * Waits up to a minute for the pooler, if there is one, and fails unless it leads to the same database, as the same login,
- * with transactions.
+ * Fails unless the pooler, if there is one, leads to the same database, as the same login, with transactions. `waits`: up to
+ * a minute for one that does not answer.
  */
-export const checkPooler = Effect.fnUntraced(function* (login: Login) {
+export const checkPooler = Effect.fnUntraced(function* (login: Login, waits: boolean) {
   if (login.pooler === undefined) return
   const at = `${login.pooler.at.host}:${login.pooler.at.port}/${login.pooler.database}`
   let warned = false
   const problem = yield* Effect.scoped(compare(login, at)).pipe(
     Effect.tapError((failure) => {
-      if (warned || !isDown(failure)) return Effect.void
+      if (warned || !waits || !isDown(failure)) return Effect.void
       warned = true
       return Effect.logWarning(
         `The pooler at ${at} is not reachable yet; waiting up to a minute: ${firstLine(failure)}`
       )
     }),
-    Effect.retry({ schedule: aMinute, while: isDown }),
+    Effect.retry({ schedule: aMinute, while: (failure) => waits && isDown(failure) }),
     Effect.mapError((failure) => wrong(explained(failure, login, at)))
   )
   if (problem !== undefined) return yield* problem

@@ -64,19 +64,19 @@ const keepsSessions = Effect.fnUntraced(function* (login: Login) {
   return kept === "first"
 })
 
-/** Waits up to a minute for the server, and fails if the service cannot work on it. */
-const checkServer = (login: Login): Effect.Effect<void, StartError> => {
+/** Fails if the service cannot work on the server; `waits`: up to a minute for one that does not answer. */
+const checkServer = (login: Login, waits: boolean): Effect.Effect<void, StartError> => {
   const at = `${login.at.host}:${login.at.port}/${login.database}`
   let warned = false
   return Effect.scoped(keepsSessions(login)).pipe(
     Effect.tapError((failure) => {
-      if (warned || !isDown(failure)) return Effect.void
+      if (warned || !waits || !isDown(failure)) return Effect.void
       warned = true
       return Effect.logWarning(
         `The database at ${at} is not reachable yet; waiting up to a minute: ${firstLine(failure)}`
       )
     }),
-    Effect.retry({ schedule: aMinute, while: isDown }),
+    Effect.retry({ schedule: aMinute, while: (failure) => waits && isDown(failure) }),
     Effect.mapError(
       (failure) =>
         new StartError({
@@ -95,12 +95,14 @@ const checkServer = (login: Login): Effect.Effect<void, StartError> => {
   )
 }
 
+/** Fails if the service can't work on the servers of a login, and follows the primary until the scope closes. */
+export const checkServers = Effect.fnUntraced(function* (login: Login, waits: boolean) {
+  yield* followPrimary(login)
+  yield* checkServer(login, waits)
+  yield* checkPooler(login, waits)
+}, Effect.provide(MainSessions.layer))
+
 /** It is built before everything that connects, which would fail with less helpful errors. */
 export const layerServerCheck = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const login = yield* PostgresAddress
-    yield* followPrimary(login)
-    yield* checkServer(login)
-    yield* checkPooler(login)
-  })
-).pipe(Layer.provide(MainSessions.layer))
+  Effect.flatMap(PostgresAddress, (login) => checkServers(login, true))
+)

@@ -1,0 +1,218 @@
+import { Effect } from "effect"
+import { Argument, Command, Flag, GlobalFlag } from "effect/cli"
+import { AsJson } from "./Output.ts"
+import { startService } from "./Start.ts"
+
+const json = GlobalFlag.Setting("json")({
+  flag: Flag.Boolean("json").pipe(
+    Flag.withoutNegation,
+    Flag.withDefault(false),
+    Flag.withDescription("Print results and errors as JSON")
+  )
+})
+
+/** Runs a program, whose modules are loaded only then. */
+const run =
+  <Input, E>(load: () => Promise<(input: Input) => Effect.Effect<unknown, E>>) =>
+  (input: Input): Effect.Effect<void, E, GlobalFlag.Setting.Identifier<"json">> =>
+    Effect.gen(function* () {
+      const asJson = yield* json
+      const program = yield* Effect.promise(load)
+      yield* Effect.provideService(program(input), AsJson, asJson)
+    })
+
+const start = Command.make("start", {}, () => Effect.promise(startService)).pipe(
+  Command.withDescription("Start the service: https://…/docs/operations.md. SIGTERM or Ctrl+C ends it"),
+  Command.withShortDescription("Start the service")
+)
+
+const check = Command.make(
+  "check",
+  {},
+  run(async () => (await import("../programs/check.ts")).checkAll)
+).pipe(
+  Command.withDescription(
+    "Read all settings and connect to each part that they name, without changing anything. Exit code 1: it starts, but something is missing or will be slow; 2: it does not start"
+  ),
+  Command.withShortDescription("Check settings, database and other parts")
+)
+
+const grants = Command.make(
+  "grants",
+  {
+    login: Flag.String("login").pipe(
+      Flag.optional,
+      Flag.withDescription("Name of the login; default: that of DATABASE_URL, else app")
+    ),
+    database: Flag.String("database").pipe(
+      Flag.optional,
+      Flag.withDescription("Name of the database; default: that of DATABASE_URL, else app")
+    ),
+    replication: Flag.Boolean("replication").pipe(
+      Flag.optional,
+      Flag.withDescription("Whether it reads the write-ahead log; default: whether SVC_CHANGES or SVC_PITR needs that")
+    ),
+    pooler: Flag.Boolean("pooler").pipe(
+      Flag.optional,
+      Flag.withDescription("Whether PgBouncer asks for passwords; default: whether DATABASE_DIRECT_URL is set")
+    )
+  },
+  run(async () => (await import("../programs/grants.ts")).printGrants)
+).pipe(
+  Command.withDescription(
+    "Print the SQL with which a superuser prepares a database for the service: a login that is no superuser, event triggers, signals, a pooler's function. It can be run again"
+  ),
+  Command.withShortDescription("Print the SQL that prepares a database"),
+  Command.withExamples([{ command: "svc grants | sudo -u postgres psql -d app" }])
+)
+
+const key = Command.make(
+  "key",
+  {
+    type: Argument.Literals("type", ["anon", "service_role"]),
+    label: Argument.String("label").pipe(
+      Argument.filter(
+        (label) => label.length <= 100,
+        () => "A label has up to 100 characters"
+      ),
+      Argument.withDefault(""),
+      Argument.withDescription("What the key is for")
+    )
+  },
+  run(async () => (await import("../programs/key.ts")).createKey)
+).pipe(
+  Command.withDescription("Create an API key, whether the service runs or not, and print it"),
+  Command.withShortDescription("Create an API key")
+)
+
+const email = Argument.String("email").pipe(Argument.withDescription("The e-mail address of the account"))
+const accountCommand = (name: "create" | "admin" | "recover", description: string) =>
+  Command.make(
+    name,
+    { email },
+    run(async () => {
+      const { changeAccount } = await import("../programs/account.ts")
+      return ({ email }: { readonly email: string }) => changeAccount(name, email)
+    })
+  ).pipe(Command.withDescription(description))
+
+const account = Command.make("account").pipe(
+  Command.withDescription("Accounts, directly in the database: without e-mail, and whether the service runs or not"),
+  Command.withShortDescription("Create, recover and export accounts"),
+  Command.withSubcommands([
+    accountCommand("create", "Create an account, and print a link that signs its owner in"),
+    accountCommand("admin", "Make the account an administrator; create it if there is none"),
+    accountCommand("recover", "Print a link that signs its owner in"),
+    Command.make(
+      "export",
+      {},
+      run(async () => (await import("../programs/account.ts")).exportAccounts)
+    ).pipe(Command.withDescription("Print all accounts with their password hashes, as Ory Kratos imports them"))
+  ])
+)
+
+const psql = Command.make(
+  "psql",
+  { args: Argument.String("args").pipe(Argument.variadic(), Argument.withDescription("Arguments of psql")) },
+  run(async () => (await import("../programs/psql.ts")).runPsql)
+).pipe(
+  Command.withDescription("Run PostgreSQL's psql on the main database, with all arguments that follow"),
+  Command.withShortDescription("Open psql on the main database"),
+  Command.withExamples([{ command: "svc psql -c 'select now()'" }, { command: "svc psql -f schema.sql" }])
+)
+
+const dbUrl = Command.make(
+  "db-url",
+  {},
+  run(async () => (await import("../programs/psql.ts")).printUrl)
+).pipe(
+  Command.withDescription("Print the URL of the main database with its password, for other programs"),
+  Command.withShortDescription("Print the URL of the main database")
+)
+
+const genTypes = Command.make(
+  "gen-types",
+  {
+    url: Flag.String("url").pipe(
+      Flag.optional,
+      Flag.withDescription("Address of the service; default http://127.0.0.1:<PORT, default 3000>")
+    ),
+    schema: Flag.String("schema").pipe(
+      Flag.atLeast(0),
+      Flag.withDescription("One of the exposed schemas, repeatable; default all")
+    ),
+    out: Flag.String("out").pipe(Flag.optional, Flag.withDescription("Output file; default standard output")),
+    // Others on the machine see the arguments of programs, so this way is no longer shown.
+    key: Flag.String("key").pipe(Flag.optional, Flag.withHidden)
+  },
+  run(async () => (await import("../programs/genTypes.ts")).generateTypes)
+).pipe(
+  Command.withDescription(
+    "Write TypeScript types of the database for PostgrestClient<Database>, from a running service. The service_role key is that of SVC_SERVICE_KEY, else the first one, in keys.json of SVC_DATA_DIR"
+  ),
+  Command.withShortDescription("Write TypeScript types of the database"),
+  Command.withExamples([{ command: "svc gen-types --out database.types.ts" }])
+)
+
+const place = Argument.String("place").pipe(Argument.withDescription("A file, or s3://bucket/name"))
+
+const exportCommand = Command.make(
+  "export",
+  { place },
+  run(async () => (await import("../programs/export.ts")).exportInstallation)
+).pipe(
+  Command.withDescription(
+    "Write the installation into one encrypted archive, also while the service runs (docs/moving.md). The passphrase is asked for, or that of SVC_ARCHIVE_PASSPHRASE"
+  ),
+  Command.withShortDescription("Write the installation into one archive")
+)
+
+const importCommand = Command.make(
+  "import",
+  { place },
+  run(async () => (await import("../programs/import.ts")).importInstallation)
+).pipe(
+  Command.withDescription(
+    "Make a new installation from an archive of svc export (docs/moving.md). The passphrase is asked for, or that of SVC_ARCHIVE_PASSPHRASE"
+  ),
+  Command.withShortDescription("Make a new installation from an archive")
+)
+
+const recover = Command.make(
+  "recover",
+  {
+    at: Flag.String("at").pipe(
+      Flag.optional,
+      Flag.withDescription("An ISO 8601 time with a time zone, such as 2026-11-21T12:00:00Z; default: the latest")
+    )
+  },
+  run(async () => (await import("../programs/recover.ts")).recoverInstallation)
+).pipe(
+  Command.withDescription(
+    "Recover an installation from the archive of SVC_PITR_DIR or SVC_PITR_BUCKET into the empty SVC_DATA_DIR (docs/recovery.md). The recovery key is asked for, or that of SVC_RECOVERY_KEY"
+  ),
+  Command.withShortDescription("Recover an installation from its archive")
+)
+
+const printVersion = Command.make(
+  "version",
+  {},
+  run(async () => (await import("../programs/version.ts")).printVersion)
+).pipe(
+  Command.withDescription("Print the versions of the service and of what it runs on"),
+  Command.withShortDescription("Print versions")
+)
+
+/** The command `svc` (docs/command.md). */
+export const svcCommand = Command.make("svc").pipe(
+  Command.withDescription(
+    "A self-hosted backend over PostgreSQL. Settings are environment variables, also of a file .env"
+  ),
+  Command.withSubcommands([
+    { group: "Service", commands: [start, check, grants, printVersion] },
+    { group: "Access", commands: [key, account] },
+    { group: "Database", commands: [psql, dbUrl, genTypes] },
+    { group: "Installation", commands: [exportCommand, importCommand, recover] }
+  ]),
+  Command.withGlobalFlags([json])
+)

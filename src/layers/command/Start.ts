@@ -1,0 +1,32 @@
+import { realpathSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { pathToFileURL } from "node:url"
+import { compileCache } from "../process/CompileCache.ts"
+
+/** Options of Node that bound memory (docs/performance.md). */
+const options = ["--max-semi-space-size=12", "--no-allocation-site-pretenuring"]
+
+/** The service next to this command: built in one file, or its source. */
+const entry = () => {
+  const program = realpathSync(process.argv[1] ?? "")
+  return program.endsWith(".mjs") ? join(dirname(program), "main.mjs") : join(dirname(program), "../../main.ts")
+}
+
+/**
+ * Runs the service in place of this command, in the process whose id a supervisor knows. Where the system can't replace the
+ * program of a process, the service is loaded into this one.
+ */
+export const startService = async (): Promise<void> => {
+  const main = entry()
+  const missing = options.filter((option) => !process.execArgv.includes(option))
+  if (missing.length > 0 && process.execve !== undefined && process.platform !== "win32") {
+    const cache = process.env["NODE_COMPILE_CACHE"] ?? compileCache()
+    process.execve(process.execPath, [process.execPath, ...process.execArgv, ...missing, main], {
+      ...process.env,
+      ...(cache !== undefined && { NODE_COMPILE_CACHE: cache })
+    })
+  }
+  process.argv[1] = main
+  const { start } = (await import(pathToFileURL(main).href)) as { readonly start: () => void }
+  start()
+}

@@ -20,7 +20,7 @@ import { isMainThread } from "node:worker_threads"
 const root = join(import.meta.dirname, "..")
 const [src, dist] = [join(root, "src"), join(root, "dist")]
 const main = join(dist, "main.mjs")
-const entries = { svc: "layers/programs/svc.ts", main: "main.ts" }
+const entries = { svc: "layers/command/svc.ts", main: "main.ts" }
 
 const changedAt = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 const sources = [
@@ -73,7 +73,7 @@ const build = async () => {
   mkdirSync(dist, { recursive: true })
   if (rolldown === undefined) {
     process.stdout.write("service left unbuilt: development dependencies are not installed\n")
-    writeFileSync(join(dist, "svc.mjs"), '#!/usr/bin/env node\nimport "../src/layers/programs/svc.ts"\n', {
+    writeFileSync(join(dist, "svc.mjs"), '#!/usr/bin/env node\nimport "../src/layers/command/svc.ts"\n', {
       mode: 0o755
     })
     return writeFileSync(main, 'import { start } from "../src/main.ts"\n\nstart()\n\nexport { start }\n')

@@ -5,7 +5,7 @@ import { secret, text } from "../../domain/Settings.ts"
 import { checkNotLost, checkSecrets } from "../process/DataParts.ts"
 import { readStored } from "../process/StoredFile.ts"
 import { refuseUnfinished } from "../process/UnfinishedImport.ts"
-import { type Checked, faulty, type Finding, reasonFor } from "./Finding.ts"
+import { type Checked, faulty, type CheckFinding, reasonFor } from "./Finding.ts"
 
 const part = "Data directory"
 
@@ -36,7 +36,7 @@ const writable = (path: string) =>
 /** What would stop a start on SVC_DATA_DIR. Nothing is created or changed. */
 export const checkDataDirectory = Effect.gen(function* () {
   const path = resolve(yield* text("SVC_DATA_DIR", ".svc"))
-  const found: Array<Finding> = [...(yield* writable(path))]
+  const found: Array<CheckFinding> = [...(yield* writable(path))]
   const checked: Checked = { part, at: path, findings: found }
   if (!(yield* Effect.promise(() => exists(path)))) return checked
   const embedded = (yield* secret("DATABASE_URL")) === undefined

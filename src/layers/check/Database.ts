@@ -15,7 +15,7 @@ import { standbySettings } from "../postgres/standbys/Settings.ts"
 import { Standby } from "../postgres/standbys/Standby.ts"
 import { givenKeys } from "../process/Secrets.ts"
 import { workerCount } from "../process/WorkerSettings.ts"
-import { type Checked, faulty, type Finding, reasonFor, wanting } from "./Finding.ts"
+import { type Checked, faulty, type CheckFinding, reasonFor, wanting } from "./Finding.ts"
 import { missingRights, serverStateSql, type ServerState } from "./Rights.ts"
 
 const part = "PostgreSQL"
@@ -46,7 +46,7 @@ const logFindings = Effect.fnUntraced(function* (state: ServerState) {
     ...((yield* changeSource) === "wal" ? ["SVC_CHANGES=wal"] : []),
     ...((yield* recoveryEnabled) ? ["SVC_PITR=true"] : [])
   ]
-  const found: Array<Finding> = []
+  const found: Array<CheckFinding> = []
   for (const reader of readers) {
     const level = reader === "SVC_CHANGES=wal" ? "logical" : "replica"
     const by = "As an administrator"
@@ -143,7 +143,7 @@ const findings = Effect.gen(function* () {
 })
 
 /** What the service would log is a finding too. */
-const collecting = (into: Array<Finding>) =>
+const collecting = (into: Array<CheckFinding>) =>
   Logger.layer([
     Logger.make<unknown, void>(({ logLevel, message }) => {
       if (logLevel === "Warn" || logLevel === "Error") into.push(wanting(part, [message].flat().map(String).join(" ")))
@@ -153,7 +153,7 @@ const collecting = (into: Array<Finding>) =>
 /** Checks the servers of DATABASE_URL, DATABASE_DIRECT_URL and DATABASE_READ_URLS, and changes nothing there. */
 export const checkDatabase = (uri: Redacted.Redacted | undefined): Effect.Effect<Checked, never, Scope.Scope> => {
   if (uri === undefined) return Effect.succeed({ part, at: "embedded", findings: [] })
-  const logged: Array<Finding> = []
+  const logged: Array<CheckFinding> = []
   return Effect.gen(function* () {
     const { at, database } = yield* PostgresAddress
     const found = yield* Effect.catchCause(findings, (cause) => Effect.succeed([faulty(part, reasonFor(cause))]))

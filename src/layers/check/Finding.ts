@@ -2,7 +2,7 @@ import { type Cause } from "effect"
 import { startFailure } from "../process/StartError.ts"
 
 /** What a check found. */
-export interface Finding {
+export interface CheckFinding {
   /** What it is about: a setting, or a part of the service. */
   readonly part: string
   /** `error`: the service does not start, or a part of it does not work; `warning`: something is missing or slow. */
@@ -17,12 +17,17 @@ export interface Finding {
 export interface Checked {
   readonly part: string
   readonly at: string
-  readonly findings: ReadonlyArray<Finding>
+  readonly findings: ReadonlyArray<CheckFinding>
 }
 
-export const faulty = (part: string, text: string): Finding => ({ part, level: "error", text })
+export const faulty = (part: string, text: string): CheckFinding => ({ part, level: "error", text })
 
-export const wanting = (part: string, text: string, by?: string, statements: ReadonlyArray<string> = []): Finding => ({
+export const wanting = (
+  part: string,
+  text: string,
+  by?: string,
+  statements: ReadonlyArray<string> = []
+): CheckFinding => ({
   part,
   level: "warning",
   text,

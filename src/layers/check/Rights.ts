@@ -1,7 +1,7 @@
 import { ddlTriggersSql, ddlWatchedSql } from "../../domain/catalogue/DdlSql.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { publicSignalsSql, signalsSql } from "../../domain/sql/Signals.ts"
-import { type Finding, wanting } from "./Finding.ts"
+import { type CheckFinding, wanting } from "./Finding.ts"
 
 /** What a login may do on its server, and what the server allows. */
 export interface ServerState {
@@ -40,10 +40,10 @@ const part = "PostgreSQL"
 const administrator = "As an administrator"
 
 /** What a login that is no superuser lacks. Without these rights the service starts, and says the same in its log. */
-export const missingRights = (state: ServerState, serviceRole: string): ReadonlyArray<Finding> => {
+export const missingRights = (state: ServerState, serviceRole: string): ReadonlyArray<CheckFinding> => {
   const [me, service] = [quoteName(state.me), quoteName(serviceRole)]
   const superuser = `As a superuser, in the database ${state.database}`
-  const found: Array<Finding> = []
+  const found: Array<CheckFinding> = []
   const lacks = (text: string, by: string, ...statements: ReadonlyArray<string>) =>
     found.push(wanting(part, text, by, statements))
   if (state.bypasses === false) {

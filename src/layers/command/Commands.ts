@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Argument, Command, Flag, GlobalFlag } from "effect/cli"
-import { AsJson } from "./Output.ts"
+import { AsJson } from "../process/Output.ts"
 import { startService } from "./Start.ts"
 
 const json = GlobalFlag.Setting("json")({

@@ -4,11 +4,16 @@ import { Cause, Console, Effect, Layer, Schema } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { version } from "../../services/Status.ts"
 import { startFailure } from "../process/StartError.ts"
+import { stylesFor } from "../process/Styles.ts"
 import { svcCommand } from "./Commands.ts"
-import { CommandFailed, exitWith, stylesFor } from "./Output.ts"
+import { CommandFailed, exitWith } from "../process/Output.ts"
 
 /** An error of the service's own, whose text is for people. */
 const isRefusal = Schema.is(Schema.Struct({ error: Schema.String, code: Schema.String }))
+
+/** Suggestions are on lines of their own. */
+const inOneLine = (message: string) =>
+  message.replace(/\s*Did you mean this\?\s*/, ": did you mean ").replaceAll(/\s*\n\s*/g, ", ")
 
 /** Help goes to standard output. For a wrong command line, the errors go to standard error, with the usage alone. */
 const layerPresenter = CliOutput.layerPresenter({
@@ -21,7 +26,7 @@ const layerPresenter = CliOutput.layerPresenter({
       case "Help":
         return Console.log(formatter.formatHelpDoc(event.helpDoc))
       case "InvalidInvocation": {
-        const faults = event.errors.map(({ message }) => `svc: ${message.replaceAll(/\s*\n\s*/g, " ")}`)
+        const faults = event.errors.map((error) => `svc: ${inOneLine(formatter.formatCliError(error))}`)
         return Console.error(
           [
             ...new Set(faults),

@@ -19,9 +19,11 @@ const entry = () => {
 export const startService = async (): Promise<void> => {
   const main = entry()
   const missing = options.filter((option) => !process.execArgv.includes(option))
-  if (missing.length > 0 && process.execve !== undefined && process.platform !== "win32") {
+  // A channel to the parent would be lost.
+  const replaces = process.execve !== undefined && process.platform !== "win32" && process.send === undefined
+  if (missing.length > 0 && replaces) {
     const cache = process.env["NODE_COMPILE_CACHE"] ?? compileCache()
-    process.execve(process.execPath, [process.execPath, ...process.execArgv, ...missing, main], {
+    process.execve?.(process.execPath, [process.execPath, ...process.execArgv, ...missing, main], {
       ...process.env,
       ...(cache !== undefined && { NODE_COMPILE_CACHE: cache })
     })

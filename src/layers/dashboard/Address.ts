@@ -1,13 +1,17 @@
 import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
+import { resolve } from "node:path"
 import { secret, text } from "../../domain/Settings.ts"
 import { DashboardSessions } from "../../services/dashboard/Sessions.ts"
 import { DashboardSettings } from "../../services/dashboard/Settings.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { Accounts } from "../../services/ports/identity/Accounts.ts"
 import { DashboardFiles } from "../../services/ports/DashboardFiles.ts"
+import { version } from "../../services/Status.ts"
 import { httpAddress } from "../net/Listener.ts"
+import { stylesFor } from "../process/Styles.ts"
 import { workerNumber } from "../process/WorkerSettings.ts"
+import { ObjectStoreAddress } from "../storage/Address.ts"
 
 const loopback = /^(?:127\.\d+\.\d+\.\d+|localhost|::1)$/
 
@@ -19,11 +23,28 @@ const firstAdministrator = Effect.gen(function* () {
   return yield* first.link
 }).pipe(Effect.orElseSucceed(() => undefined))
 
+interface Row {
+  readonly name: string
+  readonly value: string
+  readonly note?: string
+}
+
+/** The rows under each other, with a note below its value. */
+const summary = (rows: ReadonlyArray<Row>) => {
+  const { bold, cyan, dim, green } = stylesFor(process.stdout)
+  const width = Math.max(...rows.map(({ name }) => name.length)) + 2
+  const lines = rows.flatMap(({ name, note, value }) => [
+    `${bold(name.padEnd(width))}${cyan(value)}`,
+    ...(note === undefined ? [] : [`${" ".repeat(width)}${dim(note)}`])
+  ])
+  return ["", green(`svc ${version} is ready`), ...lines, ""].map((line) => `  ${line}`).join("\n")
+}
+
 /**
- * Prints the dashboard's address. On the terminal of a development machine also links: one signs in one browser, one makes
- * the first administrator. There, the database is the embedded one, the service listens on this machine only, and nothing
- * says that it is reached from elsewhere. The dashboard's token is in the fragment, which browsers send to no server and do
- * not prefetch. What goes elsewhere than to a terminal is a log, which must contain no secret.
+ * Prints where things are to a terminal. On that of a development machine also links: one signs in one browser, one makes the
+ * first administrator. There, the database is the embedded one, the service listens on this machine only, and nothing says
+ * that it is reached from elsewhere. The dashboard's token is in the fragment, which browsers send to no server and do not
+ * prefetch. What goes elsewhere than to a terminal is a log, which must contain no secret.
  */
 export const layerDashboardAddress = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -36,27 +57,50 @@ export const layerDashboardAddress = Layer.effectDiscard(
     const { host } = yield* httpAddress
     const reached = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host
     const shown = enabled && files !== undefined
-    const url = `${publicUrl ?? `http://${reached}:${address.port}`}/dashboard/`
+    const api = publicUrl ?? `http://${reached}:${address.port}`
+    const url = `${api}/dashboard/`
     if (!process.stdout.isTTY) return shown ? yield* Effect.logInfo(`Dashboard: ${url}`) : undefined
+    const embedded = (yield* secret("DATABASE_URL")) === undefined
     const local =
       loopback.test(host) &&
       publicUrl === undefined &&
-      (yield* secret("DATABASE_URL")) === undefined &&
+      embedded &&
       (yield* text("NODE_ENV", undefined)) !== "production"
     const sessions = yield* DashboardSessions
     const link = local && shown ? yield* sessions.issueLink : undefined
     const first = local ? yield* firstAdministrator : undefined
-    const lines = [
-      ...(shown ? [`Dashboard: ${url}${link === undefined ? "" : `#sign-in=${link}`}`] : []),
-      ...(link === undefined ? [] : ["The link signs in one browser, once, within 10 minutes."]),
+    const rows: ReadonlyArray<Row> = [
+      { name: "API", value: api, note: `documentation: ${api}/docs` },
+      ...(link !== undefined
+        ? [
+            {
+              name: "Dashboard",
+              value: `${url}#sign-in=${link}`,
+              note: "signs in one browser, once, within 10 minutes"
+            }
+          ]
+        : shown
+          ? [{ name: "Dashboard", value: url }]
+          : []),
       // The link uses a name because passkeys work at no IP address.
       ...(first === undefined
         ? []
         : [
-            `First administrator: http://localhost:${address.port}${first}`,
-            "The link makes one account the administrator, once, within an hour."
-          ])
+            {
+              name: "First administrator",
+              value: `http://localhost:${address.port}${first}`,
+              note: "makes one account the administrator, once, within an hour"
+            }
+          ]),
+      { name: "Files (S3)", value: (yield* ObjectStoreAddress).publicEndpoint },
+      {
+        name: "Data",
+        value: resolve(yield* text("SVC_DATA_DIR", ".svc")),
+        note: embedded
+          ? "PostgreSQL and its secrets; keys.json has the first API keys"
+          : "keys.json has the first API keys"
+      }
     ]
-    if (lines.length > 0) yield* Console.log(`\n${lines.map((line) => `  ${line}\n`).join("")}`)
+    yield* Console.log(summary(rows))
   })
 )

@@ -2,12 +2,13 @@ import { Effect } from "effect"
 import { knownSettings } from "../../domain/Settings.ts"
 import { checkDataDirectory } from "../check/DataDirectory.ts"
 import { checkDatabase } from "../check/Database.ts"
-import { type Checked, faulty, type Finding, wanting } from "../check/Finding.ts"
+import { type Checked, faulty, type CheckFinding, wanting } from "../check/Finding.ts"
 import { serverChecks } from "../check/Servers.ts"
 import { settingFaults } from "../check/Settings.ts"
 import { unknownSettings } from "../check/UnknownSettings.ts"
-import { exitWith, printResult, stylesFor } from "../command/Output.ts"
+import { exitWith, printResult } from "../process/Output.ts"
 import { databaseUri } from "../postgres/Installation.ts"
+import { stylesFor } from "../process/Styles.ts"
 
 /** The variable that a message begins with. */
 const variableOf = (message: string) => /^[A-Z][A-Z0-9_]+/.exec(message)?.[0] ?? "Settings"
@@ -19,7 +20,7 @@ const checkParts = Effect.gen(function* () {
 
 const style = stylesFor(process.stdout)
 
-const shown = ({ level, sql, text }: Finding) => {
+const shown = ({ level, sql, text }: CheckFinding) => {
   const mark = level === "error" ? style.red("error  ") : style.yellow("warning")
   return [
     `  ${mark}  ${text}`,

@@ -1,6 +1,6 @@
 import { Console, Effect } from "effect"
 import { DumpFailed } from "../../services/ports/DumpTools.ts"
-import { printResult } from "../command/Output.ts"
+import { printResult } from "../process/Output.ts"
 import { layerMovable } from "../moving/Environment.ts"
 import { exportTo } from "../moving/Export.ts"
 import { archivePassphrase } from "../moving/Passphrase.ts"

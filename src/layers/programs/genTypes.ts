@@ -2,7 +2,7 @@ import { Effect, Option, Redacted } from "effect"
 import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { integer, secret, text } from "../../domain/Settings.ts"
-import { CommandFailed, printResult } from "../command/Output.ts"
+import { CommandFailed, printResult } from "../process/Output.ts"
 
 const failed = (message: string) => new CommandFailed({ message, code: 1 })
 

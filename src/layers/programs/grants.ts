@@ -1,11 +1,11 @@
 import { Effect, Option, Redacted } from "effect"
 import { text } from "../../domain/Settings.ts"
-import { grantsSql } from "../../domain/sql/Grants.ts"
+import { grantsSql } from "../../domain/catalogue/GrantsSql.ts"
 import { scramVerifier } from "../../domain/sql/ScramVerifier.ts"
 import { ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
 import { changeSource } from "../../services/changes/Settings.ts"
 import { recoveryEnabled } from "../../services/recovery/Settings.ts"
-import { printResult } from "../command/Output.ts"
+import { printResult } from "../process/Output.ts"
 import { layerExternal, PostgresAddress } from "../postgres/Address.ts"
 import { databaseUri } from "../postgres/Installation.ts"
 

@@ -1,5 +1,5 @@
 import { Console, Effect } from "effect"
-import { printResult } from "../command/Output.ts"
+import { printResult } from "../process/Output.ts"
 import { importFrom } from "../moving/Import.ts"
 import { archivePassphrase } from "../moving/Passphrase.ts"
 import { archivePlace } from "../moving/Place.ts"

@@ -1,7 +1,7 @@
 import { Effect, Layer, Redacted } from "effect"
 import { spawn } from "node:child_process"
 import { secret } from "../../domain/Settings.ts"
-import { exitWith, printResult } from "../command/Output.ts"
+import { exitWith, printResult } from "../process/Output.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
 import { atPlace, loginUri, type Login } from "../postgres/Login.ts"
 import { layerRunning } from "../postgres/embedded/Embedded.ts"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { version } from "../../services/Status.ts"
-import { printResult } from "../command/Output.ts"
+import { printResult } from "../process/Output.ts"
 
 /** `svc version`. */
 export const printVersion = () => {

@@ -313,8 +313,16 @@ describe("the sign-in link of the start", () => {
     const cookie = cookieOf(one.status === 201 ? one : other)
     assert.strictEqual((await ask(own, "GET /api/keys", { headers: { cookie } })).status, 200)
 
+    // Where things are, in the colours of a terminal.
+    assert.match(own.output(), /svc \d+\.\d+\.\d+ is ready/)
+    for (const row of [/API +\S*http:/, /Files \(S3\) +\S*http:/, new RegExp(`Data +\\S*${own.dataDir}`)]) {
+      assert.match(own.output(), row)
+    }
+
     // Beside it, one that makes the first administrator.
-    const page = /First administrator: http:\/\/localhost:\d+(\/auth\/administrator\?\S+)/.exec(own.output())?.[1]
+    const page = /First administrator +\S*http:\/\/localhost:\d+(\/auth\/administrator\?[\w=&%-]+)/.exec(
+      own.output()
+    )?.[1]
     const browser = startBrowsing()
     const open = async () => (await browser.once(own.url + page, { headers: { accept: "text/html" } })).text
     const shown = await open()
@@ -385,6 +393,6 @@ it("workers share sessions, and print one address without a link", async () => {
   const replies = await Promise.all(Array.from({ length: 20 }, () => ask(own, "GET /api/keys", { headers })))
   assert.deepStrictEqual(new Set(replies.map(({ status }) => status)), new Set([200]))
   const { output } = await own.stop()
-  assert.lengthOf(output.match(/Dashboard: http/g) ?? [], 1, output)
+  assert.lengthOf(output.match(/Dashboard +\S*http/g) ?? [], 1, output)
   assert.notInclude(output, "#sign-in=")
 })

@@ -121,7 +121,7 @@ afterAll(async () => {
 
 /** Runs commands as a reader does, of whom only the directory is another: `npm run psql` is the program that it runs. */
 const shell = async (commands: string) => {
-  const npm = `npm() { shift 3; node ${root}/src/layers/programs/svc.ts psql "$@"; }`
+  const npm = `npm() { shift 3; node ${root}/src/layers/command/svc.ts psql "$@"; }`
   return promisify(execFile)("bash", ["-c", `set -e -o pipefail\n${npm}\n${commands}`], { env, cwd: directory })
 }
 

@@ -8,10 +8,10 @@ await import("../process/preload.ts")
 const args = process.argv.slice(2)
 
 if (args.length === 1 && args[0] === "start") {
-  const { startService } = await import("../command/Start.ts")
+  const { startService } = await import("./Start.ts")
   await startService()
 } else {
-  const { runCommand } = await import("../command/Run.ts")
+  const { runCommand } = await import("./Run.ts")
   // What follows is psql's own, except that psql has no --help of ours.
   const [name, ...rest] = args
   const isHelp = rest.length === 1 && rest[0] === "--help"

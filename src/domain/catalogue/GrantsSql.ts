@@ -1,6 +1,6 @@
-import { ddlSql, ddlTriggersSql } from "../catalogue/DdlSql.ts"
-import { quoteLiteral, quoteName } from "./Names.ts"
-import { signalsSql } from "./Signals.ts"
+import { ddlSql, ddlTriggersSql } from "./DdlSql.ts"
+import { quoteLiteral, quoteName } from "../sql/Names.ts"
+import { signalsSql } from "../sql/Signals.ts"
 
 export interface Granted {
   readonly login: string
@@ -17,36 +17,42 @@ export interface Granted {
   readonly pooler: boolean
 }
 
+/** A block of PL/pgSQL. Names in it may contain any delimiter. */
+const doBlock = (body: string) => `do ${body.includes("$do$") ? quoteLiteral(body) : `$do$ ${body} $do$`}`
+
+/** A text in a comment that ends with the line. */
+const inComment = (text: string) => text.replaceAll(/[\r\n]/g, " ")
+
 const loginSql = ({ login, replication, serviceRole, verifier }: Granted) => {
   const [me, service] = [quoteName(login), quoteName(serviceRole)]
   const rights = ["login createrole createdb bypassrls", ...(replication ? ["replication"] : [])]
   return [
-    `do $do$ begin
+    doBlock(`begin
   if not exists (select from pg_roles where rolname = ${quoteLiteral(login)}) then create role ${me}; end if;
-end $do$`,
+end`),
     `alter role ${me} ${rights.join(" ")}${verifier === undefined ? "" : ` password ${quoteLiteral(verifier)}`}`,
     `grant pg_signal_backend, pg_read_all_settings to ${me}`,
     ...(serviceRole === login ? [] : [`grant ${service} to ${me}`, `alter role ${service} bypassrls`]),
     // Otherwise the service makes these roles, and may grant them.
-    `do $do$ declare
+    doBlock(`declare
   caller text;
 begin
   for caller in select rolname from pg_roles where rolname in ('anon', 'authenticated') loop
     execute format('grant %I to %I with admin option', caller, ${quoteLiteral(login)});
   end loop;
-end $do$`
+end`)
   ]
 }
 
 const databaseSql = ({ database, login, schemas }: Granted) => [
   `alter database ${quoteName(database)} owner to ${quoteName(login)}`,
-  `do $do$ declare
+  doBlock(`declare
   exposed text;
 begin
   for exposed in select nspname from pg_namespace where nspname = any (array[${schemas.map(quoteLiteral).join(", ")}]::name[]) loop
     execute format('grant usage, create on schema %I to %I with grant option', exposed, ${quoteLiteral(login)});
   end loop;
-end $do$`
+end`)
 ]
 
 /** The objects belong to the login, as those that the service makes; the function runs when anyone changes a definition. */
@@ -77,9 +83,11 @@ export const grantsSql = (given: Granted): string => {
   const section = (title: string, statements: ReadonlyArray<string>) =>
     `\n-- ${title}\n${statements.map((text) => `${text};\n`).join("")}`
   return [
-    `-- Run this as a superuser in the database ${quoteName(database)}. It can be run again.\n`,
-    `-- Settings of the service: SVC_SERVICE_ROLE=${serviceRole}\n`,
-    verifier === undefined ? `-- Set the password of the login in psql: \\password ${quoteName(login)}\n` : "",
+    `-- Run this as a superuser in the database ${inComment(quoteName(database))}. It can be run again.\n`,
+    `-- Settings of the service: SVC_SERVICE_ROLE=${inComment(serviceRole)}\n`,
+    verifier === undefined
+      ? `-- Set the password of the login in psql: \\password ${inComment(quoteName(login))}\n`
+      : "",
     replication
       ? "-- The server needs wal_level = logical, or replica for SVC_PITR alone, and a restart after a change.\n"
       : "",

@@ -148,7 +148,7 @@ const genTypes = Command.make(
   run(async () => (await import("../programs/genTypes.ts")).generateTypes)
 ).pipe(
   Command.withDescription(
-    "Write TypeScript types of the database for PostgrestClient<Database>, from a running service. The service_role key is that of SVC_SERVICE_KEY, else the first one, in keys.json of SVC_DATA_DIR"
+    "Write TypeScript types of the database for PostgrestClient<Database>, from a running service. The service_role key is that of SVC_SERVICE_KEY; for a service on this machine, else the first one, in keys.json of SVC_DATA_DIR"
   ),
   Command.withShortDescription("Write TypeScript types of the database"),
   Command.withExamples([{ command: "svc gen-types --out database.types.ts" }])

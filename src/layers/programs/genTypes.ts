@@ -2,6 +2,7 @@ import { Effect, Option, Redacted } from "effect"
 import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { integer, secret, text } from "../../domain/Settings.ts"
+import { loopback } from "../../services/identity/AccountSettings.ts"
 import { CommandFailed, printResult } from "../process/Output.ts"
 
 const failed = (message: string) => new CommandFailed({ message, code: 1 })
@@ -31,14 +32,17 @@ const errorOf = (text: string) => {
   }
 }
 
-/** The service_role key of the first start. */
-const firstKey = Effect.flatMap(text("SVC_DATA_DIR", ".svc"), (directory) => {
-  const file = join(directory, "keys.json")
-  return Effect.tryPromise({
-    try: async () => (JSON.parse(await readFile(file, "utf8")) as { readonly service_role: string }).service_role,
-    catch: () =>
-      failed(`There is no service_role key: set SVC_SERVICE_KEY, as ${file} does not have the one of the first start`)
+const isLocal = (url: string) => URL.canParse(url) && loopback.test(new URL(url).hostname)
+
+/** The service_role key of the first start, which is only sent to this machine. */
+const firstKey = Effect.fnUntraced(function* (url: string) {
+  if (!isLocal(url)) return yield* failed(`There is no service_role key for ${url}: set SVC_SERVICE_KEY`)
+  const file = join(yield* text("SVC_DATA_DIR", ".svc"), "keys.json")
+  const keys = yield* Effect.tryPromise({
+    try: async () => JSON.parse(await readFile(file, "utf8")) as { readonly service_role?: string },
+    catch: () => failed(`There is no service_role key: set SVC_SERVICE_KEY, as there is no ${file}`)
   })
+  return keys.service_role ?? (yield* failed(`There is no service_role key in ${file}: set SVC_SERVICE_KEY`))
 })
 
 interface Wanted {
@@ -54,7 +58,7 @@ export const generateTypes = Effect.fnUntraced(function* (wanted: Wanted) {
     Option.getOrUndefined(wanted.key) ??
     (yield* Effect.map(secret("SVC_SERVICE_KEY"), (key) => key && Redacted.value(key).trim()))
   const url = Option.getOrUndefined(wanted.url) ?? `http://127.0.0.1:${yield* integer("PORT", 3000, 0, 65_535)}`
-  const { status, text } = yield* fetched(url, given ?? (yield* firstKey), wanted.schema)
+  const { status, text } = yield* fetched(url, given ?? (yield* firstKey(url)), wanted.schema)
   if (status !== 200) return yield* failed(`${url} responded with ${status}: ${errorOf(text)}`)
   if (!text.includes("export type Database = ")) {
     return yield* failed(`${url} did not respond with types; check that it is the address of the service`)

@@ -100,9 +100,9 @@ export const checkServers = Effect.fnUntraced(function* (login: Login, waits: bo
   yield* followPrimary(login)
   yield* checkServer(login, waits)
   yield* checkPooler(login, waits)
-}, Effect.provide(MainSessions.layer))
+})
 
 /** It is built before everything that connects, which would fail with less helpful errors. */
 export const layerServerCheck = Layer.effectDiscard(
   Effect.flatMap(PostgresAddress, (login) => checkServers(login, true))
-)
+).pipe(Layer.provide(MainSessions.layer))

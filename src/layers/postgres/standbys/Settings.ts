@@ -47,10 +47,6 @@ export const standbySettings = Effect.fnUntraced(function* (login: Login) {
   return { places: places.map(({ at }) => at), maxLag, pace }
 })
 
-/** The SQL with which a superuser makes reads on standbys possible. */
-export const standbysRemedy = (database: string) =>
-  `As a superuser, in the database ${database}: ${ddlTriggersSql.join("; ")}; then restart the service`
-
 /** The standbys of DATABASE_READ_URLS; undefined if there are none. `callers`: the login of anon and authenticated callers. */
 export const makeStandbys = Effect.fnUntraced(function* (login: Login, callers: Login, serviceRole: string) {
   const { maxLag, pace, places } = yield* standbySettings(login)
@@ -60,7 +56,7 @@ export const makeStandbys = Effect.fnUntraced(function* (login: Login, callers: 
   const watched = state?.watched === true
   if (!watched) {
     yield* Effect.logWarning(
-      `The standbys of ${variable} get no reads, because the login of DATABASE_URL may not create event triggers, which report changes of definitions. ${standbysRemedy(login.database)}`
+      `The standbys of ${variable} get no reads, because the login of DATABASE_URL may not create event triggers, which report changes of definitions. As a superuser, in the database ${login.database}: ${ddlTriggersSql.join("; ")}; then restart the service`
     )
   }
   const roles = ["anon", "authenticated", serviceRole]

@@ -37,7 +37,7 @@ const summary = (rows: ReadonlyArray<Row>) => {
     `${bold(name.padEnd(width))}${cyan(value)}`,
     ...(note === undefined ? [] : [`${" ".repeat(width)}${dim(note)}`])
   ])
-  return ["", green(`svc ${version} is ready`), ...lines, ""].map((line) => `  ${line}`).join("\n")
+  return ["", green(`svc ${version} is ready`), ...lines, ""].map((line) => (line === "" ? "" : `  ${line}`)).join("\n")
 }
 
 /**

@@ -148,7 +148,7 @@ it("names standbys without reads, and pools that are larger than the server's li
       PATH: process.env["PATH"] ?? "",
       SVC_DATA_DIR: "/tmp/svc-grants-nothing",
       ...settings(),
-      SVC_DB_POOL_SIZE: "10",
+      SVC_DB_POOL_SIZE: "1000",
       DATABASE_READ_URLS: `${uri(cluster.primary.port)} ${uri(1)}`
     }
   }).catch((cause: { readonly stdout: string }) => cause)
@@ -157,7 +157,7 @@ it("names standbys without reads, and pools that are larger than the server's li
     findings.map(({ part }) => part),
     ["PostgreSQL", "Standby", "Standby"]
   )
-  assert.match(findings[0]?.text ?? "", /allows \d+ connections, and this service opens up to 120/)
+  assert.match(findings[0]?.text ?? "", /allows \d+ connections, and this service opens up to 7050/)
   assert.match(findings[1]?.text ?? "", /gets no reads: it is no standby/)
   assert.match(findings[2]?.text ?? "", /gets no reads: it does not answer: .*ECONNREFUSED/)
 }, 60_000)

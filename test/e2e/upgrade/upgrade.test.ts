@@ -53,10 +53,6 @@ const prepare = [
   "alter function tenants.greedy_row owner to tenant",
   "alter table tenants.t add constraint of_row check (tenants.greedy_row(t.*))",
   "create table tenants.parts (id int primary key, t int references tenants.t)",
-  "set search_path = public, tenants",
-  "set role tenant",
-  "insert into tenants.t (n, name) select n, 'Name ' || n from generate_series(1, 1000) n",
-  "reset role",
   "grant select on tenants.t to members with grant option",
   "create view tenants.distinct_names as select n, name is distinct from 'NAME 1' as other from tenants.t",
   "create sequence public.counter start 5 increment 3",
@@ -71,9 +67,25 @@ const prepare = [
   "alter system set work_mem = '6MB'"
 ]
 
+/** Its owner fills the table: the rights of a superuser would be taken at once. */
+const fillTable = [
+  "set search_path = public, tenants",
+  "insert into tenants.t (n, name) select n, 'Name ' || n from generate_series(1, 1000) n"
+]
+
+const ofTenant = (url: string) => {
+  const tenant = new URL(url)
+  tenant.username = "tenant"
+  tenant.password = "the password of tenant"
+  return tenant.href
+}
+
 const made = async (service: Service) => {
-  const result = await asLogin(await superuserUrl(service), ...prepare, "select 1 as done")
-  assert.deepStrictEqual(result, [{ done: 1 }])
+  const url = await superuserUrl(service)
+  await asLogin(url, ...prepare)
+  await asLogin(ofTenant(url), ...fillTable)
+  const roles = await asLogin(url, "select rolsuper from pg_roles where rolname = 'tenant'")
+  assert.deepStrictEqual(roles, [{ rolsuper: false }])
 }
 
 const survived = async (service: Service) => {
@@ -101,12 +113,9 @@ const survived = async (service: Service) => {
   )
   assert.deepStrictEqual(await main("select count(*)::int as stolen from vault"), [{ stolen: 0 }])
   assert.deepStrictEqual(await main("select rolname from pg_roles where rolname like 'svc_upgrade%'"), [])
-  const tenant = new URL(url)
-  tenant.username = "tenant"
-  tenant.password = "the password of tenant"
   assert.deepStrictEqual(
     await asLogin(
-      tenant.href,
+      ofTenant(url),
       `select count(*)::int as n, sum(twice)::int as twice, count(*) filter (where name = 'NAME 7')::int as found,
          current_setting('work_mem') as mem, current_setting('statement_timeout') as st, current_setting('lock_timeout') as lt,
          length(lo_get(4711)) as bytes, has_table_privilege('members', 'tenants.t', 'select with grant option') as granted

@@ -31,11 +31,10 @@ export const asPreviousRelease = (programs: string) => {
 /** Runs `npm run upgrade-database`; kills it when it has printed `killAt`. */
 export const upgraded = (dataDir: string, env: Readonly<Record<string, string>>, killAt?: string) =>
   new Promise<{ readonly code: number | null; readonly output: string }>((done) => {
-    const child = spawn(
-      process.execPath,
-      ["--import", "./src/layers/process/dotEnv.ts", "src/layers/programs/upgradeDatabase.ts"],
-      { cwd: root, env: { ...testSettings, PATH: process.env["PATH"] ?? "", SVC_DATA_DIR: dataDir, ...env } }
-    )
+    const child = spawn(process.execPath, ["dist/svc.mjs", "upgrade-database"], {
+      cwd: root,
+      env: { ...testSettings, PATH: process.env["PATH"] ?? "", SVC_DATA_DIR: dataDir, ...env }
+    })
     let output = ""
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text: string) => {

@@ -45,9 +45,9 @@ end $do$`
  * go too, so that a branch can't reach other databases with their passwords.
  */
 export const strippingSql: ReadonlyArray<string> = [
-  "drop event trigger if exists svc_ddl, svc_ddl_drop",
-  `drop publication if exists ${logPublication}`,
+  // This drops the event triggers too, which may be a superuser's.
   "drop schema if exists svc, svc_ddl cascade",
+  `drop publication if exists ${logPublication}`,
   unsubscribeSql,
   `do $do$
 declare

@@ -32,6 +32,7 @@ const prepare = [
   "create extension citext",
   "create extension hstore",
   "create role tenant login password 'the password of tenant' connection limit 7 valid until '2099-01-01'",
+  "grant connect on database postgres to tenant",
   "create role members",
   "grant members to tenant with admin true, inherit false",
   "alter role tenant set work_mem = '5MB'",
@@ -82,8 +83,8 @@ const ofTenant = (url: string) => {
 
 const made = async (service: Service) => {
   const url = await superuserUrl(service)
-  await asLogin(url, ...prepare)
-  await asLogin(ofTenant(url), ...fillTable)
+  assert.deepStrictEqual(await asLogin(url, ...prepare, "select 1 as done"), [{ done: 1 }])
+  assert.deepStrictEqual(await asLogin(ofTenant(url), ...fillTable, "select 1 as done"), [{ done: 1 }])
   const roles = await asLogin(url, "select rolsuper from pg_roles where rolname = 'tenant'")
   assert.deepStrictEqual(roles, [{ rolsuper: false }])
 }

@@ -54,6 +54,7 @@ import * as oauth2 from "./services/oauth2/layer.ts"
 import * as realtime from "./services/realtime/layer.ts"
 import { AccessLog } from "./services/requests/AccessLog.ts"
 import { RequestLog } from "./services/requests/RequestLog.ts"
+import { Drills } from "./services/recovery/Drills.ts"
 import { ArchiveHealth } from "./services/recovery/ArchiveHealth.ts"
 import { Recovery } from "./services/backups/Recovery.ts"
 import * as rows from "./services/rows/layer.ts"
@@ -98,6 +99,7 @@ const Capabilities = Layer.mergeAll(
   oauth2.layer,
   backups.layer,
   Recovery.layer,
+  Drills.layer,
   Environments.layer,
   Migrations.layer,
   Connections.layer,

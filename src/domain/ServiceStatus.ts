@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { DrillState } from "./recovery/Drill.ts"
 import { ChangeHealthState } from "./changes/ChangeStatus.ts"
 
 /** The response of `GET /v1/status`. `uptime_seconds` is that of this process. */
@@ -14,11 +15,12 @@ export type ServiceStatus = typeof ServiceStatus.Type
 
 /**
  * The response of `GET /readyz`. `changes`: with SVC_CHANGES=wal, how the reading of the write-ahead log is doing.
- * `recovery`: with SVC_PITR, how its archiving is doing.
+ * `recovery`: with SVC_PITR, how its archiving is doing, and `recovery_drill` whether its restores are.
  */
 export const Readiness = Schema.Struct({
   status: Schema.Literal("ok"),
   changes: Schema.optionalKey(ChangeHealthState),
-  recovery: Schema.optionalKey(ChangeHealthState)
+  recovery: Schema.optionalKey(ChangeHealthState),
+  recovery_drill: Schema.optionalKey(DrillState)
 })
 export type Readiness = typeof Readiness.Type

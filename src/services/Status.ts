@@ -28,11 +28,12 @@ export const ready = Effect.fnUntraced(function* (
 ) {
   if (shutdown.begun()) return yield* shuttingDown
   yield* status.databaseVersion
-  const [reading, archiving] = [yield* changes.seen, yield* archive.seen]
+  const [reading, archiving, drill] = [yield* changes.seen, yield* archive.seen, yield* archive.drill]
   return {
     status: "ok" as const,
     ...(reading === undefined ? {} : { changes: reading.state }),
-    ...(archiving === undefined ? {} : { recovery: archiving.state })
+    ...(archiving === undefined ? {} : { recovery: archiving.state }),
+    ...(drill === undefined ? {} : { recovery_drill: drill })
   } satisfies Readiness
 })
 

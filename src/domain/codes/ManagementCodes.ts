@@ -177,6 +177,7 @@ export const branchCodes = {
   RESTORE_FAILED: [422, "The backup could not be restored; `details` says why. The branch was dropped"],
   TARGET_TIME_OUTSIDE: [422, "The archive does not have this time; `details` has the earliest and the latest one"],
   RECOVERY_KEY_WRONG: [422, "The text is no recovery key, or not the archive's current one"],
+  DRILL_RUNNING: [409, "A drill of the recovery is running already"],
   PITR_NOT_CONFIGURED: [501, "No point-in-time recovery: set `SVC_PITR` ([recovery](recovery.md))"],
   PITR_ARCHIVE_UNUSABLE: [
     503,

@@ -183,6 +183,14 @@ export const catalogue = {
     help: "Log that may be added before PostgreSQL drops what the archive lacks; missing without a limit.",
     labels: []
   },
+  svc_pitr_objects_lag_seconds: {
+    type: "gauge",
+    help: "How far the archive of the embedded store's objects is behind.",
+    labels: []
+  },
+  svc_pitr_drill_failed: { type: "gauge", help: "1 if the last drill of the recovery failed, else 0.", labels: [] },
+  svc_pitr_drill_age_seconds: { type: "gauge", help: "How long ago a drill passed.", labels: [] },
+  svc_pitr_drill_seconds: { type: "gauge", help: "How long the last drill that passed took.", labels: [] },
   svc_flag_evaluations_total: {
     type: "counter",
     help: "Flags that were evaluated, by all protocols.",

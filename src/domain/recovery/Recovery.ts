@@ -49,6 +49,10 @@ export const RecoveryState = Schema.Struct({
   /** Bytes of log that PostgreSQL keeps because they are not archived, and from which it drops them; null: it never does. */
   retained_bytes: Schema.Int,
   limit_bytes: Schema.NullOr(Schema.Int),
+  /** Until when the objects of the embedded store are archived; null for a store of another kind. */
+  objects: Schema.NullOr(
+    Schema.Struct({ archived_until: Schema.NullOr(Schema.String), problem: Schema.NullOr(Schema.String) })
+  ),
   recovery_key: Schema.Struct({
     made: Schema.Boolean,
     /** When a person proved that it was kept. */

@@ -40,3 +40,5 @@ export const uploadsLock = "7298113056"
 export const auditLock = "7298113058"
 /** Held by the session that reads the write-ahead log. */
 export const changeLogLock = "7298113061"
+/** Held while a recovery drill runs. */
+export const recoveryDrillLock = "7298113063"

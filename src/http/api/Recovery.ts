@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Branch } from "../../domain/branches/Branch.ts"
 import { Conflict, Forbidden, NotImplemented, Unavailable, Unprocessable } from "../../domain/errors.ts"
+import { RecoveryDrill, RecoveryDrills } from "../../domain/recovery/Drill.ts"
 import { PointInTime, RecoveryKeyText, RecoveryState } from "../../domain/recovery/Recovery.ts"
 import { Management } from "../access/Access.ts"
 import { Success, Utf8Bodies } from "../wire/Body.ts"
@@ -26,6 +27,22 @@ export class RecoveryApi extends HttpApiGroup.make("recovery")
         description:
           "`target_time` is ISO 8601 with a time zone, from `earliest` to `latest`; otherwise 422 `TARGET_TIME_OUTSIDE`. Responds when the branch can be used, or at once with 202 for `Prefer: respond-async`. The restore continues when the caller leaves. `connection` contains the password of the branch's login, which is only shown here."
       })
+    ),
+    HttpApiEndpoint.get("drills", "/drills", {
+      success: RecoveryDrills,
+      error: [NotImplemented, Unavailable]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "List the drills, the newest first",
+        description:
+          "A drill restores the archive to a recent moment into a temporary cluster, reads all of it, and removes it: after each base backup (`SVC_PITR_DRILL`), and on request. At most 100."
+      })
+    ),
+    HttpApiEndpoint.post("startDrill", "/drills", {
+      success: RecoveryDrill.pipe(HttpApiSchema.status(202)),
+      error: [NotImplemented, Conflict, Unprocessable, Unavailable]
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "Start a drill", description: "409 `DRILL_RUNNING` while one runs." })
     ),
     HttpApiEndpoint.post("makeKey", "/key", {
       success: RecoveryKeyText.pipe(HttpApiSchema.status(201)),

@@ -3,6 +3,7 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { shownBranch } from "../../domain/audit/Shown.ts"
 import { describeChange } from "../../services/audit/Change.ts"
+import { Drills } from "../../services/recovery/Drills.ts"
 import { Recovery } from "../../services/backups/Recovery.ts"
 import { Api } from "../Api.ts"
 import { prefersAsync } from "../rows/Prefer.ts"
@@ -16,6 +17,7 @@ export const RecoveryHandlers = HttpApiBuilder.group(
   "recovery",
   Effect.fn(function* (handlers) {
     const recovery = yield* Recovery
+    const drills = yield* Drills
     return handlers.handleAll({
       state: () => recovery.state,
       restore: Effect.fnUntraced(function* ({ headers, payload }) {
@@ -27,6 +29,8 @@ export const RecoveryHandlers = HttpApiBuilder.group(
         if (prefersAsync(headers.prefer)) return startedBranch(branch)
         return HttpServerResponse.jsonUnsafe(yield* done, { status: 201 })
       }),
+      drills: () => Effect.map(drills.list, (drills) => ({ drills })),
+      startDrill: () => Effect.tap(drills.start, ({ id }) => describeChange({ subject: `drill:${id}` })),
       makeKey: () =>
         Effect.map(
           Effect.tap(recovery.makeKey, () => describeChange({ subject: recoveryKey })),

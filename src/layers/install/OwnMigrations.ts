@@ -27,6 +27,7 @@ import { changeLog } from "./migrations/0027_change_log.ts"
 import { rateCalls } from "./migrations/0028_rate_calls.ts"
 import { changeGaps } from "./migrations/0029_change_gaps.ts"
 import { branchObjects } from "./migrations/0035_branch_objects.ts"
+import { recoveryDrills } from "./migrations/0039_recovery_drills.ts"
 import { implicitCasts } from "./migrations/0034_implicit_casts.ts"
 import { backupChecks } from "./migrations/0033_backup_checks.ts"
 import { oauth2Subjects } from "./migrations/0030_oauth2_subjects.ts"
@@ -67,5 +68,6 @@ export const migrations = {
   "0032_oauth2_revocations": oauth2Revocations,
   "0033_backup_checks": backupChecks,
   "0034_implicit_casts": implicitCasts,
-  "0035_branch_objects": branchObjects
+  "0035_branch_objects": branchObjects,
+  "0039_recovery_drills": recoveryDrills
 }

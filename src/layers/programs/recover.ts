@@ -17,6 +17,7 @@ import { DataDir } from "../process/DataDir.ts"
 import { StartError } from "../process/StartError.ts"
 import { recoverCluster } from "../recovery/cluster/Cluster.ts"
 import { findServerProgram } from "../recovery/cluster/Programs.ts"
+import { findObjects, recoverObjects } from "../recovery/objects/Recover.ts"
 import { openArchive, recoveryEncryptionKey } from "../recovery/store/Archive.ts"
 import { bucketStore } from "../recovery/store/Bucket.ts"
 import { directoryStore } from "../recovery/store/Directory.ts"
@@ -53,6 +54,9 @@ const storeOf = Effect.gen(function* () {
   )
 })
 
+/** Unchanged objects are noted in the archive once a minute. */
+const objectsLate = 90_000
+
 const inWords = ({ reason }: ArchiveTrouble) => refused(reason)
 
 /** `wanted`: a time in ms since 1970; undefined: the latest. */
@@ -60,7 +64,7 @@ const recover = Effect.fnUntraced(
   function* (wanted: number | undefined) {
     const dir = yield* DataDir
     yield* Effect.catchTag(dir.lock, "DataDirInUse", ({ message }) => refused(message))
-    for (const path of [clusterLink(dir), join(dir.path, "secrets.json")]) {
+    for (const path of [clusterLink(dir), join(dir.path, "objects"), join(dir.path, "secrets.json")]) {
       if (existsSync(path))
         return yield* refused(`${path} exists: an installation is only recovered into an empty SVC_DATA_DIR`)
     }
@@ -103,12 +107,33 @@ const recover = Effect.fnUntraced(
       process.stderr.write(`${percent} %\n`)
     }
     const installation = yield* archive.get(installationFile)
+    const objects = yield* findObjects(archive, target)
+    let placeObjects: Effect.Effect<void, StartError> = Effect.void
+    if (objects.state === undefined) {
+      const since = Number.isFinite(objects.earliest) ? `only of ${iso(objects.earliest)} and later` : "none"
+      yield* Console.log(`Objects are not recovered: the archive has ${since}`)
+    } else {
+      let bytes = 0
+      placeObjects = yield* recoverObjects(
+        archive,
+        objects.state,
+        target,
+        objects.sequence,
+        dir,
+        (done) => (bytes = done)
+      )
+      const late = objects.state.until < target - objectsLate
+      yield* Console.log(
+        `The objects are recovered (${Math.ceil(bytes / 1_048_576)} MiB)${late ? `, as of ${iso(objects.state.until)}: later changes are not in the archive` : ""}`
+      )
+    }
     yield* placeCluster(dir, user, (directory) =>
       recoverCluster(archive, window, target, { program, user, directory, kept: true }, report).pipe(
         Effect.flatMap(({ stop }) => stop),
         Effect.scoped
       )
     )
+    yield* placeObjects
     // Last: a data directory without secrets is not taken for an installation.
     yield* writeInstallation(dir, installation.toString("utf8"))
     return yield* printResult(`${dir.path} is the installation as of ${iso(target)}: start it`, {

@@ -9,11 +9,14 @@ import { BackupSettings } from "../../services/backups/Settings.ts"
 import { onOwnTables } from "../../services/OwnTables.ts"
 import { DumpFailed } from "../../services/ports/DumpTools.ts"
 import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
-import { LogArchive } from "../../services/ports/recovery/LogArchive.ts"
+import { DrillFailed, LogArchive } from "../../services/ports/recovery/LogArchive.ts"
 import { ObjectStore } from "../../services/ports/ObjectStore.ts"
 import { RecoverySettings } from "../../services/recovery/Settings.ts"
 import { makeDumpTools } from "../dumps/ToolsFound.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
+import { ObjectStoreAddress } from "../storage/Address.ts"
+import { listPieces } from "./objects/Files.ts"
+import { runObjectArchiver } from "./objects/Archiver.ts"
 import { postgresUser } from "../postgres/embedded/User.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { StartError } from "../process/StartError.ts"
@@ -21,7 +24,8 @@ import { type AskCluster } from "./archive/AskCluster.ts"
 import { runArchiver } from "./archive/Archiver.ts"
 import { archiveSlotStateSql, endOfLog } from "./archive/Stream.ts"
 import { recoverCluster } from "./cluster/Cluster.ts"
-import { makeClusterPlaces } from "./cluster/Places.ts"
+import { hasClusterPlaces, makeClusterPlaces } from "./cluster/Places.ts"
+import { runDrill } from "./Drill.ts"
 import { findServerProgram } from "./cluster/Programs.ts"
 import { type Archive, openOrCreateArchive } from "./store/Archive.ts"
 import { bucketStore } from "./store/Bucket.ts"
@@ -40,7 +44,9 @@ const layerNone = Layer.succeed(
   LogArchive,
   LogArchive.of({
     state: notConfigured,
+    configured: notConfigured,
     recovery: () => notConfigured,
+    drill: () => notConfigured,
     makeRecoveryKey: notConfigured,
     confirmRecoveryKey: () => notConfigured
   })
@@ -124,8 +130,26 @@ const layerArchive = Layer.effect(
     const installation = yield* installationText(dir)
     yield* runArchiver({ archive, ask, installation, login, settings, report: (found) => (problem = found) })
 
-    const user = yield* postgresUser(`${dir.path}/postgres`, dir.owner)
-    const { parent, place } = yield* makeClusterPlaces(dir, user)
+    const { isEmbedded = false, journal } = yield* ObjectStoreAddress
+    // An archive in the store itself would be lost with it, and the store keeps what was deleted anyway.
+    const objectsProgress =
+      journal === undefined || (settings.bucket !== undefined && isEmbedded)
+        ? undefined
+        : yield* runObjectArchiver({ archive, journal, keep: settings.keep })
+
+    /** At the first recovery: the user that temporary servers run as is created if it is missing. */
+    const places = yield* Effect.cached(
+      Effect.gen(function* () {
+        const user = yield* postgresUser(`${dir.path}/postgres`, dir.owner)
+        return { user, ...(yield* makeClusterPlaces(dir, user)) }
+      }).pipe(
+        Effect.mapError(({ message }) =>
+          unavailable("A recovery can't start a temporary server", message, "PITR_TOOL_MISSING")
+        )
+      )
+    )
+    // A process that was killed may have left temporary servers.
+    if (hasClusterPlaces(dir)) yield* Effect.ignore(places)
     const one = yield* Semaphore.make(1)
 
     /** The last time until which everything is archived, and where the log was. */
@@ -142,10 +166,19 @@ const layerArchive = Layer.effect(
       if (passed >= inserted) caughtUp = { position: passed, until: now }
       else if (passed >= flushed) caughtUp = { position: passed, until: Math.max(caughtUp.until, now - writing) }
       const info = yield* opened.current
-      return { slot, info, archive: opened, bases, now, windows: extended(windows, caughtUp.position, caughtUp.until) }
+      const objects = (yield* listPieces(opened)).reduce((last, { until }) => Math.max(last, until), 0)
+      return {
+        slot,
+        info,
+        objects,
+        archive: opened,
+        bases,
+        now,
+        windows: extended(windows, caughtUp.position, caughtUp.until)
+      }
     }).pipe(Effect.catchTag("ArchiveTrouble", (error) => Effect.fail(unusable(error))))
 
-    const state = Effect.map(look, ({ archive: { place }, bases, info, now, slot, windows }) => ({
+    const state = Effect.map(look, ({ archive: { place }, bases, info, now, objects, slot, windows }) => ({
       place,
       bases,
       spans: spans(windows),
@@ -154,13 +187,22 @@ const layerArchive = Layer.effect(
       retained: Number(slot["retained"] ?? 0),
       limit: slot["limit"] === null ? undefined : Number(slot["limit"]),
       problem: slot["active"] === true ? undefined : problem,
+      objects:
+        objects === 0 && objectsProgress === undefined
+          ? undefined
+          : {
+              until: Math.max(objects, objectsProgress?.until ?? 0) || undefined,
+              problem: objectsProgress?.problem
+            },
       recoveryKey: { made: info.keys.recovery !== null, keptAt: info.recovery_key_kept_at }
     }))
 
-    const recovery = Effect.fnUntraced(function* (target: number) {
+    /** What a recovery to a time needs; it takes `times` the size of the cluster on the disk. */
+    const prepare = Effect.fnUntraced(function* (target: number, times: number) {
       const { archive, windows } = yield* look
       const window = windowFor(windows, target)
       if (window === undefined) return yield* outside(target, spans(windows))
+      const { parent, place, user } = yield* places
       const program = yield* findServerProgram(window.base.server_version, backups.programs, parent, user)
       if (program === undefined) {
         return yield* unavailable(
@@ -175,8 +217,7 @@ const layerArchive = Layer.effect(
           () => Number.POSITIVE_INFINITY
         )
       )
-      // The cluster and a dump of it.
-      const needed = 2 * window.base.bytes + reserve
+      const needed = times * window.base.bytes + reserve
       if (free < needed) {
         return yield* unavailable(
           "Not enough disk space for a recovery",
@@ -184,6 +225,21 @@ const layerArchive = Layer.effect(
           "PITR_NO_SPACE"
         )
       }
+      return { archive, window, program, place, user }
+    })
+
+    const drill = (target: number, id: number) =>
+      Effect.gen(function* () {
+        const { archive, place, program, user, window } = yield* prepare(target, 1)
+        return yield* runDrill(archive, window, target, id, { program, user, directory: yield* place })
+      }).pipe(
+        Effect.scoped,
+        Effect.catchTag("ArchiveTrouble", ({ reason }) => Effect.fail(new DrillFailed({ reason })))
+      )
+
+    const recovery = Effect.fnUntraced(function* (target: number) {
+      // The cluster and a dump of it.
+      const { archive, place, program, user, window } = yield* prepare(target, 2)
       return (file: string, onProgress: (fraction: number) => Effect.Effect<void>) =>
         Effect.gen(function* () {
           yield* Effect.acquireRelease(one.take(1), () => one.release(1), { interruptible: true })
@@ -240,7 +296,7 @@ const layerArchive = Layer.effect(
       Effect.catchTag("ArchiveTrouble", (error) => Effect.fail(unusable(error)))
     )
 
-    return LogArchive.of({ state, recovery, makeRecoveryKey, confirmRecoveryKey })
+    return LogArchive.of({ configured: Effect.void, state, recovery, drill, makeRecoveryKey, confirmRecoveryKey })
   })
 ).pipe(Layer.provide(DataDir.layer))
 

@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto"
 import { Config, Context, Effect, Layer, Redacted } from "effect"
 import { flag, integer, secret, text, url } from "../../domain/Settings.ts"
+import { type StoreJournal } from "./endpoint/store/Model.ts"
 import { StartError } from "../process/StartError.ts"
 
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
@@ -50,6 +51,8 @@ export class ObjectStoreAddress extends Context.Service<
     readonly isEmbedded?: boolean
     /** See `StoreHistory.keepFrom`; undefined for a store that is not in this process. */
     readonly keepFrom?: (at: number | undefined) => Effect.Effect<void>
+    /** What an archive of the objects follows; undefined for a store that is not in this process. */
+    readonly journal?: StoreJournal
     /** Whether there is a bucket, without a request; undefined for a store that is not in this process. */
     readonly hasBucket?: ((bucket: string) => Effect.Effect<boolean>) | undefined
   }

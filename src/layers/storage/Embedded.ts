@@ -66,7 +66,10 @@ export const layerEmbeddedS3 = Layer.effect(
       yield* dir.secret("s3_access_key", () => `SVC${randomBytes(10).toString("hex").toUpperCase().slice(0, 17)}`)
     )
     const secretKey = yield* dir.secret("s3_secret_key", () => randomBytes(30).toString("base64url"))
-    const store = yield* dir.part("objects", makeLocalStore(join(dir.path, "objects"), dir.owner, recovery))
+    const store = yield* dir.part(
+      "objects",
+      makeLocalStore(join(dir.path, "objects"), dir.owner, { ...recovery, except: recovery.bucket })
+    )
     const owner = { accessKey, secretKey: Redacted.value(secretKey) }
     const isOwnPage = yield* ownPages(pagesPort)
     const hidden = supabase ? { hidden: { bucket: files, header: ownRequest(owner.secretKey) } } : {}
@@ -89,6 +92,7 @@ export const layerEmbeddedS3 = Layer.effect(
       forcePathStyle: true,
       isEmbedded: true,
       keepFrom: store.history.keepFrom,
+      journal: store.journal,
       admitsPages: (origin: string) => isOwnPage(origin, new URL(known).host),
       hasBucket: (bucket: string) =>
         Effect.match(store.bucket(bucket), { onFailure: () => false, onSuccess: () => true })

@@ -72,6 +72,13 @@ export class Recovery extends Context.Service<
           problem: now.problem ?? null,
           retained_bytes: now.retained,
           limit_bytes: now.limit ?? null,
+          objects:
+            now.objects === undefined
+              ? null
+              : {
+                  archived_until: now.objects.until === undefined ? null : iso(now.objects.until),
+                  problem: now.objects.problem ?? null
+                },
           recovery_key: { made: now.recoveryKey.made, kept_at: now.recoveryKey.keptAt }
         }
       })

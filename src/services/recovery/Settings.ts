@@ -36,6 +36,8 @@ export class RecoverySettings extends Context.Service<
     readonly schedule: Cron.Cron
     /** How far back a restore can reach, in ms. */
     readonly keep: number
+    /** Whether the archive is restored after each base backup, as a proof that it works. */
+    readonly drills: boolean
     /** See `archiveLogLimit`. */
     readonly maxLog: number
   }
@@ -50,6 +52,7 @@ export class RecoverySettings extends Context.Service<
         bucket: yield* text("SVC_PITR_BUCKET", undefined),
         schedule: yield* cron("SVC_PITR_BASE_CRON", "0 2 * * *"),
         keep: yield* duration("SVC_PITR_KEEP", 7 * 86_400_000),
+        drills: yield* flag("SVC_PITR_DRILL", true),
         maxLog: yield* archiveLogLimit
       })
     })

@@ -1,10 +1,18 @@
 import { rename } from "node:fs/promises"
 import { Client } from "pg"
 import { assert, it, vi } from "vitest"
-import { sql } from "../../support/client.ts"
+import { ask, sql } from "../../support/client.ts"
 import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
-import { archivedUntilNow, recoveryState, restoreTo } from "../../support/recovery/calls.ts"
-import { postmasterOf, type Service, startService, until } from "../../support/service.ts"
+import {
+  archivedUntilNow,
+  getFile,
+  makeFiles,
+  objectsArchivedUntilNow,
+  putFile,
+  recoveryState,
+  restoreTo
+} from "../../support/recovery/calls.ts"
+import { postmasterOf, runToEnd, type Service, startService, until } from "../../support/service.ts"
 
 vi.setConfig({ testTimeout: 300_000 })
 
@@ -21,10 +29,11 @@ it("no committed row is missing in a restore to any time, while service, Postgre
   const dataDir = await makeDataDir()
   const place = await makeDataDir()
   const start = (): Promise<Service> =>
-    startService({ dataDir, env: { SVC_PITR: "true", SVC_PITR_DIR: `${place}/archive` } })
+    startService({ dataDir, env: { SVC_PITR: "true", SVC_PITR_DIR: `${place}/archive`, SVC_PITR_DRILL: "false" } })
   let service = await start()
   try {
     await sql(service, "create table public.journal (n int primary key)")
+    await makeFiles(service)
     await until(
       () => recoveryState(service),
       ({ latest }) => latest !== null,
@@ -45,6 +54,17 @@ it("no committed row is missing in a restore to any time, while service, Postgre
           await pause(50)
         }
         await pause(5)
+      }
+    })()
+    /** Files that were acknowledged; each is written once. */
+    const files: Array<{ readonly key: string; readonly content: string; readonly from: number; readonly to: number }> =
+      []
+    const filer = (async () => {
+      for (let n = 0; !ending.signal.aborted; n++) {
+        const [from, key, content] = [Date.now(), `f/${n}`, `${n} `.repeat(n % 5 === 0 ? 20_000 : 20)]
+        const status = await putFile(service, key, content).catch(() => 0)
+        if (status === 201) files.push({ key, content, from, to: Date.now() })
+        await pause(20)
       }
     })()
     const bulk = () =>
@@ -68,6 +88,7 @@ it("no committed row is missing in a restore to any time, while service, Postgre
     await pause(1500)
     ending.abort()
     await writer
+    await filer
     assert.isAbove(journal.length, 50)
     const state = await archivedUntilNow(service)
     assert.strictEqual(state.spans.length, 1, JSON.stringify(state.spans))
@@ -86,6 +107,26 @@ it("no committed row is missing in a restore to any time, while service, Postgre
       assert.deepStrictEqual(missing, [], `missing in the state ${about}`)
       const early = journal.filter(({ from, n }) => from > target && restored.has(n))
       assert.deepStrictEqual(early, [], `too early in the state ${about}`)
+    }
+
+    // The whole installation is lost, and no object that was acknowledged some seconds before.
+    const key = (await ask(service, "POST /api/backups/pitr/key", { key: service.service_role })).json
+    const { recovery_key } = key as { readonly recovery_key: string }
+    await objectsArchivedUntilNow(service)
+    await service.stop("SIGKILL")
+    process.kill(await postmasterOf(service), "SIGKILL")
+    await removeDataDir(dataDir)
+    const target = Math.floor(begun + (0.3 + 0.7 * Math.random()) * (ended - begun))
+    const { code, output } = await runToEnd(
+      { SVC_DATA_DIR: dataDir, SVC_PITR_DIR: `${place}/archive`, SVC_RECOVERY_KEY: recovery_key },
+      ["src/layers/programs/recover.ts", "--at", new Date(target).toISOString()]
+    )
+    assert.strictEqual(code, 0, output)
+    service = await start()
+    assert.isAbove(files.length, 20)
+    for (const { content, from, key, to } of files) {
+      if (to <= target) assert.strictEqual(await getFile(service, key), content, `${key} is missing or differs`)
+      if (from > target) assert.isUndefined(await getFile(service, key), `${key} is of a later time`)
     }
   } finally {
     await service[Symbol.asyncDispose]()

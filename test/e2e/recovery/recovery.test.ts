@@ -4,7 +4,17 @@ import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
-import { archivedUntilNow, recoveryState, restoreTo } from "../../support/recovery/calls.ts"
+import {
+  archivedUntilNow,
+  drills,
+  getFile,
+  makeFiles,
+  objectsArchivedUntilNow,
+  putFile,
+  recoveryState,
+  removeFile,
+  restoreTo
+} from "../../support/recovery/calls.ts"
 import { postmasterOf, runToEnd, type Service, startService, until } from "../../support/service.ts"
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
@@ -13,7 +23,7 @@ let dataDir: string
 let archive: string
 let service: Service
 const pause = (millis: number) => new Promise((done) => setTimeout(done, millis))
-const start = () => startService({ dataDir, env: { SVC_PITR: "true", SVC_PITR_DIR: archive } })
+const start = () => startService({ dataDir, env: { SVC_PITR: "true", SVC_PITR_DIR: archive, SVC_PITR_DRILL: "false" } })
 const post = (path: string, body?: object) =>
   ask(service, `POST /api/backups/pitr${path}`, { key: service.service_role, ...(body && { body }) })
 const numbers = async (branch?: number) => {
@@ -31,7 +41,7 @@ const write = (n: number) => sql(service, "insert into public.written values ($1
 beforeAll(async () => {
   archive = await makeDataDir()
   await rm(archive, { recursive: true })
-  service = await startService({ env: { SVC_PITR: "true", SVC_PITR_DIR: archive } })
+  service = await startService({ env: { SVC_PITR: "true", SVC_PITR_DIR: archive, SVC_PITR_DRILL: "false" } })
   dataDir = service.dataDir
   await sql(service, "create table public.written (n int primary key)")
   await until(
@@ -128,6 +138,33 @@ describe("point-in-time recovery", () => {
     }
   })
 
+  it("proves by a drill that the archive can be restored, one at a time, and shows one that was interrupted", async () => {
+    assert.deepStrictEqual(await drills(service), [])
+    const started = await post("/drills")
+    assert.strictEqual(started.status, 202, started.text)
+    assert.include(started.json as object, { status: "running", finished_at: null, error: null, tables: null })
+    assertRefused(await post("/drills"), 409, "DRILL_RUNNING")
+    const ended = () =>
+      until(
+        () => drills(service),
+        ([last]) => last?.status !== "running",
+        120_000
+      )
+    const [passed] = await ended()
+    assert.include(passed, { status: "passed", error: null, id: (started.json as { id: number }).id })
+    assert.isAbove(passed?.tables ?? 0, 10)
+    assert.isAbove(passed?.rows ?? 0, 0)
+    assert.deepStrictEqual(await readdir(join(dataDir, "recovery")), [])
+    const { json } = await ask(service, "GET /readyz")
+    assert.include(json as object, { recovery_drill: "ok" })
+
+    assert.strictEqual((await post("/drills")).status, 202)
+    await service.stop("SIGKILL")
+    service = await start()
+    const [interrupted] = await ended()
+    assert.include(interrupted, { status: "failed", error: "The service ended during the drill" })
+  })
+
   it("goes on without a hole after the service and PostgreSQL were killed", async () => {
     await write(10)
     const before = Date.now()
@@ -173,11 +210,24 @@ describe("point-in-time recovery", () => {
   it("makes a lost installation again from the archive and the recovery key", async () => {
     const { recovery_key } = (await post("/key")).json as { recovery_key: string }
     await write(20)
+    await makeFiles(service)
+    const large = "0123456789abcdef".repeat(20_000)
+    for (const [key, content] of [
+      ["small", "first"],
+      ["large", large],
+      ["gone", "x"]
+    ] as const) {
+      assert.strictEqual(await putFile(service, key, content), 201)
+    }
     await pause(20)
     const before = Date.now()
     await pause(20)
     await sql(service, "delete from public.written")
+    await putFile(service, "small", "second")
+    await removeFile(service, "gone")
+    await putFile(service, "later", "x")
     await archivedUntilNow(service)
+    await objectsArchivedUntilNow(service)
     const secrets = await readFile(join(dataDir, "secrets.json"), "utf8")
     const keys = { anon: service.anon, service_role: service.service_role }
     await service.stop("SIGKILL")
@@ -217,6 +267,8 @@ describe("point-in-time recovery", () => {
       service = await start()
       assert.strictEqual(service.service_role, keys.service_role)
       assert.deepStrictEqual(await numbers(), [10, 11, 12, 20])
+      const files = await Promise.all(["small", "large", "gone", "later"].map((key) => getFile(service, key)))
+      assert.deepStrictEqual(files, ["first", large, "x", undefined])
       // It is archived on a timeline of its own, and what was before can still be restored.
       await write(21)
       await archivedUntilNow(service)
@@ -230,7 +282,7 @@ describe("point-in-time recovery", () => {
     const elsewhere = await makeDataDir()
     await using other = await startService({
       dataDir: elsewhere,
-      env: { SVC_PITR: "true", SVC_PITR_DIR: archive }
+      env: { SVC_PITR: "true", SVC_PITR_DIR: archive, SVC_PITR_DRILL: "false" }
     })
     const { text } = await until(
       () => ask(other, "GET /api/backups/pitr", { key: other.service_role }),

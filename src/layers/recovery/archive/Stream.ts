@@ -15,11 +15,14 @@ import { type ChangeLogLost } from "../../../services/ports/ChangeLog.ts"
 import { archivedSql, archiveLeaseSql, archiveSlotSql } from "../../../services/recovery/Settings.ts"
 import { lost, one } from "../../postgres/log/Session.ts"
 import { type Archive } from "../store/Archive.ts"
+import { holdWriter } from "../store/Writer.ts"
 import { ArchiveTrouble } from "../store/Store.ts"
 import { type AskCluster } from "./AskCluster.ts"
 import { LogReceiver, type ReceivedHead } from "./Receiver.ts"
 
 const signMillis = 3000
+
+const writerFile = "log/writer"
 
 /** How often what has arrived of a segment is archived. */
 const flushMillis = 500
@@ -177,6 +180,9 @@ export const archiveLog = Effect.fnUntraced(function* (
     })
   )
 
+  // The lease decides among the replicas of an installation, so that only its holder asks for another writer.
+  const writer = yield* holdWriter(archive, writerFile)
+
   const marks: Array<Mark> = []
   let until = 0
   /** When it last streamed: PostgreSQL ends a session that is idle for long. */
@@ -196,41 +202,44 @@ export const archiveLog = Effect.fnUntraced(function* (
     return true
   })
 
-  for (;;) {
-    const begun = performance.now()
-    const mark = yield* ask(markSql)
-    if (Number(mark["timeline"]) !== timeline) return yield* lost("another server has become the primary")
-    const { flushed, inserted, now, writing } = endOfLog(mark)
-    for (const earlier of marks) {
-      if (now - earlier.at >= writing && flushed < earlier.position) earlier.position = flushed
-    }
-    marks.push({ at: now, position: inserted })
-    if (receiver.position < inserted || begun - streamed > signMillis) {
-      receiver.start(slot.name, timeline)
-      streamed = begun
-    }
-    yield* Effect.promise(() => receiver.wait(flushMillis, inserted))
-    while (yield* archivePart(false)) {
-      // Whole segments, while they come faster than they are archived.
-    }
-    // Once: under load more of the segment has always arrived meanwhile, and the marks would never move on.
-    yield* archivePart(true)
-    // Nothing was written since: the time alone has moved on.
-    while (marks[0] !== undefined && marks[0].position <= receiver.archivedUpTo) {
-      until = marks.shift()?.at ?? until
-      archived({ until, position: receiver.archivedUpTo, timeline })
-    }
-    const stopped = receiver.position >= inserted
-    if (stopped) yield* Effect.promise(() => receiver.stop())
+  const run = Effect.gen(function* () {
     for (;;) {
-      if (receiver.ended !== undefined) return yield* lost(receiver.ended)
-      const left = flushMillis - (performance.now() - begun)
-      if (left <= 0) break
-      if (stopped) yield* Effect.sleep(left)
-      else {
-        yield* Effect.promise(() => receiver.wait(left))
-        yield* archivePart(false)
+      const begun = performance.now()
+      const mark = yield* ask(markSql)
+      if (Number(mark["timeline"]) !== timeline) return yield* lost("another server has become the primary")
+      const { flushed, inserted, now, writing } = endOfLog(mark)
+      for (const earlier of marks) {
+        if (now - earlier.at >= writing && flushed < earlier.position) earlier.position = flushed
+      }
+      marks.push({ at: now, position: inserted })
+      if (receiver.position < inserted || begun - streamed > signMillis) {
+        receiver.start(slot.name, timeline)
+        streamed = begun
+      }
+      yield* Effect.promise(() => receiver.wait(flushMillis, inserted))
+      while (yield* archivePart(false)) {
+        // Whole segments, while they come faster than they are archived.
+      }
+      // Once: under load more of the segment has always arrived meanwhile, and the marks would never move on.
+      yield* archivePart(true)
+      // Nothing was written since: the time alone has moved on.
+      while (marks[0] !== undefined && marks[0].position <= receiver.archivedUpTo) {
+        until = marks.shift()?.at ?? until
+        archived({ until, position: receiver.archivedUpTo, timeline })
+      }
+      const stopped = receiver.position >= inserted
+      if (stopped) yield* Effect.promise(() => receiver.stop())
+      for (;;) {
+        if (receiver.ended !== undefined) return yield* lost(receiver.ended)
+        const left = flushMillis - (performance.now() - begun)
+        if (left <= 0) break
+        if (stopped) yield* Effect.sleep(left)
+        else {
+          yield* Effect.promise(() => receiver.wait(left))
+          yield* archivePart(false)
+        }
       }
     }
-  }
+  })
+  return yield* Effect.raceFirst(run, writer.lost)
 })

@@ -27,6 +27,8 @@ export interface Recovering {
   readonly directory: string
   /** Whether the cluster is kept: it is written safely, and has the settings of the source afterwards. */
   readonly kept: boolean
+  /** Whether it runs only when nothing else would. */
+  readonly idle?: boolean
 }
 
 /** A cluster that has been recovered, and serves. */
@@ -130,7 +132,7 @@ export const recoverCluster = Effect.fnUntraced(function* (
   recovering: Recovering,
   report: (fraction: number) => void
 ): Effect.fn.Return<RecoveredCluster, ArchiveTrouble, Scope.Scope> {
-  const { directory, kept, program, user } = recovering
+  const { directory, idle = false, kept, program, user } = recovering
   const socket = socketDirectory(directory) ?? (yield* shortDirectory(user))
   const data = join(directory, "data")
   const auto = join(data, "postgresql.auto.conf")
@@ -170,7 +172,8 @@ export const recoverCluster = Effect.fnUntraced(function* (
     const child = yield* Effect.acquireRelease(
       Effect.promise(async () => {
         const log = await open(logFile, "a", 0o600)
-        const started = spawn(program, ["-D", data, "-c", `config_file=${file}`], {
+        const words = [...(idle ? ["nice", "-n", "19"] : []), program, "-D", data, "-c", `config_file=${file}`]
+        const started = spawn(words[0] ?? program, words.slice(1), {
           ...asUser(user),
           detached: true,
           stdio: ["ignore", log.fd, log.fd]

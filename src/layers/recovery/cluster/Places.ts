@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
+import { existsSync } from "node:fs"
 import { chown, mkdir, readdir, realpath, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { type DataDir, isAlive } from "../../process/DataDir.ts"
@@ -38,6 +39,10 @@ const sweep = (parent: string) =>
       if (pid === process.pid || (Number.isInteger(pid) && !isAlive(pid))) yield* discard(join(parent, name))
     }
   })
+
+/** Whether there was a temporary cluster before. */
+export const hasClusterPlaces = (dir: DataDir["Service"]) =>
+  [dir.path, systemDirectory].some((path) => existsSync(join(path, "recovery")))
 
 /** A directory for temporary clusters, without those that killed processes left. Each place is removed with its scope. */
 export const makeClusterPlaces = Effect.fnUntraced(function* (dir: DataDir["Service"], user: PostgresUser) {

@@ -1,4 +1,4 @@
-import { Context, type Effect, type Scope } from "effect"
+import { Context, Data, type Effect, type Scope } from "effect"
 import { type BaseBackup } from "../../../domain/recovery/Archive.ts"
 import { type NotImplemented, type Unavailable, type Unprocessable } from "../../../domain/errors.ts"
 import { type DumpFailed, type DumpFormat, type OnProgress } from "../DumpTools.ts"
@@ -20,6 +20,8 @@ export interface ArchiveState {
   readonly limit: number | undefined
   /** Why this process does not archive. */
   readonly problem: string | undefined
+  /** Until when the objects of the embedded store are archived; undefined if there is no such store or its objects are not archived. */
+  readonly objects: { readonly until: number | undefined; readonly problem: string | undefined } | undefined
   /** When a person proved that the recovery key was kept, as ISO 8601. */
   readonly recoveryKey: { readonly made: boolean; readonly keptAt: string | null }
 }
@@ -29,6 +31,9 @@ export type DumpThen = (
   file: string,
   onProgress: OnProgress
 ) => Effect.Effect<DumpFormat, DumpFailed | Unavailable, Scope.Scope>
+
+/** A restore of the archive does not have what it should; `reason` is for operators. */
+export class DrillFailed extends Data.TaggedError("DrillFailed")<{ readonly reason: string }> {}
 
 /** Port: the archive of the write-ahead log. Real layer: layers/recovery/layer.ts. */
 export class LogArchive extends Context.Service<
@@ -41,6 +46,19 @@ export class LogArchive extends Context.Service<
      * there is no program or no space for it.
      */
     readonly recovery: (target: number) => Effect.Effect<DumpThen, NotImplemented | Unprocessable | Unavailable>
+    /** Fails without SVC_PITR. */
+    readonly configured: Effect.Effect<void, NotImplemented>
+    /**
+     * Restores the cluster as of a time into a temporary one, reads all of it, checks that the drill of this id is there and a
+     * sample of the objects, and removes it. Slow, because it leaves most of the time to others.
+     */
+    readonly drill: (
+      target: number,
+      id: number
+    ) => Effect.Effect<
+      { readonly tables: number; readonly rows: number },
+      DrillFailed | NotImplemented | Unprocessable | Unavailable
+    >
     /** Makes a recovery key in place of the last one, and gives it: it is stored nowhere. */
     readonly makeRecoveryKey: Effect.Effect<string, NotImplemented | Unavailable>
     /** Records that the recovery key was kept. 422 `RECOVERY_KEY_WRONG` if it is another one. */

@@ -28,18 +28,26 @@ export interface StoreIndex {
   ) => Effect.Effect<Value<ReturnType<Writes[K]>>, S3Error>
 }
 
+export interface HistoryOptions {
+  readonly enabled: boolean
+  /** How long it is kept, in ms. */
+  readonly keep: number
+  /** A bucket without a history: that of an archive, which keeps its objects as long as it needs them. */
+  readonly except?: string | undefined
+}
+
 type Started = { readonly start: number } | { readonly failed: string }
 
 /** Starts the thread. Files that a change leaves unreferenced are deleted. */
 export const openIndex = (
   files: BlobFiles,
   owner: FileOwner | undefined,
-  history: boolean
+  { enabled, except }: Pick<HistoryOptions, "enabled" | "except">
 ): Effect.Effect<StoreIndex, StartError, Scope.Scope> =>
   Effect.gen(function* () {
     const file = files.index
     yield* attempt(`${file} can't be created`, () => create(file, owner))
-    const options: IndexOptions = { file, history, now: yield* Clock.currentTimeMillis }
+    const options: IndexOptions = { file, history: enabled, except, now: yield* Clock.currentTimeMillis }
     const message = `The index of the stored objects ${file} can't be opened`
     const worker = yield* Effect.acquireRelease(
       Effect.try({

@@ -3,7 +3,7 @@ import { type FileOwner } from "../../../process/FileLock.ts"
 import { BlobDrafts } from "./blobs/Drafts.ts"
 import { BlobFiles } from "./blobs/Files.ts"
 import { makeBlobHashes } from "./blobs/Hash.ts"
-import { openIndex, type StoreIndex } from "./Index.ts"
+import { type HistoryOptions, openIndex, type StoreIndex } from "./Index.ts"
 import {
   type BucketInfo,
   type Listing,
@@ -32,7 +32,7 @@ export const makeLocalStore = Effect.fnUntraced(function* (
   history: HistoryOptions = { enabled: false, keep: 0 }
 ) {
   const files = yield* BlobFiles.open(directory, owner)
-  const index = yield* openIndex(files, owner, history.enabled)
+  const index = yield* openIndex(files, owner, history)
   const drafts = new BlobDrafts(files, yield* makeBlobHashes)
   yield* Effect.forkScoped(sweep(index, files))
   yield* forgetHistory(index, history.keep)
@@ -141,6 +141,11 @@ const storeJournal = (index: StoreIndex, files: BlobFiles): StoreJournal => ({
   position: Effect.orDie(index.read("position", [])),
   changes: (after, limit) => Effect.orDie(index.read("changes", [after, limit])),
   confirm: (sequence) => Effect.orDie(index.write("confirm", [sequence])),
+  archive: Effect.orDie(index.read("archive", [])),
+  begin: (archive, store) => Effect.orDie(index.write("beginArchive", [archive, store])),
+  place: (places) => Effect.orDie(index.write("place", [places])),
+  packs: Effect.orDie(index.read("packs", [])),
+  displace: (packs) => Effect.orDie(index.write("displace", [packs])),
   rows: (cursor, limit) => Effect.orDie(index.read("rows", [cursor, limit])),
   blob: (id, size) =>
     Effect.acquireRelease(
@@ -319,12 +324,6 @@ const sweep = (index: StoreIndex, files: BlobFiles): Effect.Effect<void> =>
         files.free(yield* index.read("unreferenced", [older.slice(at, at + batch)]))
     }
   }).pipe(Effect.catchCause((cause) => Effect.logWarning("Failed to delete leftover object files", cause)))
-
-interface HistoryOptions {
-  readonly enabled: boolean
-  /** ms. */
-  readonly keep: number
-}
 
 /** Rows and blobs that one transaction forgets. */
 const forgotten = 500

@@ -1,7 +1,7 @@
 import { type Effect, type Scope } from "effect"
 import { type Readable } from "node:stream"
 import { type S3Error } from "../Error.ts"
-import type { JournalRow } from "./worker/Rows.ts"
+import type { JournalBlobs, JournalRow, PlacedBlob } from "./worker/Rows.ts"
 
 export interface Checksum {
   readonly algorithm:
@@ -245,7 +245,11 @@ export interface StoreJournal {
   readonly changes: (
     after: number,
     limit: number
-  ) => Effect.Effect<{ readonly changes: ReadonlyArray<JournalRow>; readonly lost: boolean }>
+  ) => Effect.Effect<{
+    readonly changes: ReadonlyArray<JournalRow>
+    readonly blobs: JournalBlobs
+    readonly lost: boolean
+  }>
   /** Drops the changes up to a sequence, which the archive has. */
   readonly confirm: (sequence: number) => Effect.Effect<void>
   /** A page of all buckets, objects and versions; `cursor`: `next` of the page before. */
@@ -254,10 +258,21 @@ export interface StoreJournal {
     limit: number
   ) => Effect.Effect<{
     readonly rows: ReadonlyArray<Pick<JournalRow, "bucket" | "change">>
+    readonly blobs: JournalBlobs
     readonly next: string | undefined
   }>
   /** The bytes of a blob, by its name in the segments of a row. Fails with NoSuchKey. */
   readonly blob: (id: string, size: number) => Effect.Effect<Readable, S3Error, Scope.Scope>
+
+  /** The archive that the store remembers the places of blobs for, and its own name there; `begin` sets them, and forgets all places. */
+  readonly archive: Effect.Effect<{ readonly id: string; readonly store: string } | undefined>
+  readonly begin: (archive: string, store: string) => Effect.Effect<void>
+  /** Remembers where blobs are in the archive, as long as the store has them. */
+  readonly place: (places: ReadonlyArray<PlacedBlob>) => Effect.Effect<void>
+  /** The packs of the archive with places, and how many bytes of each the store still has. */
+  readonly packs: Effect.Effect<ReadonlyArray<{ readonly pack: string; readonly live: number }>>
+  /** Forgets the places in some packs, so that their blobs are archived again. */
+  readonly displace: (packs: ReadonlyArray<string>) => Effect.Effect<void>
 }
 
 /**

@@ -75,7 +75,7 @@ export const bucketOperations = (database: DatabaseSync, tables: Tables, history
 
   /** Records the bucket as it is now. */
   const record = (name: string, now: number) => {
-    if (history.on) history.record(name, changeOf(whole.get(name) ?? {}), history.at(now))
+    if (history.keeps(name)) history.record(name, changeOf(whole.get(name) ?? {}), history.at(now))
   }
 
   const writes = {
@@ -93,7 +93,7 @@ export const bucketOperations = (database: DatabaseSync, tables: Tables, history
       dropParts.run(bucket)
       dropUploads.run(bucket)
       dropCompleted.run(bucket)
-      if (history.on) {
+      if (history.keeps(name)) {
         const at = history.at(now)
         history.pastBucket(bucket, at)
         history.record(name, { kind: "bucket removed" }, at)

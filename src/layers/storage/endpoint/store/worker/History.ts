@@ -31,9 +31,10 @@ export const historyTables = `
 /**
  * The history of the index: what each key showed until when (`history`), the blobs that no object references any more
  * (`held`), and all changes in order (`journal`). A blob is held from its release on, which is never before the end of the
- * last row of the history that has it, so that its row is forgotten first. `on`: whether changes are recorded.
+ * last row of the history that has it, so that its row is forgotten first. `on`: whether changes are recorded; `except`: the
+ * bucket without a history.
  */
-export const makeIndexHistory = (database: DatabaseSync, on: boolean, now: number) => {
+export const makeIndexHistory = (database: DatabaseSync, on: boolean, except: string | undefined, now: number) => {
   const counters = database.prepare("SELECT * FROM counters")
   const count = database.prepare("UPDATE counters SET sequence = sequence + 1 RETURNING sequence")
   const addPast = database.prepare("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
@@ -73,6 +74,9 @@ export const makeIndexHistory = (database: DatabaseSync, on: boolean, now: numbe
 
   return {
     on,
+    /** Whether changes of a bucket are recorded. */
+    keeps: (bucket: string): boolean => on && bucket !== except,
+    except,
     sequence,
     counter,
 

@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite"
 import { changeOf } from "./Buckets.ts"
 import type { IndexHistory } from "./History.ts"
 import { changed, type IndexChange, type Tables } from "./Tables.ts"
+import type { BlobPlaces } from "./Places.ts"
 import { decodeKey, IndexError, type JournalRow, objectColumns, type IndexRowChange, objectRowOf } from "./Rows.ts"
 import { versionColumns, versionOf } from "./Versions.ts"
 
@@ -9,7 +10,12 @@ import { versionColumns, versionOf } from "./Versions.ts"
 type Cursor = readonly [table: "objects" | "versions", bucket: number, key: string, seq: number]
 
 /** The index's operations for an archive: the journal, all rows, and the bytes of blobs. */
-export const journalOperations = (database: DatabaseSync, tables: Tables, history: IndexHistory) => {
+export const journalOperations = (
+  database: DatabaseSync,
+  tables: Tables,
+  history: IndexHistory,
+  places: BlobPlaces
+) => {
   const after = database.prepare("SELECT * FROM journal WHERE sequence > ? ORDER BY sequence LIMIT ?")
   const buckets = database.prepare("SELECT * FROM buckets ORDER BY id")
   const names = database.prepare("SELECT name FROM buckets WHERE id = ?")
@@ -30,15 +36,19 @@ export const journalOperations = (database: DatabaseSync, tables: Tables, histor
 
   const reads = {
     /** The changes after a sequence. `lost`: some of them are not in the journal any more, or never were. */
-    changes: (sequence: number, limit: number) => ({
-      changes: after.all(sequence, limit).map((row): JournalRow => ({
+    changes: (sequence: number, limit: number) => {
+      const changes = after.all(sequence, limit).map((row): JournalRow => ({
         sequence: Number(row["sequence"]),
         at: Number(row["at"]),
         bucket: String(row["bucket"]),
         change: JSON.parse(String(row["change"]))
-      })),
-      lost: !history.on || sequence < history.counter("dropped")
-    }),
+      }))
+      return {
+        changes,
+        blobs: places.of(changes),
+        lost: !history.on || sequence < history.counter("dropped")
+      }
+    },
 
     /** The sequence of the last change. */
     position: (): number => history.counter("sequence"),
@@ -47,7 +57,10 @@ export const journalOperations = (database: DatabaseSync, tables: Tables, histor
     rows: (cursor: string | undefined, limit: number) => {
       const found: Array<{ readonly bucket: string; readonly change: IndexRowChange }> = []
       if (cursor === undefined) {
-        for (const row of buckets.all()) found.push({ bucket: String(row["name"]), change: changeOf(row) })
+        for (const row of buckets.all()) {
+          const bucket = String(row["name"])
+          if (bucket !== history.except) found.push({ bucket, change: changeOf(row) })
+        }
       }
       const [table, bucket, text, seq]: Cursor =
         cursor === undefined ? ["objects", -1, "", 0] : (JSON.parse(cursor) as Cursor)
@@ -56,6 +69,7 @@ export const journalOperations = (database: DatabaseSync, tables: Tables, histor
       const page = isObjects ? objects.all(bucket, key, limit) : versions.all(bucket, key, seq, limit)
       for (const row of page) {
         const name = String(names.get(row["bucket"] ?? null)?.["name"])
+        if (name === history.except) continue
         const key = decodeKey(keyOf(row["key"]))
         const since = row["since"]
         const object = typeof since === "number" ? { since } : {}
@@ -75,7 +89,7 @@ export const journalOperations = (database: DatabaseSync, tables: Tables, histor
               Buffer.from(keyOf(last["key"])).toString("base64"),
               Number(last["seq"] ?? 0)
             ]
-      return { rows: found, next: next && JSON.stringify(next) }
+      return { rows: found, blobs: places.of(found), next: next && JSON.stringify(next) }
     },
 
     /** The bytes of a blob without a file; undefined for one with a file. Throws NoSuchKey. */

@@ -54,6 +54,24 @@ export interface JournalRow {
   readonly change: IndexRowChange
 }
 
+/** Where a blob begins in a pack of an archive; null: the pack is for this blob alone, and incomplete. */
+export interface BlobPlace {
+  readonly pack: string
+  readonly start: number | null
+}
+
+/** A blob to be archived, or archived. */
+export interface PlacedBlob extends BlobPlace {
+  readonly blob: string
+  readonly size: number
+}
+
+/** What an archive needs of the blobs in changes: their places, and the bytes of those that have neither a place nor a file. */
+export interface JournalBlobs {
+  readonly places: ReadonlyMap<string, BlobPlace>
+  readonly small: ReadonlyMap<string, Uint8Array>
+}
+
 /** The columns of `objectRowOf`. */
 export const objectColumns = "size, etag, modified, meta, segments, version"
 

@@ -36,6 +36,8 @@ export const makeTables = (database: DatabaseSync, history: IndexHistory) => {
   const dropFile = database.prepare("DELETE FROM files WHERE id = ?")
   const addSmall = database.prepare("INSERT INTO small (bytes) VALUES (?)")
   const dropSmall = database.prepare("DELETE FROM small WHERE id = ?")
+  const fileById = database.prepare("SELECT 1 FROM files WHERE id = ?")
+  const dropPlace = database.prepare("DELETE FROM archived WHERE blob = ?")
   const smallById = database.prepare("SELECT bytes FROM small WHERE id = ?")
 
   const bucket = (name: string): BucketRef => {
@@ -61,10 +63,11 @@ export const makeTables = (database: DatabaseSync, history: IndexHistory) => {
   /** Makes a row the current object in place of `old`, whose blobs are not released. */
   const putObject = ({ id, name }: BucketRef, row: ObjectRow, old: ObjectRow | undefined, at: number): void => {
     const { etag, key, meta, modified, segments, size, version } = row
-    const since = history.on && at !== modified ? at : null
+    const keeps = history.keeps(name)
+    const since = keeps && at !== modified ? at : null
     const text = JSON.stringify(segments)
     upsertObject.run(id, encodeKey(key), size, etag, modified, meta, text, version ?? null, since)
-    if (!history.on) return
+    if (!keeps) return
     if (old !== undefined) history.past(id, old, at)
     history.record(name, { kind: "object", ...row, since: since ?? undefined }, at)
   }
@@ -72,7 +75,7 @@ export const makeTables = (database: DatabaseSync, history: IndexHistory) => {
   /** Removes the current object, whose blobs are not released. */
   const removeObject = ({ id, name }: BucketRef, old: ObjectRow, at: number): void => {
     dropObject.run(id, encodeKey(old.key))
-    if (!history.on) return
+    if (!history.keeps(name)) return
     history.past(id, old, at)
     history.record(name, { kind: "object removed", key: old.key }, at)
   }
@@ -88,6 +91,7 @@ export const makeTables = (database: DatabaseSync, history: IndexHistory) => {
   const release = (blobs: Iterable<string>): ReadonlyArray<string> => {
     const freed: Array<string> = []
     for (const blob of blobs) {
+      dropPlace.run(blob)
       if (blob.startsWith("#")) dropSmall.run(Number(blob.slice(1)))
       else {
         dropFile.run(blob)
@@ -98,17 +102,25 @@ export const makeTables = (database: DatabaseSync, history: IndexHistory) => {
   }
 
   /** Like `release`, for the blobs of an object: these stay for the time of the history. */
-  const retire = (segments: ReadonlyArray<Segment>, at: number): ReadonlyArray<string> => {
-    if (!history.on) return release(segments.map(([blob]) => blob))
+  const retire = ({ name }: BucketRef, segments: ReadonlyArray<Segment>, at: number): ReadonlyArray<string> => {
+    if (!history.keeps(name)) return release(segments.map(([blob]) => blob))
     history.hold(segments, at)
     return []
   }
 
-  const smallBytes = (blob: string): Uint8Array => {
+  const smallBytesIfThere = (blob: string): Uint8Array | undefined => {
     const bytes = smallById.get(Number(blob.slice(1)))?.["bytes"]
-    if (bytes instanceof Uint8Array) return bytes
+    return bytes instanceof Uint8Array ? bytes : undefined
+  }
+
+  const smallBytes = (blob: string): Uint8Array => {
+    const bytes = smallBytesIfThere(blob)
+    if (bytes !== undefined) return bytes
     throw new Error(`The index is missing the bytes of ${blob}`)
   }
+
+  const hasBlob = (blob: string): boolean =>
+    (blob.startsWith("#") ? smallById.get(Number(blob.slice(1))) : fileById.get(blob)) !== undefined
 
   /** A row with the bytes of its segments without files. */
   const whole = (row: ObjectRow) => {
@@ -116,7 +128,20 @@ export const makeTables = (database: DatabaseSync, history: IndexHistory) => {
     return { row, bytes: new Map(small.map((blob) => [blob, smallBytes(blob)])) }
   }
 
-  return { bucket, bucketId, findObject, putObject, removeObject, keep, release, retire, smallBytes, whole }
+  return {
+    bucket,
+    bucketId,
+    findObject,
+    putObject,
+    removeObject,
+    keep,
+    release,
+    retire,
+    smallBytes,
+    smallBytesIfThere,
+    hasBlob,
+    whole
+  }
 }
 
 export type Tables = ReturnType<typeof makeTables>

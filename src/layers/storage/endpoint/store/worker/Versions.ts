@@ -61,12 +61,12 @@ export const makeVersions = (database: DatabaseSync, tables: Tables, history: In
     const text = JSON.stringify(segments)
     const flags = [marker ? 1 : 0, superseded ?? null] as const
     addRow.run(id, encodeKey(key), seq, version ?? null, size, etag, modified, meta, ...flags, text)
-    if (history.on) history.record(name, { kind: "version", ...row }, at)
+    if (history.keeps(name)) history.record(name, { kind: "version", ...row }, at)
   }
 
   const drop = ({ id, name }: BucketRef, { key, seq }: VersionRow, at: number) => {
     dropRow.run(id, encodeKey(key), seq)
-    if (history.on) history.record(name, { kind: "version removed", key, seq }, at)
+    if (history.keeps(name)) history.record(name, { kind: "version removed", key, seq }, at)
   }
 
   /** Makes the newest of the older versions the latest one. */
@@ -85,7 +85,7 @@ export const makeVersions = (database: DatabaseSync, tables: Tables, history: In
    */
   const supersede = (bucket: BucketRef, key: string, old: ObjectRow | undefined, at: number): ReadonlyArray<string> => {
     const suspended = bucket.versioning === "Suspended"
-    if (suspended && old !== undefined && old.version === undefined) return tables.retire(old.segments, at)
+    if (suspended && old !== undefined && old.version === undefined) return tables.retire(bucket, old.segments, at)
     if (old !== undefined) {
       const seq = old.version === undefined ? history.sequence() : seqOf(old.version)
       const { since: _since, ...object } = old
@@ -97,7 +97,7 @@ export const makeVersions = (database: DatabaseSync, tables: Tables, history: In
     const before = suspended ? stored(bucket, key, "null") : undefined
     if (before === undefined) return []
     drop(bucket, before, at)
-    return tables.retire(before.segments, at)
+    return tables.retire(bucket, before.segments, at)
   }
 
   return {
@@ -132,7 +132,7 @@ export const makeVersions = (database: DatabaseSync, tables: Tables, history: In
     place: (bucket: BucketRef, row: ObjectRow, old: ObjectRow | undefined, at: number): IndexChange<ObjectRow> => {
       if (bucket.versioning === undefined) {
         tables.putObject(bucket, row, old, at)
-        return changed(row, old === undefined ? [] : tables.retire(old.segments, at))
+        return changed(row, old === undefined ? [] : tables.retire(bucket, old.segments, at))
       }
       const freed = supersede(bucket, row.key, old, at)
       const version = bucket.versioning === "Enabled" ? newVersionId(history.sequence()) : undefined
@@ -151,7 +151,7 @@ export const makeVersions = (database: DatabaseSync, tables: Tables, history: In
       if (bucket.versioning === undefined) {
         if (old === undefined) return changed({})
         tables.removeObject(bucket, old, at)
-        return changed({}, tables.retire(old.segments, at))
+        return changed({}, tables.retire(bucket, old.segments, at))
       }
       const freed = supersede(bucket, key, old, at)
       if (old !== undefined) tables.removeObject(bucket, old, at)
@@ -173,13 +173,13 @@ export const makeVersions = (database: DatabaseSync, tables: Tables, history: In
       if (old !== undefined && (old.version ?? "null") === version) {
         tables.removeObject(bucket, old, at)
         if (bucket.versioning !== undefined) promote(bucket, key, at)
-        return changed({ version }, tables.retire(old.segments, at))
+        return changed({ version }, tables.retire(bucket, old.segments, at))
       }
       const row = stored(bucket, key, version)
       if (row === undefined) return changed({ version })
       drop(bucket, row, at)
       if (row.superseded === undefined) promote(bucket, key, at)
-      return changed({ version, marker: row.marker }, tables.retire(row.segments, at))
+      return changed({ version, marker: row.marker }, tables.retire(bucket, row.segments, at))
     }
   }
 }

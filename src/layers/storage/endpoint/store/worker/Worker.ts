@@ -5,7 +5,9 @@ import { listingOperations } from "./Listing.ts"
 import { historyTables, makeIndexHistory } from "./History.ts"
 import { journalOperations } from "./Journal.ts"
 import { objectOperations } from "./Objects.ts"
+import { importOperations } from "./Import.ts"
 import { pastOperations } from "./Past.ts"
+import { makePlaces, placeTables } from "./Places.ts"
 import { makeTables } from "./Tables.ts"
 import { IndexError } from "./Rows.ts"
 import { uploadOperations } from "./Uploads.ts"
@@ -56,7 +58,8 @@ const steps = [
      segments TEXT NOT NULL, PRIMARY KEY (bucket, key, seq DESC)
    ) WITHOUT ROWID;
    CREATE INDEX null_versions ON versions (bucket, key) WHERE version IS NULL;
-   ${historyTables}`
+   ${historyTables}`,
+  placeTables
 ]
 const version = steps.length
 
@@ -88,13 +91,15 @@ export interface IndexOptions {
   readonly file: string
   /** Whether changes are recorded for recovery. */
   readonly history: boolean
+  /** The bucket whose changes are not recorded. */
+  readonly except: string | undefined
   /** The time of the start, in ms. */
   readonly now: number
 }
 
 /** The operations of the index. Each takes and returns plain data, and may throw a IndexError. */
 const makeOperations = (database: DatabaseSync, options: IndexOptions) => {
-  const history = makeIndexHistory(database, options.history, options.now)
+  const history = makeIndexHistory(database, options.history, options.except, options.now)
   const tables = makeTables(database, history)
   const versions = makeVersions(database, tables, history)
   const buckets = bucketOperations(database, tables, history)
@@ -102,7 +107,9 @@ const makeOperations = (database: DatabaseSync, options: IndexOptions) => {
   const uploads = uploadOperations(database, tables, versions, history)
   const past = pastOperations(database, tables, history)
   const listing = listingOperations(database, tables, versions, past)
-  const journal = journalOperations(database, tables, history)
+  const places = makePlaces(database, tables)
+  const journal = journalOperations(database, tables, history, places)
+  const imports = importOperations(database)
   return {
     reads: {
       ...buckets.reads,
@@ -110,9 +117,19 @@ const makeOperations = (database: DatabaseSync, options: IndexOptions) => {
       ...uploads.reads,
       ...listing.reads,
       ...past.reads,
-      ...journal.reads
+      ...journal.reads,
+      ...places.reads,
+      ...imports.reads
     },
-    writes: { ...buckets.writes, ...objects.writes, ...uploads.writes, ...past.writes, ...journal.writes }
+    writes: {
+      ...buckets.writes,
+      ...objects.writes,
+      ...uploads.writes,
+      ...past.writes,
+      ...journal.writes,
+      ...places.writes,
+      ...imports.writes
+    }
   }
 }
 

@@ -99,11 +99,13 @@ describe("the archive of objects", () => {
           versions
         )
 
-        // It goes on from there without another copy of the bytes.
+        // It goes on from there without another copy of the bytes, but for the small object, as most of its pack is deleted.
         const data = yield* archive.list("objects/data/")
         yield* put(last.store, "after", bytesOf("after", 10))
         const four = yield* archived(archive, last.store)
-        assert.strictEqual((yield* archive.list("objects/data/")).length, data.length + 1)
+        const more = (yield* archive.list("objects/data/")).filter((name) => !data.includes(name))
+        const sizes = more.map((name) => Number.parseInt(name.split(".")[3] ?? "", 16))
+        assert.sameMembers(sizes, [10, 1000])
         const again = yield* recovered(archive, four)
         assert.deepStrictEqual(yield* contents(again.store, "b"), yield* contents(last.store, "b"))
         assert.deepStrictEqual(yield* contents((yield* recovered(archive, two)).store, "b"), second)

@@ -268,7 +268,7 @@ describe("LocalStore restarts", { timeout: 30_000 }, () => {
       for (const name of ["publicAccess", "lifecycle", "tagging", "versioning"])
         database.exec(`ALTER TABLE buckets DROP COLUMN ${name}`)
       for (const name of ["version", "since"]) database.exec(`ALTER TABLE objects DROP COLUMN ${name}`)
-      for (const name of ["versions", "history", "held", "journal", "old_buckets", "counters"])
+      for (const name of ["versions", "history", "held", "journal", "old_buckets", "counters", "archived", "archive"])
         database.exec(`DROP TABLE ${name}`)
       database.exec("PRAGMA user_version = 1")
       database.close()
@@ -295,7 +295,7 @@ describe("LocalStore restarts", { timeout: 30_000 }, () => {
       database.exec("PRAGMA user_version = 99")
       database.close()
       const newer = yield* Effect.flip(Effect.scoped(makeLocalStore(other, undefined)))
-      assert.include(newer.message, "it was written by a newer version (format 99; this version supports up to 3)")
+      assert.include(newer.message, "it was written by a newer version (format 99; this version supports up to 4)")
       const file = yield* temporaryDirectory
       yield* Effect.promise(() =>
         writeFile(join(file, "index.db"), "not a database, whatever it is called".repeat(100))

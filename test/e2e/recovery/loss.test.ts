@@ -119,7 +119,7 @@ it("no committed row is missing in a restore to any time, while service, Postgre
     const target = Math.floor(begun + (0.3 + 0.7 * Math.random()) * (ended - begun))
     const { code, output } = await runToEnd(
       { SVC_DATA_DIR: dataDir, SVC_PITR_DIR: `${place}/archive`, SVC_RECOVERY_KEY: recovery_key },
-      ["src/layers/programs/recover.ts", "--at", new Date(target).toISOString()]
+      ["dist/svc.mjs", "recover", "--at", new Date(target).toISOString()]
     )
     assert.strictEqual(code, 0, output)
     service = await start()

@@ -88,6 +88,12 @@ const branches = createRoute({
   path: "/branches",
   component: lazyRouteComponent(() => import("./copies/BranchesPage.tsx"), "BranchesPage")
 })
+const compare = createRoute({
+  getParentRoute: () => root,
+  path: "/branches/$branch/compare",
+  component: lazyRouteComponent(() => import("./copies/compare/ComparePage.tsx"), "ComparePage"),
+  validateSearch
+})
 const backups = createRoute({
   getParentRoute: () => root,
   path: "/backups",
@@ -225,6 +231,7 @@ export const router = createRouter({
     webhook,
     realtime,
     branches,
+    compare,
     backups,
     backup,
     people,

@@ -7,6 +7,7 @@ import { BackupsApi } from "./api/Backups.ts"
 import { ChangesApi } from "./api/Changes.ts"
 import { ConnectionsApi } from "./api/Connections.ts"
 import { BranchesApi } from "./api/Branches.ts"
+import { BranchRowsApi } from "./api/BranchRows.ts"
 import { DashboardApi } from "./api/Dashboard.ts"
 import { DatabaseSchemasApi } from "./api/DatabaseSchemas.ts"
 import { EnvironmentsApi } from "./api/Environments.ts"
@@ -60,6 +61,7 @@ export class Api extends HttpApi.make("svc")
   .add(OAuth2AdminApi)
   .add(MigrationsApi)
   .add(BranchesApi)
+  .add(BranchRowsApi)
   .add(RecoveryApi)
   .add(BackupsApi)
   .add(EnvironmentsApi)

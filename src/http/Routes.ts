@@ -13,6 +13,7 @@ import { AuthHandlers } from "./handlers/Auth.ts"
 import { BackupsHandlers } from "./handlers/Backups.ts"
 import { ConnectionsHandlers } from "./handlers/Connections.ts"
 import { BranchesHandlers } from "./handlers/Branches.ts"
+import { BranchRowsHandlers } from "./handlers/BranchRows.ts"
 import { ConsentPageRoutes } from "./handlers/ConsentPage.ts"
 import { DashboardHandlers } from "./handlers/Dashboard.ts"
 import { DashboardFilesRoutes } from "./handlers/DashboardFiles.ts"
@@ -118,6 +119,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     ConnectionsHandlers,
     ForeignDataHandlers,
     BranchesHandlers,
+    BranchRowsHandlers,
     BackupsHandlers,
     RecoveryHandlers,
     MigrationsHandlers,

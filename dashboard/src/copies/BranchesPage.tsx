@@ -101,6 +101,11 @@ const columnsOf = ({ open, work }: Actions): ReadonlyArray<ListColumn<Branch>> =
         ) : (
           <Button onClick={() => work(branch)}>Work on it</Button>
         )}
+        {branch.status === "active" ? (
+          <Link className="button" to="/branches/$branch/compare" params={{ branch: String(branch.id) }} search={{}}>
+            Compare with main
+          </Link>
+        ) : null}
         <Button kind="quiet" onClick={() => open({ tag: "form", branch })}>
           Edit
         </Button>

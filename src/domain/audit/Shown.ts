@@ -1,6 +1,7 @@
 import { type ApiKey } from "../access/ApiKey.ts"
 import { type Backup } from "../backups/Backup.ts"
 import { type Branch } from "../branches/Branch.ts"
+import { type RowCopyResult } from "../branches/rows/Comparison.ts"
 import { type Environment } from "../environments/Environment.ts"
 import { type NewForeignServer } from "../foreign/ForeignData.ts"
 import { type Identity } from "../identity/Identity.ts"
@@ -71,6 +72,18 @@ export const shownBranch = ({
   expires_at,
   source_backup_id,
   objects_at
+})
+
+/** Numbers only: keys and values are data of users. */
+export const shownRowCopy = ({ dry_run, tables }: RowCopyResult) => ({
+  dry_run,
+  tables: tables.map(({ deleted, inserted, schema, skipped, table, updated }) => ({
+    table: `${schema}.${table}`,
+    inserted,
+    updated,
+    deleted,
+    skipped
+  }))
 })
 
 export const shownBackup = ({ format, label, size_bytes, status }: Backup) => ({ label, status, format, size_bytes })

@@ -153,6 +153,29 @@ export const branchCodes = {
     'The branch serves service keys alone ([branches](branches.md#access)): open it by `PATCH /api/branches/{id}` `{"access": "clients"}`'
   ],
   BRANCH_NOT_ALLOWED: [403, "The database login lacks CREATEDB, CREATEROLE or ownership; see `hint`"],
+  COMPARE_CURSOR: [400, "The `cursor` is not that of a comparison of this table and key: begin again without one"],
+  COPY_INVALID_ROWS: [400, "A key or token is not that of a comparison, or a table is given twice"],
+  COPY_DELETE_NOT_CHOSEN: [
+    400,
+    'Some of the rows are only in the main database, and would be deleted: send `"delete": true` for the table, or omit them'
+  ],
+  COMPARE_TABLE_MISSING: [
+    404,
+    "The branch or the main database has no such table; see `GET /api/branches/{id}/tables`"
+  ],
+  COPY_ROWS_CHANGED: [
+    409,
+    "Rows have changed since they were compared or counted; `details` names the first. Nothing was copied: compare again"
+  ],
+  COMPARE_NOT_A_TABLE: [422, "Views and foreign tables can't be compared"],
+  COMPARE_NO_KEY: [
+    422,
+    "The table has no primary key, or unique index of columns that are not null, in both databases; `hint` lists those that can be chosen"
+  ],
+  COMPARE_KEY_TYPE: [422, "A column of the key has a type that can't be compared by its order: choose another `key`"],
+  COPY_TOO_MANY: [422, "More than 10,000 rows are to be copied: copy fewer in a request"],
+  COPY_TOO_LARGE: [422, "The rows to be copied have more than 64 MiB: copy fewer in a request"],
+  COPY_TIMEOUT: [504, "The copy took over 2 minutes, and nothing was copied: copy fewer rows in a request"],
   BRANCH_NOT_FOUND: [404, "No such branch, or it expired or was dropped; see `GET /api/branches`"],
   BACKUP_NOT_FOUND: [404, "No such backup; see `GET /api/backups`"],
   BACKUP_FILE_MISSING: [

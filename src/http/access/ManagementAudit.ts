@@ -37,6 +37,7 @@ const nouns: Readonly<Record<string, string>> = {
   connections: "connection",
   foreignData: "foreign",
   branches: "branch",
+  branchRows: "branch",
   backups: "backup",
   migrations: "migration"
 }

@@ -1,6 +1,7 @@
 import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { Branches } from "./Branches.ts"
+import { BranchRows } from "./rows/BranchRows.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 
 const sweepEvery = "10 seconds"
@@ -34,5 +35,5 @@ const layerUpkeep = Layer.effectDiscard(
   })
 )
 
-/** Copies of the database, and the removal of expired ones. */
-export const layer = layerUpkeep.pipe(Layer.provideMerge(Branches.layer))
+/** Copies of the database, the removal of expired ones, and their rows back. */
+export const layer = layerUpkeep.pipe(Layer.provideMerge(BranchRows.layer), Layer.provideMerge(Branches.layer))

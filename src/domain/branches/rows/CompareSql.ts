@@ -1,5 +1,5 @@
 import { quoteName } from "../../sql/Names.ts"
-import { formOf } from "./KeyOrder.ts"
+import { keyFormOf } from "./KeyOrder.ts"
 import { type TablePair } from "./TablePair.ts"
 import { type TableColumn, type TableShape } from "./TableSql.ts"
 
@@ -42,14 +42,14 @@ const valuesOf = ({ columns }: TablePair) => `array[${columns.map(textOf).join("
 const hashOf = (pair: TablePair) => `pg_catalog.md5(${valuesOf(pair)}::text)`
 
 const keyText = (given: TableColumn) =>
-  formOf(given)?.sorted === "trimmed" ? `pg_catalog.trim_scale(${column(given)})::text` : textOf(given)
+  keyFormOf(given)?.sorted === "trimmed" ? `pg_catalog.trim_scale(${column(given)})::text` : textOf(given)
 
 /** What a column of the key is sorted by, and the same of a parameter. A plain column can use its index. */
 const sortOf = (
   table: TableShape,
   given: TableColumn
 ): readonly [sorted: string, parameter: (at: number) => string] => {
-  const { cast = "text", sorted } = formOf(given) ?? {}
+  const { cast = "text", sorted } = keyFormOf(given) ?? {}
   if (sorted === "own") return [column(given), (at) => `$${at}::${cast}`]
   const text = keyText(given)
   if (!table.utf8)
@@ -59,7 +59,7 @@ const sortOf = (
 }
 
 /** A cursor over the keys and hashes of a table, by key; `after`: behind the key of the parameters. */
-export const keysSql = (pair: TablePair, table: TableShape, after: boolean) => {
+export const sortedKeysSql = (pair: TablePair, table: TableShape, after: boolean) => {
   const sorts = pair.keyColumns.map((one) => sortOf(table, one))
   const behind = after
     ? `where (${sorts.map(([sorted]) => sorted).join(", ")}) > (${sorts.map(([, at], i) => at(i + 1)).join(", ")})`

@@ -55,7 +55,7 @@ const forms: Readonly<Record<string, Form>> = {
 }
 
 /** Undefined: values of this column can't be ordered in the same way everywhere. */
-export const formOf = ({ base, deterministic }: TableColumn): Form | undefined =>
+export const keyFormOf = ({ base, deterministic }: TableColumn): Form | undefined =>
   deterministic && Object.hasOwn(forms, base) ? forms[base] : undefined
 
 export const compareKeys =

@@ -1,5 +1,5 @@
 import { type DifferencePage, type TableChoice } from "./Comparison.ts"
-import { formOf } from "./KeyOrder.ts"
+import { keyFormOf } from "./KeyOrder.ts"
 import { type TableColumn, type TableShape } from "./TableSql.ts"
 
 /** Why two tables can't be compared. */
@@ -91,7 +91,7 @@ export const pairTables = (
   for (const column of keyColumns) {
     const other = columnOf(branch, column.name)
     const differs = notCompared.some((one) => one.column === column.name)
-    if (differs || other === undefined || formOf(column) === undefined || formOf(other) === undefined) {
+    if (differs || other === undefined || keyFormOf(column) === undefined || keyFormOf(other) === undefined) {
       return {
         code: "COMPARE_KEY_TYPE",
         error: `The key ${key.name} of ${name} can't be compared: column ${column.name} has the type ${column.type}${

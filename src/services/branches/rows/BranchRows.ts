@@ -24,7 +24,7 @@ import {
 import { Branches } from "../Branches.ts"
 import { Db } from "../../ports/Db.ts"
 import { copyRows } from "./Copy.ts"
-import { countsOf, pageOf } from "./Differences.ts"
+import { countDifferences, differencePage } from "./Differences.ts"
 import { readPosition } from "./Position.ts"
 import { allTables, openSides, pairOf } from "./Sides.ts"
 
@@ -103,7 +103,7 @@ export class BranchRows extends Context.Service<
       const differences = Effect.fn("BranchRows.differences")(function* (id: BranchId, query: DifferencesQuery) {
         const sides = yield* openSides(branches, main, id)
         const pair = yield* pairOf(sides, query)
-        return yield* pageOf(sides, pair, query, yield* readPosition(pair, query.cursor))
+        return yield* differencePage(sides, pair, query, yield* readPosition(pair, query.cursor))
       }, Effect.scoped)
 
       const count = Effect.fn("BranchRows.count")(function* (
@@ -112,7 +112,7 @@ export class BranchRows extends Context.Service<
       ) {
         const sides = yield* openSides(branches, main, id)
         const pair = yield* pairOf(sides, query)
-        return yield* countsOf(sides, pair, yield* readPosition(pair, query.cursor))
+        return yield* countDifferences(sides, pair, yield* readPosition(pair, query.cursor))
       }, Effect.scoped)
 
       const copy = Effect.fn("BranchRows.copy")(function* (id: BranchId, given: RowCopy) {

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type CopiedTable, differenceKinds, maxCopied } from "../../../domain/branches/rows/Comparison.ts"
 import { hashesSql, valuesSql } from "../../../domain/branches/rows/CompareSql.ts"
-import { compareKeys, formOf } from "../../../domain/branches/rows/KeyOrder.ts"
+import { compareKeys, keyFormOf } from "../../../domain/branches/rows/KeyOrder.ts"
 import { type TablePair } from "../../../domain/branches/rows/TablePair.ts"
 import { Conflict, InvalidRequest, Unprocessable } from "../../../domain/errors.ts"
 import { digestWith, tokenOf } from "./Differences.ts"
@@ -71,7 +71,7 @@ const rowsOfKinds = Effect.fnUntraced(function* (sides: Sides, pair: TablePair, 
 export const chosenRows = Effect.fnUntraced(function* (sides: Sides, pair: TablePair, given: CopiedTable) {
   const ofKinds = given.all === undefined ? [] : yield* rowsOfKinds(sides, pair, given.all)
   const rows = new Map([...ofKinds, ...(given.rows ?? [])].map((row) => [JSON.stringify(row.key), row]))
-  const compare = compareKeys(pair.keyColumns.flatMap((column) => formOf(column) ?? []))
+  const compare = compareKeys(pair.keyColumns.flatMap((column) => keyFormOf(column) ?? []))
   const sorted = Array.from(rows.values()).toSorted((a, b) => compare(a.key, b.key))
   const invalid = sorted.find(({ key, token }) => key.length !== pair.keyColumns.length || token === "0.0")
   if (invalid !== undefined) {

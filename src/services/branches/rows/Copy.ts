@@ -7,10 +7,7 @@ import { pairOf, type Sides } from "./Sides.ts"
 import { moveSequences, resetSettings, writeRows } from "./Writes.ts"
 
 /** Tables in the order in which they can be filled: those that others refer to come first. Circles stay as they were given. */
-export const parentsFirst = <A>(
-  tables: ReadonlyArray<A>,
-  parentsOf: (table: A) => ReadonlyArray<A>
-): ReadonlyArray<A> => {
+const parentsFirst = <A>(tables: ReadonlyArray<A>, parentsOf: (table: A) => ReadonlyArray<A>): ReadonlyArray<A> => {
   const sorted = new Set<A>()
   const visit = (table: A, way: ReadonlyArray<A>) => {
     if (sorted.has(table) || way.includes(table)) return

@@ -75,7 +75,7 @@ const differenceOf = (pair: TablePair, row: DifferentRow, there?: Shown, here?: 
 })
 
 /** Differences from a position on, with their values. */
-export const pageOf = Effect.fnUntraced(function* (
+export const differencePage = Effect.fnUntraced(function* (
   sides: Sides,
   pair: TablePair,
   { kinds, limit = defaultPage }: DifferencesQuery,
@@ -108,7 +108,11 @@ export const pageOf = Effect.fnUntraced(function* (
 })
 
 /** Counts from a position on, which has the digests of what was counted before. */
-export const countsOf = Effect.fnUntraced(function* (sides: Sides, pair: TablePair, from: Position | undefined) {
+export const countDifferences = Effect.fnUntraced(function* (
+  sides: Sides,
+  pair: TablePair,
+  from: Position | undefined
+) {
   const counted: Record<DifferenceKind, { count: number; digest: string }> = {
     only_in_branch: { count: 0, digest: from?.digests?.[0] ?? "" },
     changed: { count: 0, digest: from?.digests?.[1] ?? "" },

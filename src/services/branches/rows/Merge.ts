@@ -1,7 +1,7 @@
 import { Clock, Effect } from "effect"
 import { type DifferenceKind } from "../../../domain/branches/rows/Comparison.ts"
-import { closeSql, fetchSql, keysSql } from "../../../domain/branches/rows/CompareSql.ts"
-import { compareKeys, formOf } from "../../../domain/branches/rows/KeyOrder.ts"
+import { closeSql, fetchSql, sortedKeysSql } from "../../../domain/branches/rows/CompareSql.ts"
+import { compareKeys, keyFormOf } from "../../../domain/branches/rows/KeyOrder.ts"
 import { type TablePair } from "../../../domain/branches/rows/TablePair.ts"
 import { type TableShape } from "../../../domain/branches/rows/TableSql.ts"
 import { type DatabaseError, type Unavailable } from "../../../domain/errors.ts"
@@ -19,7 +19,7 @@ export interface DifferentRow {
 }
 
 /** Rows of each side that are in memory. */
-const batch = 2_000
+const batch = 5_000
 
 /** The keys and hashes of one side, in the order of the key. */
 const readerOf = Effect.fnUntraced(function* (
@@ -28,7 +28,7 @@ const readerOf = Effect.fnUntraced(function* (
   table: TableShape,
   after: RowKey | undefined
 ) {
-  yield* session.query(keysSql(pair, table, after !== undefined), after ?? [], 1)
+  yield* session.query(sortedKeysSql(pair, table, after !== undefined), after ?? [], 1)
   const width = pair.keyColumns.length
   let rows: ReadonlyArray<ReadonlyArray<string | null>> = []
   let at = 0
@@ -69,7 +69,7 @@ export const mergeRows = Effect.fnUntraced(function* (
     [readerOf(sides.branch, pair, pair.branch, after), readerOf(sides.main, pair, pair.main, after)],
     { concurrency: 2 }
   )
-  const compare = compareKeys(pair.keyColumns.flatMap((column) => formOf(column) ?? []))
+  const compare = compareKeys(pair.keyColumns.flatMap((column) => keyFormOf(column) ?? []))
   const close = Effect.all([sides.branch.query(closeSql, [], 1), sides.main.query(closeSql, [], 1)])
   for (;;) {
     yield* Effect.all([branch.fill, main.fill], { concurrency: 2 })

@@ -1,0 +1,106 @@
+import { type Page } from "playwright-core"
+import { afterAll, assert, beforeAll, it } from "vitest"
+import { branchSql, makeBranch } from "../support/branches/branches.ts"
+import { sql } from "../support/client.ts"
+import { type Service, startService } from "../support/service.ts"
+import { assertAccessible } from "../support/ui/accessible.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+
+checkPages()
+let service: Service
+let branch: number
+beforeAll(async () => {
+  service = await startService()
+  await sql(service, "create table orders (id int primary key, customer text, total numeric(10, 2), note text)")
+  await sql(service, "create table sizes (name text)")
+  await sql(service, "insert into orders select i, 'customer ' || i, i * 10, null from generate_series(1, 40) i")
+  branch = (await makeBranch(service, "before the mistake")).id
+  await sql(service, "delete from orders where id in (3, 4, 5)")
+  await sql(service, "update orders set total = 0 where id between 10 and 12")
+  await sql(service, "insert into orders values (100, 'late', 1, 'only here')")
+  await branchSql(service, branch, "update orders set note = repeat('long ', 600) where id = 12")
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+const orders = (where: string) => sql(service, `select id, total::text from orders where ${where} order by id`)
+const copyButton = (page: Page) => page.getByRole("button", { name: "Copy to main…" })
+
+it("tables are counted when it is asked for, and a table's rows are shown side by side", async () => {
+  const page = await openPage({ on: service })
+  await page.goto(at("/branches", service))
+  await page
+    .getByRole("row", { name: /before the mistake/ })
+    .getByRole("link", { name: "Compare with main" })
+    .click()
+  await page.getByRole("heading", { name: "Compare before the mistake with main" }).waitFor()
+  const row = page.getByRole("row", { name: /orders/ })
+  await page.getByText("The table public.sizes has no primary key").waitFor()
+  await row.getByRole("button", { name: "Count the differences of orders" }).click()
+  await row.getByText("3 only in the branch").waitFor()
+  await row.getByText("3 changed").waitFor()
+  await row.getByText("1 only in main").waitFor()
+  await assertAccessible(page, "the tables of a comparison")
+  await row.getByRole("link", { name: "orders" }).click()
+  const rows = page.getByRole("region", { name: "Differences" })
+  await rows.getByRole("cell", { name: "differs: 100.00" }).waitFor()
+  await rows.getByRole("cell", { name: "differs: 0.00" }).first().waitFor()
+  await page.getByRole("button", { name: "Only in the branch 3" }).click()
+  await rows.getByText("customer 4").waitFor()
+  await rows.getByText("customer 10").waitFor({ state: "detached" })
+  await assertAccessible(page, "the rows of a comparison")
+})
+
+it("chosen rows are copied after a trial, by the keyboard too; rows only in main are kept unless it is allowed", async () => {
+  const page = await openPage({ on: service })
+  await page.goto(at(`/branches/${branch}/compare?schema=public&table=orders`, service))
+  await page.getByRole("checkbox", { name: "Copy row 10", exact: true }).focus()
+  await page.keyboard.press("Space")
+  await page.getByText("1 row chosen").waitFor()
+  assert.isTrue(await page.getByRole("checkbox", { name: "Delete row 100" }).isDisabled())
+  await page.getByRole("button", { name: "All 3 only in the branch" }).click()
+  await page.getByText("4 rows chosen").waitFor()
+  await copyButton(page).focus()
+  await page.keyboard.press("Enter")
+  const dialog = page.getByRole("dialog", { name: "Copy rows of orders into main?" })
+  await dialog.getByText("insert 3 rows").waitFor()
+  await dialog.getByText(/change 1 row/).waitFor()
+  await assertAccessible(page, "what a copy will do")
+  assert.strictEqual((await orders("id in (3, 4, 5)")).length, 0)
+  await dialog.getByRole("button", { name: "Copy rows" }).click()
+  const done = page.getByRole("dialog", { name: "The rows are in main" })
+  await done.getByText("inserted 3 rows").waitFor()
+  await done.getByRole("button", { name: "Done" }).click()
+  await page.getByRole("button", { name: "Only in the branch 0" }).waitFor()
+  assert.deepStrictEqual(await orders("id in (3, 4, 5, 10, 11)"), [
+    { id: 3, total: "30.00" },
+    { id: 4, total: "40.00" },
+    { id: 5, total: "50.00" },
+    { id: 10, total: "100.00" },
+    { id: 11, total: "0.00" }
+  ])
+})
+
+it("a row of main that changes after the comparison is refused, and one only in main can be deleted", async () => {
+  const page = await openPage({ on: service })
+  await page.goto(at(`/branches/${branch}/compare?schema=public&table=orders`, service))
+  await page.getByRole("checkbox", { name: "Copy row 11", exact: true }).check()
+  await sql(service, "update orders set total = 7 where id = 11")
+  await copyButton(page).click()
+  await page.getByRole("dialog").getByText("These rows can't be copied").waitFor()
+  await page
+    .getByRole("dialog")
+    .getByText(/A row of public.orders changed since the comparison/)
+    .waitFor()
+  assert.strictEqual(await page.getByRole("button", { name: "Copy rows" }).getAttribute("aria-disabled"), "true")
+  await page.keyboard.press("Escape")
+  await page.getByRole("button", { name: "Compare again" }).click()
+  await page.getByRole("cell", { name: "differs: 7.00" }).waitFor()
+  await page.getByRole("checkbox", { name: "Copy row 11", exact: true }).uncheck()
+  await page.getByRole("checkbox", { name: "Allow deleting rows that are only in main" }).check()
+  await page.getByRole("checkbox", { name: "Delete row 100" }).check()
+  await copyButton(page).click()
+  await page.getByRole("dialog").getByText("delete 1 row of main").waitFor()
+  await page.getByRole("button", { name: "Copy and delete rows" }).click()
+  await page.getByText("deleted 1 row of main").waitFor()
+  assert.deepStrictEqual(await orders("id = 100"), [])
+})

@@ -33,12 +33,7 @@ const TableCounts = ({ all, branch, table }: { all: boolean; branch: number; tab
   if (counts.data !== undefined) return <Badges of={counts.data} />
   if (counts.isError) return <span className="failed">{counts.error.message}</span>
   return (
-    <Button
-      kind="quiet"
-      label={`Count the differences of ${table.table}`}
-      busy={counts.isFetching}
-      onClick={() => setAsked(true)}
-    >
+    <Button label={`Count the differences of ${table.table}`} busy={counts.isFetching} onClick={() => setAsked(true)}>
       Count
     </Button>
   )

@@ -158,7 +158,7 @@ describe("a comparison", () => {
     )
     assert.deepStrictEqual(
       rows.map(({ key }) => key),
-      expected.map(({ a, b }) => [a, b])
+      expected.map(({ a, b }) => [String(a), String(b)])
     )
   })
 

@@ -27,7 +27,7 @@ export const comparisonSettings = (statementTimeout: number) => {
 }
 
 /** Settings of the comparison that code of triggers would notice; the values that are written do not depend on them. */
-export const callersSettings = ["search_path", "TimeZone", "DateStyle"] as const
+export const callersSettings = ["search_path", "TimeZone", "DateStyle", "row_security"] as const
 
 const nameOf = ({ schema, table }: TableShape) => `${quoteName(schema)}.${quoteName(table)}`
 /** Rows of the table itself, not of those that inherit from it; a partitioned table has none of its own. */

@@ -6,8 +6,9 @@ export const differenceKinds = ["only_in_branch", "changed", "only_in_main"] as 
 const DifferenceKind = Schema.Literals(differenceKinds)
 export type DifferenceKind = typeof DifferenceKind.Type
 
-/** Rows of a page: by default, and at most. */
-export const [defaultPage, maxPage] = [100, 500]
+/** Rows of a page. */
+export const defaultPage = 100
+const maxPage = 500
 /** Rows that one request copies. */
 export const maxCopied = 10_000
 /** Tables that one request copies from. */

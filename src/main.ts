@@ -56,6 +56,7 @@ import { AccessLog } from "./services/requests/AccessLog.ts"
 import { RequestLog } from "./services/requests/RequestLog.ts"
 import { Drills } from "./services/recovery/Drills.ts"
 import { ArchiveHealth } from "./services/recovery/ArchiveHealth.ts"
+import { TableCounts } from "./services/recovery/TableCounts.ts"
 import { Recovery } from "./services/backups/Recovery.ts"
 import * as rows from "./services/rows/layer.ts"
 import * as schema from "./services/schema/layer.ts"
@@ -92,14 +93,15 @@ const Capabilities = Layer.mergeAll(
   webhooks.layer,
   layerChangeReader,
   Changes.layer.pipe(Layer.provideMerge(ChangeHealth.layer)),
-  ArchiveHealth.layer,
   storage.layer,
   supabase.layer,
   flags.layer,
   oauth2.layer,
   backups.layer,
-  Recovery.layer,
-  Drills.layer,
+  Recovery.layer.pipe(
+    Layer.provideMerge(Drills.layer),
+    Layer.provideMerge(Layer.mergeAll(ArchiveHealth.layer, TableCounts.layer))
+  ),
   Environments.layer,
   Migrations.layer,
   Connections.layer,

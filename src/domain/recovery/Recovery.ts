@@ -1,17 +1,21 @@
 import { Schema } from "effect"
 import { maxBranchLabel, RestoreOptions } from "../branches/Branch.ts"
+import { ChangeHealthState } from "../changes/ChangeStatus.ts"
 import { isTimestamp } from "../text/IsoTime.ts"
 
+/** A time in requests. */
+export const TimeText = Schema.String.check(
+  Schema.makeFilter(
+    (text: string) =>
+      isTimestamp(text) || "Expected an ISO 8601 timestamp with a time zone, such as 2026-11-21T12:00:00Z"
+  )
+)
+
+/** The time in ms since 1970. */
+export const instantOf = (time: typeof TimeText.Type) => Date.parse(time.toUpperCase())
+
 /** A request for the database as it was at a time, in a branch. */
-export const PointInTime = RestoreOptions.mapFields((fields) => ({
-  target_time: Schema.String.check(
-    Schema.makeFilter(
-      (text: string) =>
-        isTimestamp(text) || "Expected an ISO 8601 timestamp with a time zone, such as 2026-11-21T12:00:00Z"
-    )
-  ),
-  ...fields
-}))
+export const PointInTime = RestoreOptions.mapFields((fields) => ({ target_time: TimeText, ...fields }))
 export type PointInTime = typeof PointInTime.Type
 
 /** The label of the branch if none is given. */
@@ -57,7 +61,17 @@ export const RecoveryState = Schema.Struct({
     made: Schema.Boolean,
     /** When a person proved that it was kept. */
     kept_at: Schema.NullOr(Schema.String)
-  })
+  }),
+  /** Of the archiving, as `recovery` of `/readyz`; null: not known yet. */
+  health: Schema.NullOr(ChangeHealthState),
+  /** How far back a restore can reach (SVC_PITR_KEEP). */
+  keep_seconds: Schema.Finite,
+  /** Whether the archive is on the disk of the data directory; null: not known, such as of a store of your own. */
+  same_disk: Schema.NullOr(Schema.Boolean),
+  /** At most 100 tables, as `schema.table` quoted for SQL, whose rows are in no archive, because PostgreSQL does not log them; a minute old. */
+  unlogged_tables: Schema.Array(Schema.String),
+  /** Buckets whose deleted and overwritten objects nothing keeps; a minute old. Null: the store did not say. */
+  unversioned_buckets: Schema.NullOr(Schema.Array(Schema.String))
 }).annotate({ identifier: "RecoveryState" })
 export type RecoveryState = typeof RecoveryState.Type
 

@@ -42,3 +42,5 @@ export const auditLock = "7298113058"
 export const changeLogLock = "7298113061"
 /** Held while a recovery drill runs. */
 export const recoveryDrillLock = "7298113063"
+/** Held by the process that counts which tables have changed. */
+export const tableCountsLock = "7298113064"

@@ -4,6 +4,7 @@ import { Branch } from "../../domain/branches/Branch.ts"
 import { Conflict, Forbidden, NotImplemented, Unavailable, Unprocessable } from "../../domain/errors.ts"
 import { RecoveryDrill, RecoveryDrills } from "../../domain/recovery/Drill.ts"
 import { PointInTime, RecoveryKeyText, RecoveryState } from "../../domain/recovery/Recovery.ts"
+import { ChangesQuery, ChangesSince } from "../../domain/recovery/TableChanges.ts"
 import { Management } from "../access/Access.ts"
 import { Success, Utf8Bodies } from "../wire/Body.ts"
 
@@ -43,6 +44,17 @@ export class RecoveryApi extends HttpApiGroup.make("recovery")
       error: [NotImplemented, Conflict, Unprocessable, Unavailable]
     }).annotateMerge(
       OpenApi.annotations({ summary: "Start a drill", description: "409 `DRILL_RUNNING` while one runs." })
+    ),
+    HttpApiEndpoint.get("changes", "/changes", {
+      query: ChangesQuery,
+      success: ChangesSince,
+      error: [NotImplemented, Unprocessable, Unavailable]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Count the rows of each table that have changed since a time",
+        description:
+          "What a restore to `since` would take back. Counts are PostgreSQL's, read once a minute: they include changes from `counted_from` on, rows that were written twice, and transactions that were rolled back. Tables that were dropped or truncated come first; at most 200."
+      })
     ),
     HttpApiEndpoint.post("makeKey", "/key", {
       success: RecoveryKeyText.pipe(HttpApiSchema.status(201)),

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { shownBranch } from "../../domain/audit/Shown.ts"
+import { instantOf } from "../../domain/recovery/Recovery.ts"
 import { describeChange } from "../../services/audit/Change.ts"
 import { Drills } from "../../services/recovery/Drills.ts"
 import { Recovery } from "../../services/backups/Recovery.ts"
@@ -31,6 +32,7 @@ export const RecoveryHandlers = HttpApiBuilder.group(
       }),
       drills: () => Effect.map(drills.list, (drills) => ({ drills })),
       startDrill: () => Effect.tap(drills.start, ({ id }) => describeChange({ subject: `drill:${id}` })),
+      changes: ({ query }) => recovery.changes(instantOf(query.since)),
       makeKey: () =>
         Effect.map(
           Effect.tap(recovery.makeKey, () => describeChange({ subject: recoveryKey })),

@@ -14,12 +14,12 @@ import { ObjectStore } from "../../services/ports/ObjectStore.ts"
 import { RecoverySettings } from "../../services/recovery/Settings.ts"
 import { makeDumpTools } from "../dumps/ToolsFound.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
-import { ObjectStoreAddress } from "../storage/Address.ts"
 import { listPieces } from "./objects/Files.ts"
 import { runObjectArchiver } from "./objects/Archiver.ts"
 import { postgresUser } from "../postgres/embedded/User.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { StartError } from "../process/StartError.ts"
+import { ObjectStoreAddress } from "../storage/Address.ts"
 import { type AskCluster } from "./archive/AskCluster.ts"
 import { runArchiver } from "./archive/Archiver.ts"
 import { archiveSlotStateSql, endOfLog } from "./archive/Stream.ts"
@@ -29,7 +29,7 @@ import { runDrill } from "./Drill.ts"
 import { findServerProgram } from "./cluster/Programs.ts"
 import { type Archive, openOrCreateArchive } from "./store/Archive.ts"
 import { bucketStore } from "./store/Bucket.ts"
-import { directoryStore } from "./store/Directory.ts"
+import { directoryStore, sameDisk } from "./store/Directory.ts"
 import { installationText } from "./store/Installation.ts"
 import { type ArchiveTrouble } from "./store/Store.ts"
 
@@ -126,11 +126,14 @@ const layerArchive = Layer.effect(
       oneOpens.withPermit
     )
 
+    const { isEmbedded = false, journal } = yield* ObjectStoreAddress
+    const onSameDisk = () =>
+      settings.bucket === undefined ? sameDisk(dir.path, settings.directory) : isEmbedded || null
+
     let problem: string | undefined
     const installation = yield* installationText(dir)
     yield* runArchiver({ archive, ask, installation, login, settings, report: (found) => (problem = found) })
 
-    const { isEmbedded = false, journal } = yield* ObjectStoreAddress
     // An archive in the store itself would be lost with it, and the store keeps what was deleted anyway.
     const objectsProgress =
       journal === undefined || (settings.bucket !== undefined && isEmbedded)
@@ -180,6 +183,7 @@ const layerArchive = Layer.effect(
 
     const state = Effect.map(look, ({ archive: { place }, bases, info, now, objects, slot, windows }) => ({
       place,
+      sameDisk: onSameDisk(),
       bases,
       spans: spans(windows),
       now,

@@ -7,13 +7,18 @@ import {
   type Unavailable,
   Unprocessable
 } from "../../domain/errors.ts"
-import { type PointInTime, pointInTimeLabel, type RecoveryState } from "../../domain/recovery/Recovery.ts"
+import { instantOf, type PointInTime, pointInTimeLabel, type RecoveryState } from "../../domain/recovery/Recovery.ts"
+import { type ChangesSince } from "../../domain/recovery/TableChanges.ts"
 import { BackupSettings, withinBackupTimeout } from "./Settings.ts"
 import { Branches } from "../branches/Branches.ts"
 import { type Fill } from "../branches/Filling.ts"
 import { BackupFiles } from "../ports/BackupFiles.ts"
 import { DumpTools } from "../ports/DumpTools.ts"
 import { LogArchive } from "../ports/recovery/LogArchive.ts"
+import { ArchiveHealth } from "../recovery/ArchiveHealth.ts"
+import { RecoverySettings } from "../recovery/Settings.ts"
+import { TableCounts } from "../recovery/TableCounts.ts"
+import { makeUnprotected } from "../recovery/Unprotected.ts"
 
 /** A recovery in the background. Both branches show the password. */
 interface StartedRecovery {
@@ -40,6 +45,8 @@ export class Recovery extends Context.Service<
     readonly start: (
       given: PointInTime
     ) => Effect.Effect<StartedRecovery, NotImplemented | Unprocessable | Conflict | Forbidden | Unavailable>
+    /** As `TableCounts.since`, and 501 `PITR_NOT_CONFIGURED`. */
+    readonly changes: (since: number) => Effect.Effect<ChangesSince, NotImplemented | Unprocessable | Unavailable>
     readonly makeKey: LogArchive["Service"]["makeRecoveryKey"]
     readonly confirmKey: LogArchive["Service"]["confirmRecoveryKey"]
   }
@@ -52,8 +59,15 @@ export class Recovery extends Context.Service<
       const files = yield* BackupFiles
       const tools = yield* DumpTools
       const { timeout } = yield* BackupSettings
+      const { enabled, keep } = yield* RecoverySettings
+      const counts = yield* TableCounts
+      const health = yield* ArchiveHealth
+      const unprotected = yield* makeUnprotected
 
-      const state = Effect.map(archive.state, (now): RecoveryState => {
+      const state = Effect.gen(function* () {
+        const now = yield* archive.state
+        const seen = yield* health.seen
+        const missing = yield* unprotected
         const [first, last] = [now.spans[0], now.spans.at(-1)]
         return {
           earliest: first === undefined ? null : iso(first.from),
@@ -79,12 +93,16 @@ export class Recovery extends Context.Service<
                   archived_until: now.objects.until === undefined ? null : iso(now.objects.until),
                   problem: now.objects.problem ?? null
                 },
-          recovery_key: { made: now.recoveryKey.made, kept_at: now.recoveryKey.keptAt }
-        }
+          recovery_key: { made: now.recoveryKey.made, kept_at: now.recoveryKey.keptAt },
+          health: seen?.state ?? null,
+          keep_seconds: keep / 1000,
+          same_disk: now.sameDisk,
+          ...missing
+        } satisfies RecoveryState
       })
 
       const start = Effect.fn("Recovery.start")(function* ({ target_time, ...options }: PointInTime) {
-        const target = Date.parse(target_time.toUpperCase())
+        const target = instantOf(target_time)
         const dumpThen = yield* archive.recovery(target)
         yield* files.ready
         const fill: Fill = (branch, report) =>
@@ -118,7 +136,16 @@ export class Recovery extends Context.Service<
         } satisfies StartedRecovery
       })
 
-      return Recovery.of({ state, start, makeKey: archive.makeRecoveryKey, confirmKey: archive.confirmRecoveryKey })
+      const changes = (since: number) =>
+        enabled ? counts.since(since) : Effect.andThen(archive.state, counts.since(since))
+
+      return Recovery.of({
+        state,
+        start,
+        changes,
+        makeKey: archive.makeRecoveryKey,
+        confirmKey: archive.confirmRecoveryKey
+      })
     })
   )
 }

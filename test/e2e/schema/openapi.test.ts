@@ -83,6 +83,7 @@ describe("/openapi.json", () => {
       "GET /api/backups",
       "GET /api/backups/pitr",
       "GET /api/backups/pitr/drills",
+      "GET /api/backups/pitr/changes",
       "GET /api/backups/{id}",
       "GET /api/backups/{id}/file",
       "GET /api/backups/{id}/globals",

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { statSync } from "node:fs"
 import { access, mkdir, open, readdir, readFile, rename, rm, rmdir } from "node:fs/promises"
 import { dirname, join, posix } from "node:path"
 import { archiveFile } from "../../../domain/recovery/Archive.ts"
@@ -96,4 +97,20 @@ export const directoryStore = (directory: string): ArchiveStore => {
     })
 
   return { place: directory, put, get, list, remove }
+}
+
+/** The number of the disk that a path is on, or its nearest parent that there is. */
+const diskOf = (path: string): number => {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found === undefined && dirname(path) !== path ? diskOf(dirname(path)) : (found?.dev ?? 0)
+}
+
+/** Whether the archive is lost with the disk of the data directory, or of the cluster in it. Null: not known. */
+export const sameDisk = (dataDirectory: string, archive: string): boolean | null => {
+  try {
+    const disk = diskOf(archive)
+    return [dataDirectory, join(dataDirectory, "postgres")].some((path) => diskOf(path) === disk)
+  } catch {
+    return null
+  }
 }

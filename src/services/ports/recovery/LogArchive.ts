@@ -7,6 +7,8 @@ import { type DumpFailed, type DumpFormat, type OnProgress } from "../DumpTools.
 export interface ArchiveState {
   /** The directory or the bucket. */
   readonly place: string
+  /** Whether it is on the disk of the data directory; null: not known. */
+  readonly sameDisk: boolean | null
   /** By their beginning. */
   readonly bases: ReadonlyArray<BaseBackup>
   /** The spans of time that a restore can have, the earliest first. */

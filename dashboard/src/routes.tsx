@@ -104,6 +104,11 @@ const backup = createRoute({
   path: "/backups/$backup",
   component: lazyRouteComponent(() => import("./copies/BackupPage.tsx"), "BackupPage")
 })
+const protection = createRoute({
+  getParentRoute: () => root,
+  path: "/protection",
+  component: lazyRouteComponent(() => import("./copies/protection/ProtectionPage.tsx"), "ProtectionPage")
+})
 const insights = createRoute({
   getParentRoute: () => root,
   path: "/insights",
@@ -234,6 +239,7 @@ export const router = createRouter({
     compare,
     backups,
     backup,
+    protection,
     people,
     person,
     mails,

@@ -123,8 +123,7 @@ export const BackupsPage = () => {
       </div>
       <p className="lead">
         A backup is a dump of the whole database in a file, taken while clients keep working, and restored into a new
-        branch. It has the state of one moment. Recovery to any other moment is not available: it needs an archive of
-        the write-ahead log, which the service does not keep.
+        branch. It has the state of one moment; <Link to="/protection">Protection</Link> is about all others.
       </p>
       <MainOnly>Backups are always of the main database.</MainOnly>
       {backups.isPending ? (

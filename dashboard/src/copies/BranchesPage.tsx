@@ -1,20 +1,21 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
-import { useEffect, useRef, useState } from "react"
+import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Confirm } from "../ui/Confirm.tsx"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
-import { bytes } from "../ui/format.ts"
+import { bytes, moment } from "../ui/format.ts"
 import { List, type ListColumn } from "../ui/List.tsx"
 import { Problem } from "../ui/Problem.tsx"
 import { SecretOnce } from "../ui/SecretOnce.tsx"
-import { toast, toastError } from "../ui/toast.ts"
+import { toast } from "../ui/toast.ts"
 import { When } from "../ui/page/When.tsx"
 import { call } from "../wire/call.ts"
 import { goToPlace, place } from "../wire/place.ts"
 import { BranchForm } from "./BranchForm.tsx"
-import { type Branch, failureOf, useBranches } from "./queries.ts"
+import { Filling, useOutcome } from "./Filling.tsx"
+import { type Branch, useBranches } from "./queries.ts"
 
 type Open =
   | { readonly tag: "form"; readonly branch: Branch | undefined }
@@ -24,34 +25,6 @@ type Open =
 interface Actions {
   readonly open: (open: Open) => void
   readonly work: (branch: Branch | undefined) => void
-}
-
-/** How far a branch is. PostgreSQL does not say it of a copy of files, during which the main database is closed. */
-const Filling = ({ branch: { label, progress, source_backup_id } }: { branch: Branch }) => (
-  <span className="progress" role="status">
-    <progress max={100} value={progress ?? undefined} aria-label={`Progress of ${label}`} />{" "}
-    {progress === null ? "being copied" : `${progress} %${source_backup_id === null ? "" : ", being restored"}`}
-  </span>
-)
-
-/** Says when a branch that was being filled can be used, or that it could not be made, and why. */
-const useOutcome = (branches: ReadonlyArray<Branch> | undefined) => {
-  const filling = useRef<ReadonlyMap<number, string>>(new Map())
-  useEffect(() => {
-    if (branches === undefined) return
-    for (const [id, label] of filling.current) {
-      const now = branches.find((branch) => branch.id === id)
-      if (now?.status === "active") toast(`The branch ${label} can be used`)
-      else if (now === undefined) {
-        void failureOf(id).then((reason) => {
-          if (reason !== undefined) toastError(new Error(`The branch ${label} is gone. ${reason}`))
-        })
-      }
-    }
-    filling.current = new Map(
-      branches.filter(({ status }) => status !== "active").map(({ id, label }) => [id as number, label])
-    )
-  }, [branches])
 }
 
 const isHere = ({ id }: Branch) => String(id) === place.branch
@@ -70,9 +43,13 @@ const columnsOf = ({ open, work }: Actions): ReadonlyArray<ListColumn<Branch>> =
   },
   {
     name: "Copy of",
-    cell: ({ source_backup_id }) =>
+    cell: ({ objects_at, source_backup_id }) =>
       source_backup_id === null ? (
-        "main"
+        objects_at === null ? (
+          "main"
+        ) : (
+          <Link to="/protection">main, {moment(objects_at)}</Link>
+        )
       ) : (
         <Link to="/backups/$backup" params={{ backup: String(source_backup_id) }}>
           backup {source_backup_id}

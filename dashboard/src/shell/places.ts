@@ -18,6 +18,7 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
       { to: "/migrations", name: "Migrations", icon: "migration" },
       { to: "/branches", name: "Branches", icon: "branch" },
       { to: "/backups", name: "Backups", icon: "backup" },
+      { to: "/protection", name: "Protection", icon: "protection" },
       { to: "/foreign", name: "Foreign data", icon: "fdw" }
     ]
   ],

@@ -1,0 +1,197 @@
+import "./protection.css"
+import { useState } from "react"
+import { useSettings, valueOf } from "../../catalogue/settings.ts"
+import { Button } from "../../ui/Button.tsx"
+import { Skeleton } from "../../ui/Empty.tsx"
+import { ago, bytes, moment, plural } from "../../ui/format.ts"
+import { Icon } from "../../ui/Icon.tsx"
+import { CopyRequest } from "../../ui/page/CopyRequest.tsx"
+import { type Fact, Facts } from "../../ui/page/Facts.tsx"
+import { MainOnly } from "../../ui/page/MainOnly.tsx"
+import { When } from "../../ui/page/When.tsx"
+import { Problem } from "../../ui/Problem.tsx"
+import { SecretOnce } from "../../ui/SecretOnce.tsx"
+import { Drills, RunDrill } from "./Drills.tsx"
+import { Exposure } from "./Exposure.tsx"
+import { type Exposed, exposedOf } from "./exposure.ts"
+import { endsOf, lagOf, lengthOf, spansOf } from "./moments.ts"
+import { type Drill, type Protection, useDrills, useProtection } from "./queries.ts"
+import { RecoveryKey } from "./RecoveryKey.tsx"
+import { Restores } from "./Restores.tsx"
+import { RestoreTo } from "./RestoreTo.tsx"
+import { Timeline } from "./Timeline.tsx"
+
+const verdictOf = (state: Protection | null, exposed: ReadonlyArray<Exposed>) => {
+  const worst = exposed[0]?.severity
+  const kind = worst === "bad" ? "bad" : worst === "warn" ? "warn" : "good"
+  if (state === null) return { kind, title: "Only backups protect this database" }
+  const ends = endsOf(spansOf(state.spans))
+  if (ends === undefined) return { kind, title: "Nothing can be restored yet" }
+  return { kind, title: `Any second of the last ${lengthOf((ends.to - ends.from) / 1000)} can be restored` }
+}
+
+/** The one sentence that the page is about. */
+const Verdict = ({
+  exposed,
+  state
+}: {
+  readonly exposed: ReadonlyArray<Exposed>
+  readonly state: Protection | null
+}) => {
+  const { kind, title } = verdictOf(state, exposed)
+  const open = exposed.filter(({ severity }) => severity !== "note").length
+  return (
+    <div className={`verdict ${kind}`}>
+      <Icon name={kind === "good" ? "policy" : "alert"} size={22} />
+      <div>
+        <h3>{title}</h3>
+        <p>
+          {state?.latest == null || state.earliest === null
+            ? "See below what to do."
+            : `From ${moment(state.earliest)} to ${moment(state.latest)}.`}
+          {open === 0 || state === null
+            ? ""
+            : ` ${plural(open, "thing")} below ${open === 1 ? "needs" : "need"} attention.`}
+        </p>
+      </div>
+    </div>
+  )
+}
+
+const factsOf = (state: Protection, drills: ReadonlyArray<Drill>): ReadonlyArray<Fact> => {
+  const { archiving, base_backups, lag_seconds, limit_bytes, place, recovery_key, retained_bytes } = state
+  const stored = base_backups.reduce((sum, { stored_bytes }) => sum + stored_bytes, 0)
+  const last = base_backups.at(-1)
+  const proven = drills.find(({ status }) => status === "passed")
+  return [
+    [
+      "Behind now",
+      lag_seconds === null ? "–" : archiving ? lagOf(lag_seconds) : `${lagOf(lag_seconds)}, not archiving`
+    ],
+    [
+      "Base backups",
+      last === undefined
+        ? "none yet"
+        : `${plural(base_backups.length, "base backup")}, ${bytes(stored)}; the last ${ago(last.completed_at)}`
+    ],
+    ["Kept for", lengthOf(state.keep_seconds)],
+    ["Archive", <code key="place">{place}</code>],
+    ["Log that waits", `${bytes(retained_bytes)}${limit_bytes === null ? "" : ` of at most ${bytes(limit_bytes)}`}`],
+    [
+      "Recovery key",
+      recovery_key.kept_at === null ? (
+        recovery_key.made ? (
+          "made, not confirmed"
+        ) : (
+          "none"
+        )
+      ) : (
+        <span key="kept">
+          confirmed <When at={recovery_key.kept_at} />
+        </span>
+      )
+    ],
+    ...(proven === undefined
+      ? []
+      : [
+          [
+            "Last proven",
+            <span key="proven">
+              <When at={proven.finished_at ?? proven.started_at} />, restored in{" "}
+              {proven.seconds === null ? "–" : lagOf(proven.seconds)}
+            </span>
+          ] as const
+        ])
+  ]
+}
+
+type Open =
+  | { readonly tag: "restore"; readonly at: number | undefined }
+  | { readonly tag: "secret"; readonly secret: string }
+
+interface LoadedProps {
+  readonly state: Protection | null
+  readonly readAt: number
+}
+
+const Loaded = ({ readAt, state }: LoadedProps) => {
+  const settings = useSettings()
+  const drills = useDrills(state !== null)
+  const [open, setOpen] = useState<Open>()
+  const close = () => setOpen(undefined)
+  const spans = spansOf(state?.spans ?? [])
+  const made = drills.data ?? []
+  const scheduled = settings.data === undefined ? undefined : valueOf(settings.data, "SVC_BACKUP_CRON") !== ""
+  const exposed = exposedOf({ state, scheduled, drills: drills.data })
+  const key =
+    state === null ? null : <RecoveryKey made={state.recovery_key.made} kept={state.recovery_key.kept_at !== null} />
+  return (
+    <div className="page protection">
+      <div className="page-head">
+        <h2>Protection</h2>
+        <CopyRequest path="/api/backups/pitr" />
+        {endsOf(spans) === undefined ? null : (
+          <Button kind="main" icon="history" onClick={() => setOpen({ tag: "restore", at: undefined })}>
+            Restore to a time
+          </Button>
+        )}
+      </div>
+      <MainOnly>Protection is always of the main database.</MainOnly>
+      <Verdict state={state} exposed={exposed} />
+      {state === null || spans.length === 0 ? null : (
+        <Timeline state={state} drills={made} now={readAt} onChoose={(at) => setOpen({ tag: "restore", at })} />
+      )}
+      {state === null ? null : <Facts facts={factsOf(state, made)} />}
+      <Restores />
+      <Exposure all={exposed} actions={{ key, drill: <RunDrill main running={made[0]?.status === "running"} /> }} />
+      {drills.data == null ? null : <Drills drills={drills.data} />}
+      {state === null || state.recovery_key.kept_at === null ? null : (
+        <section className="part" aria-label="Recovery key">
+          <header>
+            <h3>Recovery key</h3>
+            {key}
+          </header>
+          <p className="soft">
+            Confirmed {moment(state.recovery_key.kept_at)}. With it and the archive alone, <code>npm run recover</code>{" "}
+            makes the installation again on an empty machine.
+          </p>
+        </section>
+      )}
+      {open?.tag === "restore" ? (
+        <RestoreTo
+          spans={spans}
+          initial={open.at}
+          onClose={close}
+          onStarted={(secret) => setOpen({ tag: "secret", secret })}
+        />
+      ) : null}
+      {open?.tag === "secret" ? (
+        <SecretOnce title="The restore has started" secret={open.secret} onClose={close}>
+          The branch can be used once it is filled. This is the address for psql or an ORM; its password is shown only
+          now.
+        </SecretOnce>
+      ) : null}
+    </div>
+  )
+}
+
+export const ProtectionPage = () => {
+  const protection = useProtection()
+  if (protection.data !== undefined) return <Loaded state={protection.data} readAt={protection.dataUpdatedAt} />
+  return (
+    <div className="page">
+      <div className="page-head">
+        <h2>Protection</h2>
+      </div>
+      {protection.isError ? (
+        <Problem
+          error={protection.error}
+          title="The archive could not be read"
+          onRetry={() => void protection.refetch()}
+        />
+      ) : (
+        <Skeleton lines={[60, 100, 100]} />
+      )}
+    </div>
+  )
+}

@@ -334,6 +334,10 @@ const states: States = {
     await page.getByRole("button", { name: "In an app" }).click()
     await page.getByRole("dialog").waitFor()
   },
+  "protection, off": async (page) => {
+    await page.goto(at("/protection"))
+    await page.getByText("SVC_PITR=true").waitFor()
+  },
   branches: async (page) => {
     await page.goto(at("/branches"))
     await page.getByRole("table", { name: "Branches" }).waitFor()

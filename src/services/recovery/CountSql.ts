@@ -96,7 +96,7 @@ export const mergeSql = `with hours as (
 /**
  * What has changed since $1, the most first, at most $4 tables, in one row. $2: the last time when this process saw that
  * nothing had changed. $3: the time before which changes were deleted. In ms since 1970. A table that came and went is
- * left out.
+ * left out, unless it may have come before.
  */
 export const changesSql = `with ${addedSql},
   run as (select began_at, greatest(counted_at, to_timestamp($2::float8 / 1000)) as counted_at from svc.table_count_runs
@@ -112,16 +112,16 @@ export const changesSql = `with ${addedSql},
     select coalesce(pg_partition_root(k.table_oid)::oid, k.table_oid) as table_oid,
       (array_agg(schema_name order by until desc))[1] as schema_name, (array_agg(table_name order by until desc))[1] as table_name,
       sum(inserted) as inserted, sum(updated) as updated, sum(deleted) as deleted,
-      bool_or(event = 'created') as created, bool_or(event = 'dropped') as dropped, bool_or(event = 'rewritten') as rewritten,
+      bool_or(event = 'created') as created, bool_or(event = 'created' and since >= to_timestamp($1::float8 / 1000)) as new, bool_or(event = 'dropped') as dropped, bool_or(event = 'rewritten') as rewritten,
       sum(live) as rows_before
     from known k group by 1
   ),
   shown as (
     select coalesce(n.nspname::text, t.schema_name) as "schema", coalesce(c.relname::text, t.table_name) as "table",
       inserted::float8, updated::float8, deleted::float8, rows_before::float8,
-      case when created then 'created' when dropped then 'dropped' when rewritten then 'rewritten' end as event
+      case when dropped then 'dropped' when created then 'created' when rewritten then 'rewritten' end as event
     from by_table t left join pg_class c on c.oid = t.table_oid left join pg_namespace n on n.oid = c.relnamespace
-    where not coalesce(created and dropped, false)
+    where not coalesce(new and dropped, false)
       and (coalesce(created, dropped, rewritten) is not null or inserted + updated + deleted > 0)
   ),
   most as (

@@ -7,7 +7,7 @@ import type { Exposed, Severity } from "./exposure.ts"
 const words: Readonly<Record<Severity, readonly [badge: string, words: string]>> = {
   bad: ["bad", "not protected"],
   warn: ["warn", "partly"],
-  note: ["", "advice"]
+  advice: ["", "advice"]
 }
 
 interface ExposureProps {

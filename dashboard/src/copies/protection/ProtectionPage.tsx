@@ -1,5 +1,5 @@
 import "./protection.css"
-import { useState } from "react"
+import { type ReactNode, useState } from "react"
 import { useSettings, valueOf } from "../../catalogue/settings.ts"
 import { Button } from "../../ui/Button.tsx"
 import { Skeleton } from "../../ui/Empty.tsx"
@@ -21,37 +21,40 @@ import { Restores } from "./Restores.tsx"
 import { RestoreTo } from "./RestoreTo.tsx"
 import { Timeline } from "./Timeline.tsx"
 
-const verdictOf = (state: Protection | null, exposed: ReadonlyArray<Exposed>) => {
-  const worst = exposed[0]?.severity
-  const kind = worst === "bad" ? "bad" : worst === "warn" ? "warn" : "good"
-  if (state === null) return { kind, title: "Only backups protect this database" }
-  const ends = endsOf(spansOf(state.spans))
-  if (ends === undefined) return { kind, title: "Nothing can be restored yet" }
-  return { kind, title: `Any second of the last ${lengthOf((ends.to - ends.from) / 1000)} can be restored` }
+/** "the last 6 days", "the last minute". */
+const lastOf = (seconds: number) => `the last ${lengthOf(seconds).replace(/^1 /, "")}`
+
+/** What can be restored, in words. */
+const restorable = ({ earliest, latest, spans }: Protection) => {
+  const ends = endsOf(spansOf(spans))
+  if (ends === undefined || earliest === null || latest === null) return undefined
+  const what = spans.length === 1 ? "Any second of" : "Most of"
+  return {
+    title: `${what} ${lastOf((ends.to - ends.from) / 1000)} can be restored`,
+    ends: `${moment(earliest)} to ${moment(latest)}`
+  }
 }
 
-/** The one sentence that the page is about. */
-const Verdict = ({
-  exposed,
-  state
-}: {
+interface VerdictProps {
   readonly exposed: ReadonlyArray<Exposed>
   readonly state: Protection | null
-}) => {
-  const { kind, title } = verdictOf(state, exposed)
-  const open = exposed.filter(({ severity }) => severity !== "note").length
+}
+
+/** The one sentence that the page is about: what is worst, or else what can be restored. */
+const Verdict = ({ exposed, state }: VerdictProps) => {
+  const worst = exposed[0]
+  const can = state === null ? undefined : restorable(state)
+  const open = exposed.filter(({ severity }) => severity !== "advice").length
+  const kind = worst?.severity === "bad" ? "bad" : worst?.severity === "warn" ? "warn" : "good"
+  const title = kind === "bad" ? worst?.title : (can?.title ?? worst?.title)
   return (
     <div className={`verdict ${kind}`}>
       <Icon name={kind === "good" ? "policy" : "alert"} size={22} />
       <div>
         <h3>{title}</h3>
         <p>
-          {state?.latest == null || state.earliest === null
-            ? "See below what to do."
-            : `From ${moment(state.earliest)} to ${moment(state.latest)}.`}
-          {open === 0 || state === null
-            ? ""
-            : ` ${plural(open, "thing")} below ${open === 1 ? "needs" : "need"} attention.`}
+          {can === undefined ? "" : kind === "bad" ? `${can.title}, from ${can.ends}. ` : `From ${can.ends}. `}
+          {open === 0 ? "" : `${plural(open, "thing")} below ${open === 1 ? "needs" : "need"} attention.`}
         </p>
       </div>
     </div>
@@ -112,9 +115,11 @@ type Open =
 interface LoadedProps {
   readonly state: Protection | null
   readonly readAt: number
+  /** Why it could not be read again, in place of what it says. */
+  readonly failure: ReactNode
 }
 
-const Loaded = ({ readAt, state }: LoadedProps) => {
+const Loaded = ({ failure, readAt, state }: LoadedProps) => {
   const settings = useSettings()
   const drills = useDrills(state !== null)
   const [open, setOpen] = useState<Open>()
@@ -137,7 +142,7 @@ const Loaded = ({ readAt, state }: LoadedProps) => {
         )}
       </div>
       <MainOnly>Protection is always of the main database.</MainOnly>
-      <Verdict state={state} exposed={exposed} />
+      {failure ?? <Verdict state={state} exposed={exposed} />}
       {state === null || spans.length === 0 ? null : (
         <Timeline state={state} drills={made} now={readAt} onChoose={(at) => setOpen({ tag: "restore", at })} />
       )}
@@ -177,21 +182,18 @@ const Loaded = ({ readAt, state }: LoadedProps) => {
 
 export const ProtectionPage = () => {
   const protection = useProtection()
-  if (protection.data !== undefined) return <Loaded state={protection.data} readAt={protection.dataUpdatedAt} />
+  const failure = protection.isError ? (
+    <Problem error={protection.error} title="The archive could not be read" onRetry={() => void protection.refetch()} />
+  ) : undefined
+  if (protection.data !== undefined) {
+    return <Loaded state={protection.data} readAt={protection.dataUpdatedAt} failure={failure} />
+  }
   return (
     <div className="page">
       <div className="page-head">
         <h2>Protection</h2>
       </div>
-      {protection.isError ? (
-        <Problem
-          error={protection.error}
-          title="The archive could not be read"
-          onRetry={() => void protection.refetch()}
-        />
-      ) : (
-        <Skeleton lines={[60, 100, 100]} />
-      )}
+      {failure ?? <Skeleton lines={[60, 100, 100]} />}
     </div>
   )
 }

@@ -3,7 +3,7 @@ import { bytes, plural } from "../../ui/format.ts"
 import { Icon } from "../../ui/Icon.tsx"
 import { momentOf, spansOf } from "./moments.ts"
 import type { Drill, Protection } from "./queries.ts"
-import { lineOf, tickText, timeAt } from "./timeline.ts"
+import { hasText, lineOf, tickText, timeAt } from "./timeline.ts"
 
 interface TimelineProps {
   readonly state: Protection
@@ -94,7 +94,7 @@ export const Timeline = ({ drills, now, onChoose, state }: TimelineProps) => {
         ))}
       </div>
       <div className="timeline-days" aria-hidden="true">
-        {line.ticks.map(({ at, of }) => (
+        {line.ticks.filter(hasText).map(({ at, of }) => (
           <span key={of} style={left(at)}>
             {tickText(of)}
           </span>

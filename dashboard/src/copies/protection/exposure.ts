@@ -2,7 +2,7 @@ import { bytes, plural } from "../../ui/format.ts"
 import { gapsOf, lagOf, momentOf, spansOf } from "./moments.ts"
 import type { Drill, Protection } from "./queries.ts"
 
-export type Severity = "bad" | "warn" | "note"
+export type Severity = "bad" | "warn" | "advice"
 
 /** Something that would be lost, or not be found again, and what to do about it. */
 export interface Exposed {
@@ -37,7 +37,7 @@ const off: Exposed = {
 
 const unscheduled: Exposed = {
   id: "unscheduled",
-  severity: "note",
+  severity: "advice",
   title: "No backups are scheduled",
   why: "A dump depends on neither the archive nor the version of PostgreSQL, and is kept for longer.",
   remedy: "Set a schedule, such as each night at three (UTC), and restart.",
@@ -191,7 +191,7 @@ const ofDrills = (drills: ReadonlyArray<Drill>, restorable: boolean): Exposed | 
     : undefined
 }
 
-const order: ReadonlyArray<Severity> = ["bad", "warn", "note"]
+const order: ReadonlyArray<Severity> = ["bad", "warn", "advice"]
 
 /** What is not protected, the worst first. */
 export const exposedOf = ({ drills, scheduled, state }: Known): ReadonlyArray<Exposed> =>

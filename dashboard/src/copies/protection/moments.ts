@@ -68,5 +68,6 @@ export const lengthOf = (seconds: number): string => {
   return `${value} ${unit}${value === 1 ? "" : "s"}`
 }
 
-/** How far behind: small ones with a decimal. */
-export const lagOf = (seconds: number) => (seconds < 10 ? `${seconds.toFixed(1)} s` : lengthOf(seconds))
+/** How long something is behind, or took: small ones with a decimal. */
+export const lagOf = (seconds: number) =>
+  seconds < 10 ? `${seconds.toFixed(1)} s` : seconds < 120 ? `${Math.round(seconds)} s` : lengthOf(seconds)

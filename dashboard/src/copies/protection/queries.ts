@@ -65,5 +65,7 @@ export const useChanges = (since: number | undefined) =>
     queryFn: ({ signal }) =>
       call("GET /api/backups/pitr/changes", { query: { since: new Date(since ?? 0).toISOString() }, signal }),
     enabled: since !== undefined,
+    // PostgreSQL counts the latest changes after some seconds.
+    refetchInterval: interval,
     placeholderData: keepPreviousData
   })

@@ -26,14 +26,28 @@ interface Given<Base, Drill> {
   readonly drills: ReadonlyArray<Drill>
 }
 
-const [hour, day] = [3_600_000, 86_400_000]
-/** Steps between ticks, of which the smallest with few enough ticks is taken. */
-const steps = [hour / 12, hour / 4, hour, 3 * hour, 6 * hour, day, 2 * day, 7 * day, 30 * day, 365 * day]
+const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
+/** An archive that has just begun is not drawn across the whole line. */
+const shortest = 10 * minute
+/** Between ticks, of which the smallest with few enough ticks is taken. */
+const steps = [
+  2 * minute,
+  5 * minute,
+  15 * minute,
+  hour,
+  3 * hour,
+  6 * hour,
+  day,
+  2 * day,
+  7 * day,
+  30 * day,
+  365 * day
+]
 const maxTicks = 9
 
 /**
  * The line ends now, and begins with what can be restored, but at most `keep` and a day before: the oldest base backup may
- * be older. It is never shorter than an hour.
+ * be older.
  */
 export const lineOf = <Base extends { readonly completed_at: string }, Drill extends { readonly target_time: string }>({
   bases,
@@ -44,7 +58,7 @@ export const lineOf = <Base extends { readonly completed_at: string }, Drill ext
 }: Given<Base, Drill>): Line<Base, Drill> => {
   const earliest = spans[0]?.from ?? now
   const to = Math.max(now, spans.at(-1)?.to ?? now)
-  const from = Math.min(Math.max(earliest, to - keep - day), to - hour)
+  const from = Math.min(Math.max(earliest, to - keep - day), to - shortest)
   const place = (time: number) => ((Math.min(Math.max(time, from), to) - from) / (to - from)) * 100
   const stretch = (of: Span) => ({ at: place(of.from), width: place(of.to) - place(of.from), of })
   const within = (time: number) => time >= from && time <= to
@@ -78,6 +92,9 @@ export const timeAt = ({ from, spans, to }: Pick<Line<unknown, unknown>, "from" 
 
 const days = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" })
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "short", timeZone: "UTC" })
+
+/** Ticks that have their times below: "now" is at the end. */
+export const hasText = ({ at }: { readonly at: number }) => at <= 88
 
 /** A day, or the hour within it. */
 export const tickText = (time: number) => (time % day === 0 ? days : clock).format(time)

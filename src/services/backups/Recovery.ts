@@ -58,11 +58,11 @@ export class Recovery extends Context.Service<
       const branches = yield* Branches
       const files = yield* BackupFiles
       const tools = yield* DumpTools
-      const { timeout } = yield* BackupSettings
-      const { enabled, keep } = yield* RecoverySettings
+      const { bucket: copies, timeout } = yield* BackupSettings
+      const { bucket, enabled, keep } = yield* RecoverySettings
       const counts = yield* TableCounts
       const health = yield* ArchiveHealth
-      const unprotected = yield* makeUnprotected
+      const unprotected = yield* makeUnprotected([bucket, copies])
 
       const state = Effect.gen(function* () {
         const now = yield* archive.state

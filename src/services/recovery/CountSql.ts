@@ -47,7 +47,7 @@ export const forgetSql = "truncate svc.table_counts, svc.table_changes, svc.tabl
  * Counts once. $1: the time from which on changes are new, in ms since 1970; null: the first count, of which nothing is
  * known before. Writes nothing if nothing has changed.
  */
-export const countSql = `with ${addedSql},
+export const countTablesSql = `with ${addedSql},
   saved as (
     insert into svc.table_counts
     select table_oid, schema_name, table_name, new_inserted, new_updated, new_deleted, live, filenode from compared

@@ -4,7 +4,7 @@ import { type Unavailable, Unprocessable } from "../../domain/errors.ts"
 import { type ChangesSince } from "../../domain/recovery/TableChanges.ts"
 import { tableCountsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { logFailure, onOwnTables } from "../OwnTables.ts"
-import { changesSql, countSql, forgetSql, lastRunSql, mergeSql, pruneSql } from "./CountSql.ts"
+import { changesSql, countTablesSql, forgetSql, lastRunSql, mergeSql, pruneSql } from "./CountSql.ts"
 import { RecoverySettings } from "./Settings.ts"
 
 /** ms between two counts, of whichever process is first. */
@@ -61,7 +61,7 @@ export class TableCounts extends Context.Service<
         if (last?.same === true && last.now - last.counted < pause / 2) return
         if (last?.same === false) yield* sql.unsafe(forgetSql)
         const since = last?.same === true ? Math.max(last.counted, seen ?? 0) : null
-        const [counted] = yield* sql.unsafe<{ readonly at: number }>(countSql, [since])
+        const [counted] = yield* sql.unsafe<{ readonly at: number }>(countTablesSql, [since])
         seen = counted?.at
         const now = counted?.at ?? 0
         if (now - keptUp < upkeepPause) return

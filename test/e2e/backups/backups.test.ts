@@ -204,6 +204,8 @@ describe("backups over HTTP", () => {
     assert.match(String(assertRefused(refused, 501, "PITR_NOT_CONFIGURED")["hint"]), /docs\/recovery\.md/)
     assertRefused(await call("POST /api/backups/pitr", { target_time }), 501, "PITR_NOT_CONFIGURED")
     assertRefused(await call("GET /api/backups/pitr"), 501, "PITR_NOT_CONFIGURED")
+    assertRefused(await call(`GET /api/backups/pitr/changes?since=${target_time}`), 501, "PITR_NOT_CONFIGURED")
+    assertRefused(await call("GET /api/backups/pitr/changes?since=yesterday"), 400)
     for (const path of ["key", "key/confirm"]) {
       const reply = await call(`POST /api/backups/pitr/${path}`, { recovery_key: "x" })
       assertRefused(reply, 501, "PITR_NOT_CONFIGURED")

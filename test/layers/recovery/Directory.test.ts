@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { archiveFile } from "../../../src/domain/recovery/Archive.ts"
-import { directoryStore } from "../../../src/layers/recovery/store/Directory.ts"
+import { directoryStore, sameDisk } from "../../../src/layers/recovery/store/Directory.ts"
 
 let parent: string
 beforeAll(async () => {
@@ -59,5 +59,11 @@ describe("a directory of an archive", () => {
     await rename(`${place}.away`, place)
     assert.isTrue(Exit.isSuccess(await Effect.runPromiseExit(store.put("log/1/b", bytes("b")))))
     assert.deepStrictEqual(await Effect.runPromise(store.list("log/")), ["log/1/a", "log/1/b"])
+  })
+
+  it("says whether it is on the disk of the data, also before it is created", () => {
+    assert.strictEqual(sameDisk(parent, join(parent, "not", "yet")), true)
+    // A file system of its own on every Linux.
+    assert.strictEqual(sameDisk(parent, "/proc/self"), false)
   })
 })

@@ -1,4 +1,5 @@
 import "./protection.css"
+import { useQueryClient } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import { useSettings, valueOf } from "../../catalogue/settings.ts"
 import { Button } from "../../ui/Button.tsx"
@@ -16,7 +17,7 @@ import { Exposure } from "./Exposure.tsx"
 import { type Exposed, exposedOf } from "./exposure.ts"
 import { endsOf, lagOf, lengthOf, spansOf } from "./moments.ts"
 import { type Drill, type Protection, useDrills, useProtection } from "./queries.ts"
-import { RecoveryKey } from "./RecoveryKey.tsx"
+import { useRecoveryKey } from "./RecoveryKey.tsx"
 import { Restores } from "./Restores.tsx"
 import { RestoreTo } from "./RestoreTo.tsx"
 import { Timeline } from "./Timeline.tsx"
@@ -120,6 +121,7 @@ interface LoadedProps {
 }
 
 const Loaded = ({ failure, readAt, state }: LoadedProps) => {
+  const client = useQueryClient()
   const settings = useSettings()
   const drills = useDrills(state !== null)
   const [open, setOpen] = useState<Open>()
@@ -128,8 +130,8 @@ const Loaded = ({ failure, readAt, state }: LoadedProps) => {
   const made = drills.data ?? []
   const scheduled = settings.data === undefined ? undefined : valueOf(settings.data, "SVC_BACKUP_CRON") !== ""
   const exposed = exposedOf({ state, scheduled, drills: drills.data })
-  const key =
-    state === null ? null : <RecoveryKey made={state.recovery_key.made} kept={state.recovery_key.kept_at !== null} />
+  const kept = state?.recovery_key.kept_at ?? null
+  const key = useRecoveryKey({ made: state?.recovery_key.made === true, kept: kept !== null })
   return (
     <div className="page protection">
       <div className="page-head">
@@ -148,26 +150,33 @@ const Loaded = ({ failure, readAt, state }: LoadedProps) => {
       )}
       {state === null ? null : <Facts facts={factsOf(state, made)} />}
       <Restores />
-      <Exposure all={exposed} actions={{ key, drill: <RunDrill main running={made[0]?.status === "running"} /> }} />
+      <Exposure
+        all={exposed}
+        actions={{ key: key.buttons, drill: <RunDrill main running={made[0]?.status === "running"} /> }}
+      />
       {drills.data == null ? null : <Drills drills={drills.data} />}
-      {state === null || state.recovery_key.kept_at === null ? null : (
+      {kept === null ? null : (
         <section className="part" aria-label="Recovery key">
           <header>
             <h3>Recovery key</h3>
-            {key}
+            {key.buttons}
           </header>
           <p className="soft">
-            Confirmed {moment(state.recovery_key.kept_at)}. With it and the archive alone, <code>npm run recover</code>{" "}
-            makes the installation again on an empty machine.
+            Confirmed {moment(kept)}. With it and the archive alone, <code>npm run recover</code> makes the installation
+            again on an empty machine.
           </p>
         </section>
       )}
+      {key.dialogs}
       {open?.tag === "restore" ? (
         <RestoreTo
           spans={spans}
           initial={open.at}
           onClose={close}
-          onStarted={(secret) => setOpen({ tag: "secret", secret })}
+          onStarted={(secret) => {
+            setOpen({ tag: "secret", secret })
+            void client.invalidateQueries({ queryKey: ["branches"] })
+          }}
         />
       ) : null}
       {open?.tag === "secret" ? (

@@ -95,13 +95,16 @@ const ConfirmKey = ({ onClose, onDone }: { readonly onClose: () => void; readonl
 
 type Open = { readonly tag: "confirm" | "replace" } | { readonly tag: "once"; readonly secret: string }
 
-interface RecoveryKeyProps {
+interface RecoveryKeyState {
   readonly made: boolean
   readonly kept: boolean
 }
 
-/** The buttons to make the key, to confirm it, and to replace it, with their dialogs. */
-export const RecoveryKey = ({ kept, made }: RecoveryKeyProps) => {
+/**
+ * The buttons to make the key, to confirm it and to replace it, and their dialogs. The buttons stand elsewhere once the key
+ * is confirmed, and again when it is replaced; the dialogs, one of which has the only copy of a key, stay where they are.
+ */
+export const useRecoveryKey = ({ kept, made }: RecoveryKeyState) => {
   const client = useQueryClient()
   const [open, setOpen] = useState<Open>()
   const close = () => setOpen(undefined)
@@ -109,7 +112,7 @@ export const RecoveryKey = ({ kept, made }: RecoveryKeyProps) => {
   const make = async () => {
     const { recovery_key } = await call("POST /api/backups/pitr/key")
     setOpen({ tag: "once", secret: recovery_key })
-    await read()
+    void read()
   }
   const { busy, failure, go } = useAction(make)
   const done = () => {
@@ -117,23 +120,25 @@ export const RecoveryKey = ({ kept, made }: RecoveryKeyProps) => {
     close()
     void read()
   }
-  return (
+  const buttons = made ? (
     <>
-      {made ? (
-        <>
-          {kept ? null : (
-            <Button kind="main" onClick={() => setOpen({ tag: "confirm" })}>
-              Confirm the key
-            </Button>
-          )}
-          <Button onClick={() => setOpen({ tag: "replace" })}>Make another key</Button>
-        </>
-      ) : (
-        <Button kind="main" icon="key" busy={busy} onClick={go}>
-          Make a recovery key
+      {kept ? null : (
+        <Button kind="main" onClick={() => setOpen({ tag: "confirm" })}>
+          Confirm the key
         </Button>
       )}
+      <Button onClick={() => setOpen({ tag: "replace" })}>Make another key</Button>
+    </>
+  ) : (
+    <>
+      <Button kind="main" icon="key" busy={busy} onClick={go}>
+        Make a recovery key
+      </Button>
       {failure === undefined ? null : <Problem error={failure} title="The key was not made" />}
+    </>
+  )
+  const dialogs = (
+    <>
       {open?.tag === "confirm" ? <ConfirmKey onClose={close} onDone={done} /> : null}
       {open?.tag === "replace" ? (
         // Its own closing must not close the key, which takes its place.
@@ -158,4 +163,5 @@ export const RecoveryKey = ({ kept, made }: RecoveryKeyProps) => {
       ) : null}
     </>
   )
+  return { buttons, dialogs }
 }

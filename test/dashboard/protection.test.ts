@@ -28,6 +28,7 @@ const state: Protection = {
   problem: null,
   retained_bytes: 0,
   limit_bytes: 1_000_000_000,
+  objects: { archived_until: null, problem: null },
   recovery_key: { made: true, kept_at: "2026-11-01T00:00:00.000Z" },
   health: "ok",
   keep_seconds: 604_800,

@@ -43,7 +43,7 @@ const restoring = async (page: Page) => {
   return page.getByRole("dialog", { name: "Restore to a time" })
 }
 
-it("rows come back in a branch of a second, which is chosen by keyboard within both ends and whose changes are shown", async () => {
+it("rows come back in a branch of a second, which is chosen within both ends and whose changes are shown", async () => {
   const page = await openPage({ on: service, timezoneId: "Europe/Berlin" })
   await open(page)
   await page.getByRole("button", { name: "Restore to a time" }).focus()
@@ -51,13 +51,7 @@ it("rows come back in a branch of a second, which is chosen by keyboard within b
   const form = page.getByRole("dialog", { name: "Restore to a time" })
   const time = form.getByLabel("Time (UTC)")
   await form.getByText("In your time zone, Europe/Berlin").waitFor()
-  // The focus is in the first part of the field that both ends leave open, which arrows change.
-  const before = await time.inputValue()
-  await page.keyboard.press("ArrowUp")
-  await page.waitForFunction(
-    (value) => document.querySelector<HTMLInputElement>("input[type=datetime-local]")?.value !== value,
-    before
-  )
+  await page.waitForFunction(() => document.activeElement?.matches("input[type=datetime-local]"))
   await time.fill("2020-01-01T00:00:01")
   await form.getByText(/^The earliest time that can be restored is .* UTC/).waitFor()
   assert.strictEqual(await time.getAttribute("aria-invalid"), "true")

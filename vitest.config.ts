@@ -1,5 +1,6 @@
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
+import { isWithout, SkippedTests } from "./test/support/skips.ts"
 
 const setupFiles = ["test/support/seed.ts"]
 const inCi = process.env["CI"] !== undefined
@@ -27,6 +28,7 @@ export default defineConfig({
     // Most tests wait for PostgreSQL, a process or a clock rather than compute.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
+    reporters: ["default", new SkippedTests()],
     projects: [
       {
         test: {
@@ -77,6 +79,7 @@ export default defineConfig({
         test: {
           name: "ui",
           include: ["test/ui/**/*.test.ts"],
+          exclude: isWithout("chromium") ? ["**"] : [],
           globalSetup: [server, "test/support/ui/build.ts", "test/support/sharedService.ts"],
           setupFiles,
           // A worker starts one browser for all of its files.

@@ -58,7 +58,12 @@ it("promtool accepts the rules and the configuration, where it is installed", ()
   if (spawnSync("promtool", ["--version"]).status !== 0) return
   execFileSync("promtool", ["check", "rules", join(deploy, "prometheus/alerts.yml")])
   for (const name of ["prometheus.yml", "kubernetes.yml"]) {
-    execFileSync("promtool", ["check", "config", join(deploy, "prometheus", name)])
+    const { status, stderr } = spawnSync("promtool", ["check", "config", join(deploy, "prometheus", name)], {
+      encoding: "utf8"
+    })
+    // Debian builds Prometheus without Kubernetes' service discovery.
+    if (stderr.includes("field kubernetes_sd_configs not found")) continue
+    assert.strictEqual(status, 0, stderr)
   }
 })
 

@@ -6,6 +6,7 @@ import { type PostgresCluster, startPostgresCluster } from "../../../bench/suppo
 import { makePgBouncer } from "../../../bench/support/pgbouncer.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 import { until } from "../../support/service.ts"
+import { isWithout } from "../../support/skips.ts"
 
 let cluster: PostgresCluster
 const started = new AsyncDisposableStack()
@@ -164,23 +165,26 @@ describe("logins", { timeout: 120_000 }, () => {
     }
   })
 
-  it("pass PgBouncer, as the docs print its settings, with a direct address that has none", async () => {
-    await asSuperuser("app", await blockWith("scaling.md", "sql", "create schema pooler"))
-    const ini = await blockWith("scaling.md", "ini", "auth_query")
-    const printed = Object.fromEntries(
-      [...ini.matchAll(/^(auth_query|auth_type|pool_mode) = ([^;\n]*)/gm)].map(([, name, value]) => [
-        name,
-        value?.trim()
-      ])
-    ) as Record<string, string>
-    assert.hasAllKeys(printed, ["auth_query", "auth_type", "pool_mode"])
-    await using pooler = await makePgBouncer(url(), printed)
-    await using service = await serveInProcess({
-      DATABASE_URL: pooler.through(url()),
-      DATABASE_DIRECT_URL: `postgres://127.0.0.1:${cluster.primary.port}/app`,
-      SVC_SERVICE_ROLE: "app"
-    })
-    assert.match((await sessionOf(service, { apikey: keys.anon })).login, /^svc_authenticator/)
-    assert.strictEqual((await sessionOf(service, { apikey: keys.service_role })).login, "app")
-  })
+  it.skipIf(isWithout("pgbouncer"))(
+    "pass PgBouncer, as the docs print its settings, with a direct address that has none",
+    async () => {
+      await asSuperuser("app", await blockWith("scaling.md", "sql", "create schema pooler"))
+      const ini = await blockWith("scaling.md", "ini", "auth_query")
+      const printed = Object.fromEntries(
+        [...ini.matchAll(/^(auth_query|auth_type|pool_mode) = ([^;\n]*)/gm)].map(([, name, value]) => [
+          name,
+          value?.trim()
+        ])
+      ) as Record<string, string>
+      assert.hasAllKeys(printed, ["auth_query", "auth_type", "pool_mode"])
+      await using pooler = await makePgBouncer(url(), printed)
+      await using service = await serveInProcess({
+        DATABASE_URL: pooler.through(url()),
+        DATABASE_DIRECT_URL: `postgres://127.0.0.1:${cluster.primary.port}/app`,
+        SVC_SERVICE_ROLE: "app"
+      })
+      assert.match((await sessionOf(service, { apikey: keys.anon })).login, /^svc_authenticator/)
+      assert.strictEqual((await sessionOf(service, { apikey: keys.service_role })).login, "app")
+    }
+  )
 })

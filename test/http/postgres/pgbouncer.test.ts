@@ -8,11 +8,12 @@ import { ask, assertRefused, sql } from "../../support/client.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 import { endFeeds, openFeed, subscribe } from "../../support/realtime/feed.ts"
 import { until } from "../../support/service.ts"
+import { isWithout } from "../../support/skips.ts"
 import { startReceiver } from "../../support/webhooks/receiver.ts"
 
 const behind = (pooler: PgBouncer) => (url: string) => ({ DATABASE_URL: pooler.through(url), DATABASE_DIRECT_URL: url })
 
-describe("behind PgBouncer in transaction mode", () => {
+describe.skipIf(isWithout("pgbouncer"))("behind PgBouncer in transaction mode", () => {
   let pooler: PgBouncer
   let service: InProcessService
   let direct: Client
@@ -339,7 +340,7 @@ describe("behind PgBouncer in transaction mode", () => {
   })
 })
 
-describe("a pooler that cannot be used", () => {
+describe.skipIf(isWithout("pgbouncer"))("a pooler that cannot be used", () => {
   const failing = async (
     settings: Readonly<Record<string, string | number>>,
     reached: (pooler: PgBouncer, url: string) => Readonly<Record<string, string>> = (pooler, url) =>

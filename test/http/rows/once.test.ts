@@ -5,6 +5,7 @@ import { branchSql, makeBranch } from "../../support/branches/branches.ts"
 import { ask } from "../../support/client.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 import { tagged, ways, witnessSql } from "../../support/rows/witness.ts"
+import { isWithout } from "../../support/skips.ts"
 
 const setup = `${witnessSql(inject("databaseUrl"))}
   create table written (id int primary key, note text);
@@ -54,22 +55,27 @@ describe("what may run user code runs once, whatever it raises,", () => {
     })
   }, 240_000)
 
-  it("behind PgBouncer in transaction mode", async () => {
-    await using pooler = await makePgBouncer(inject("databaseUrl"), { default_pool_size: 2 })
-    await using service = await serveInProcess({}, (url) => ({
-      DATABASE_URL: pooler.through(url),
-      DATABASE_DIRECT_URL: url
-    }))
-    const client = await prepare(service.databaseUrl)
-    try {
-      await runOnce(service, {}, async (tag) => {
-        const { rows } = await client.query<{ n: number }>("select count(*)::int as n from witnessed where tag = $1", [
-          tag
-        ])
-        return rows[0]?.n ?? -1
-      })
-    } finally {
-      await client.end()
-    }
-  }, 240_000)
+  it.skipIf(isWithout("pgbouncer"))(
+    "behind PgBouncer in transaction mode",
+    async () => {
+      await using pooler = await makePgBouncer(inject("databaseUrl"), { default_pool_size: 2 })
+      await using service = await serveInProcess({}, (url) => ({
+        DATABASE_URL: pooler.through(url),
+        DATABASE_DIRECT_URL: url
+      }))
+      const client = await prepare(service.databaseUrl)
+      try {
+        await runOnce(service, {}, async (tag) => {
+          const { rows } = await client.query<{ n: number }>(
+            "select count(*)::int as n from witnessed where tag = $1",
+            [tag]
+          )
+          return rows[0]?.n ?? -1
+        })
+      } finally {
+        await client.end()
+      }
+    },
+    240_000
+  )
 })

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Exit, Layer } from "effect"
 import { startFailure } from "../../../src/layers/process/StartError.ts"
 import { Service } from "../../../src/main.ts"
+import { testSettings } from "../../support/service.ts"
 
 /** Settings with one fault each, and what the message says. */
 const cases: ReadonlyArray<readonly [name: string, value: string, says: RegExp]> = [
@@ -77,10 +78,10 @@ const cases: ReadonlyArray<readonly [name: string, value: string, says: RegExp]>
   ]
 ]
 
-/** What a process would print before it exits. Nothing listens at this address. */
+/** What a process would print before it exits. Nothing listens at the database's address. Ports may be in use, so they are free ones. */
 const failureOf = (env: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
-    const settings = { DATABASE_URL: "postgres://nobody:secret@127.0.0.1:1/none", ...env }
+    const settings = { ...testSettings, DATABASE_URL: "postgres://nobody:secret@127.0.0.1:1/none", ...env }
     const exit = yield* Layer.build(Layer.fresh(Service)).pipe(
       Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(settings))),
       Effect.exit

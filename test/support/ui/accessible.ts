@@ -21,8 +21,14 @@ const sizes = [
   { width: 320, height: 256 }
 ]
 
-/** Frames around a page that were checked in all colours; they are the same in most states. */
-const checkedFrames = new Set<string>()
+/** Parts that are the same in many states: the frame around a page, and the rows of a grid. */
+const repeated = ".shell > :is(header, nav), [role=grid] [role=row]"
+
+/** Those of them that were checked in all colours, as HTML. */
+const checkedParts = new Set<string>()
+
+/** Left out once they are checked. The rules that are not about colours also judge how the frame fits the page. */
+const leftOut = { all: ["[role=row][data-checked]"], colours: ["[data-checked]"] }
 
 interface Violation {
   readonly id: string
@@ -35,15 +41,21 @@ interface Violation {
  */
 export const assertAccessible = async (page: Page, state: string) => {
   const lines: Array<string> = []
-  const frame = await page.evaluate(() =>
-    Array.from(document.querySelectorAll(".shell > :is(header, nav)"), ({ outerHTML }) => outerHTML).join("")
+  const parts = await page.evaluate(
+    (selector) => Array.from(document.querySelectorAll(selector), ({ outerHTML }) => outerHTML),
+    repeated
+  )
+  await markParts(
+    page,
+    parts.filter((part) => checkedParts.has(part))
   )
   for (const [name, media, only] of schemes) {
     await page.emulateMedia({ ...media, reducedMotion: "reduce" })
-    const known = only === colours && checkedFrames.has(frame)
-    lines.push(...(await violations(page, only, known)).map((line) => `${state}, ${name}: ${line}`))
+    const exclude = only === colours ? leftOut.colours : leftOut.all
+    lines.push(...(await violations(page, only, exclude)).map((line) => `${state}, ${name}: ${line}`))
   }
-  if (lines.length === 0) checkedFrames.add(frame)
+  await markParts(page, [])
+  if (lines.length === 0) for (const part of parts) checkedParts.add(part)
   await page.emulateMedia({ colorScheme: "light", forcedColors: "none" })
   const usual = page.viewportSize()
   for (const size of sizes) {
@@ -54,11 +66,23 @@ export const assertAccessible = async (page: Page, state: string) => {
   assert.strictEqual(lines.join("\n"), "")
 }
 
-const violations = async (page: Page, only: object, withoutFrame: boolean): Promise<ReadonlyArray<string>> => {
+/** Marks the parts of the page that are among these, and no others. */
+const markParts = (page: Page, checked: ReadonlyArray<string>) =>
+  page.evaluate(
+    ({ checked, selector }) => {
+      for (const part of document.querySelectorAll(selector)) {
+        part.removeAttribute("data-checked")
+        part.toggleAttribute("data-checked", checked.includes(part.outerHTML))
+      }
+    },
+    { checked, selector: repeated }
+  )
+
+const violations = async (page: Page, only: object, leave: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
   // Evaluated by the debugger, which the page's policy does not restrict.
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axeSource)
   const found = await page.evaluate(
-    async ({ runOnly, withoutFrame }) => {
+    async ({ exclude, runOnly }) => {
       const frame = () => new Promise((done) => requestAnimationFrame(done))
       await frame()
       // Colours that change slowly, and what inherits them; the cursor of an editor blinks for ever.
@@ -70,10 +94,9 @@ const violations = async (page: Page, only: object, withoutFrame: boolean): Prom
       const { axe } = window as unknown as {
         axe: { run: (context: object, options: object) => Promise<{ violations: ReadonlyArray<Violation> }> }
       }
-      const context = withoutFrame ? { exclude: [".shell > header", ".shell > nav"] } : document
-      return (await axe.run(context, { runOnly, resultTypes: ["violations"] })).violations
+      return (await axe.run({ exclude }, { runOnly, resultTypes: ["violations"] })).violations
     },
-    { runOnly: only, withoutFrame }
+    { runOnly: only, exclude: leave }
   )
   return found.flatMap(({ id, nodes }) =>
     nodes.map(({ failureSummary, target }) => `${id} at ${target.join(" ")}: ${failureSummary ?? ""}`)

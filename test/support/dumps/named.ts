@@ -1,6 +1,7 @@
 /**
  * Objects whose expressions call functions, or use operators, by names without a schema: `sql` creates them, after
- * `namedSetup`, with rows for which they are evaluated. `proof` returns what has to be the same in a restored database.
+ * `namedSetup`, with rows for which they are evaluated. `proof` returns what has to be the same in a restored database. Each
+ * case has a schema of its own; what a body names must be in `public` or `extensions`, the path of the database.
  */
 export interface NamedCase {
   readonly sql: ReadonlyArray<string>
@@ -183,7 +184,7 @@ export const namedCases: Readonly<Record<string, NamedCase>> = {
   },
   "a cast in a check": {
     sql: [
-      "create type boxed as (a text)",
+      "create type public.boxed as (a text)",
       "create function box_it(text) returns boxed language plpgsql immutable as $$ begin return row(norm($1))::boxed; end $$",
       "create cast (text as boxed) with function box_it(text) as assignment",
       "create table a (t text check ((t::boxed).a <> 'blue'))",

@@ -402,27 +402,30 @@ describe("changes from the write-ahead log", () => {
 
 describe("SVC_CHANGES=wal", () => {
   it("is refused for a login that may not replicate", async () => {
-    await rows(
-      "create role no_replication login createrole password 'x'; grant create on database " +
-        new URL(service.databaseUrl).pathname.slice(1) +
-        " to no_replication"
-    )
-    const failed = await serveInProcess({ ...env, SVC_SERVICE_ROLE: "no_replication" }, (url) => {
+    // A role of this attempt alone, as another would fail by what a failed one left.
+    const role = `no_replication_${process.pid}_${Date.now()}`
+    const database = new URL(service.databaseUrl).pathname.slice(1)
+    await rows(`create role ${role} login createrole password 'x'; grant create on database ${database} to ${role}`)
+    const failed = await serveInProcess({ ...env, SVC_SERVICE_ROLE: role }, (url) => {
       const address = new URL(url)
-      Object.assign(address, { username: "no_replication", password: "x" })
+      Object.assign(address, { username: role, password: "x" })
       return address.href
     }).then(
       async (started) => started[Symbol.asyncDispose]().then(() => "started"),
       (cause: unknown) => String(cause)
     )
-    await rows(
-      "revoke all on database " +
-        new URL(service.databaseUrl).pathname.slice(1) +
-        " from no_replication; drop role no_replication"
-    )
+    // Branches that other files make at this time grant rights to all roles.
+    const isDropped = () =>
+      rows(`revoke all on database ${database} from ${role}; drop role ${role}`).then(
+        () => true,
+        () => false
+      )
+    assert.isTrue(await until(isDropped, (done) => done))
     assert.match(
       failed,
-      /SVC_CHANGES=wal requires a database login that may replicate. As an administrator: alter role "no_replication" replication/
+      new RegExp(
+        `SVC_CHANGES=wal requires a database login that may replicate. As an administrator: alter role "${role}" replication`
+      )
     )
   })
 })

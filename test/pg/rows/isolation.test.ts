@@ -35,9 +35,9 @@ const assertIsolated = async (options: Partial<Options>) => {
 
 // `npm run check:isolation` checks more answers.
 it("no caller gets, changes or loses rows because of another", { timeout: 400_000 }, ({ signal }) =>
-  assertIsolated({ answers: 16_000, ddlEvery: 2_000, signal })
+  assertIsolated({ answers: 6_000, ddlEvery: 1_500, signal })
 )
 
 it("every write is made once, by its caller, while the tables change", { timeout: 240_000 }, ({ signal }) =>
-  assertIsolated({ mix: "writes", answers: 4_000, ddlEvery: 400, signal })
+  assertIsolated({ mix: "writes", answers: 2_500, ddlEvery: 400, signal })
 )

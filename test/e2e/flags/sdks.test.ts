@@ -49,7 +49,7 @@ const details = (
 describe("every way to evaluate returns the same result", () => {
   const [flags, contexts] = [
     fc.sample(flagCase, { numRuns: 60, seed: 20_260_821 }),
-    fc.sample(contextCase, { numRuns: 25, seed: 20_260_822 })
+    fc.sample(contextCase, { numRuns: 18, seed: 20_260_822 })
   ]
   const keyOf = (n: number) => `case-${n}`
   /** The results of /api/flags/evaluate, by flag and context. */
@@ -89,7 +89,7 @@ describe("every way to evaluate returns the same result", () => {
     async (name) => {
       const client = await clientOf(service, name)
       for (const [n, { type }] of flags.entries()) {
-        for (const [m, context] of contexts.entries()) {
+        const all = contexts.map(async (context, m) => {
           const got = await details(client, keyOf(n), type, context)
           const reason = expected[n]?.[m]?.reason ?? ""
           // The reason for a cached result.
@@ -97,7 +97,8 @@ describe("every way to evaluate returns the same result", () => {
           // npm's ofrep-provider 0.1.3 reports a type mismatch for a response without a value; the value is correct.
           const typed = name.startsWith("OFREP") && reason === "DISABLED" ? { reason: "ERROR" } : {}
           compare(name, n, m, got, { ...kept, ...typed })
-        }
+        })
+        await Promise.all(all)
       }
     },
     60_000

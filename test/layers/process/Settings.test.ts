@@ -78,7 +78,7 @@ const cases: ReadonlyArray<readonly [name: string, value: string, says: RegExp]>
   ]
 ]
 
-/** What a process would print before it exits. Nothing listens at the database's address. Ports may be in use, so they are free ones. */
+/** What a process would print before it exits. Nothing listens at the address of the database; all ports are free ones. */
 const failureOf = (env: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
     const settings = { ...testSettings, DATABASE_URL: "postgres://nobody:secret@127.0.0.1:1/none", ...env }

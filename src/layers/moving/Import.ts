@@ -5,7 +5,7 @@ import { type MovedInstallation, type MovingManifest } from "../../domain/moving
 import { secret, text } from "../../domain/Settings.ts"
 import { migrations } from "../install/OwnMigrations.ts"
 import { layerExternal, PostgresAddress } from "../postgres/Address.ts"
-import { connectDirectly } from "../postgres/client/DirectConnection.ts"
+import { connectDirectly, type DirectConnection } from "../postgres/client/DirectConnection.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { hasData } from "../process/DataParts.ts"
 import { attempt, StartError } from "../process/StartError.ts"
@@ -14,8 +14,9 @@ import { layerExternalS3 } from "../storage/Address.ts"
 import { makeS3, type S3 } from "../storage/client/Client.ts"
 import { databaseContent, isLoaded, loadDatabase } from "./Database.ts"
 import { layerMovable } from "./Environment.ts"
-import { restoreBucket, restoreObject, usedBuckets } from "./Objects.ts"
-import { ArchiveRefused, partsOf, type ReadPart } from "./Parts.ts"
+import { atATime, restoreBucket, restoreObject, smallObject, usedBuckets } from "./Objects.ts"
+import { ArchiveRefused } from "./Key.ts"
+import { partsOf, type ReadPart } from "./Parts.ts"
 import { type ArchivePlace } from "./Place.ts"
 import { endUnfinished, readUnfinished, writeUnfinished } from "../process/UnfinishedImport.ts"
 
@@ -63,13 +64,27 @@ const notEmpty = (what: string) =>
     message: `${what}: an import needs an empty data directory (SVC_DATA_DIR), an empty database and no objects in the buckets of the archive. Nothing was changed`
   })
 
+/** Fails if a server is older than the one that was exported, whose dump it may not understand. */
+const checkServer = Effect.fnUntraced(function* (connection: DirectConnection, { server_version }: MovedInstallation) {
+  const [row] = yield* connection.query("select current_setting('server_version') as version")
+  const found = String(row?.["version"])
+  if (Number.parseInt(found, 10) >= Number.parseInt(server_version, 10)) return
+  return yield* new StartError({
+    message: `The archive is of PostgreSQL ${server_version}, and the target is ${found}: use PostgreSQL ${Number.parseInt(server_version, 10)} or newer. Nothing was changed`
+  })
+})
+
 /** Fails if the target has anything that an import could mix with or replace. */
-const checkEmpty = Effect.fnUntraced(function* (dir: DataDir["Service"], buckets: ReadonlySet<string>) {
+const checkTarget = Effect.fnUntraced(function* (
+  dir: DataDir["Service"],
+  { buckets, installation }: Pick<Verified, "buckets" | "installation">
+) {
   if (hasData(dir.path) || existsSync(join(dir.path, "secrets.json"))) return yield* notEmpty(`${dir.path} has data`)
   const uri = yield* secret("DATABASE_URL")
   if (uri !== undefined) {
     const content = yield* PostgresAddress.pipe(
       Effect.flatMap((login) => connectDirectly(login)),
+      Effect.tap((connection) => checkServer(connection, installation)),
       Effect.flatMap(databaseContent),
       Effect.scoped,
       Effect.provide(layerExternal(uri))
@@ -86,14 +101,15 @@ const checkEmpty = Effect.fnUntraced(function* (dir: DataDir["Service"], buckets
   return inUse === undefined ? undefined : yield* notEmpty(`The bucket ${inUse} of S3_ENDPOINT has objects`)
 })
 
-/** Objects up to this size are written several at a time. */
-const smallObject = 256 * 1024
-const atATime = 8
 /** How many objects may be written again after a crash. */
 const markEvery = 1000
 
 /** Writes the objects of an archive; `restored` of them are there from an earlier attempt. */
-const objectWriter = (s3: S3, restored: number, reached: (count: number) => Promise<void>) => {
+const objectWriter = (
+  s3: S3,
+  { again, restored }: { readonly restored: number; readonly again: boolean },
+  reached: (count: number) => Promise<void>
+) => {
   const running = new Set<Promise<void>>()
   let failure: { readonly cause: unknown } | undefined
   let count = 0
@@ -106,10 +122,10 @@ const objectWriter = (s3: S3, restored: number, reached: (count: number) => Prom
     add: async ({ body, head }: ReadPart) => {
       if (head.part === "bucket") return restoreBucket(s3, head)
       if (head.part !== "object" || ++count <= restored) return undefined
-      if (head.size > smallObject) await restoreObject(s3, head, body)
+      if (head.size > smallObject) await restoreObject(s3, head, body, again)
       else {
         const bytes = await whole(body)
-        const writing = restoreObject(s3, head, once(bytes)).catch((cause: unknown) => {
+        const writing = restoreObject(s3, head, once(bytes), again).catch((cause: unknown) => {
           failure ??= { cause }
         })
         const done = writing.finally(() => running.delete(done))
@@ -146,7 +162,7 @@ export const importFrom = Effect.fn("Import")(function* (
   )
 
   const unfinished = yield* readUnfinished(dir.path)
-  if (unfinished === undefined) yield* checkEmpty(dir, buckets)
+  if (unfinished === undefined) yield* checkTarget(dir, { buckets, installation })
   else if (unfinished.archive !== installation.id) {
     return yield* notEmpty(`${dir.path} has a part of another archive`)
   }
@@ -165,6 +181,7 @@ export const importFrom = Effect.fn("Import")(function* (
     const { content, loaded } = yield* Effect.scoped(
       Effect.gen(function* () {
         const connection = yield* connectDirectly(login)
+        yield* checkServer(connection, installation)
         return {
           content: yield* databaseContent(connection),
           loaded: yield* isLoaded(connection, installation.id)
@@ -172,7 +189,7 @@ export const importFrom = Effect.fn("Import")(function* (
       })
     )
     if (content !== undefined && !loaded) return yield* notEmpty(`The database has ${content}`)
-    const writer = objectWriter(s3, mark.objects, (objects) => {
+    const writer = objectWriter(s3, { restored: mark.objects, again: unfinished !== undefined }, (objects) => {
       mark = { ...mark, objects }
       return Effect.runPromise(writeUnfinished(dir, mark))
     })

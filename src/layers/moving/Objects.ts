@@ -1,4 +1,5 @@
 import {
+  AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
   CreateBucketCommand,
   CreateMultipartUploadCommand,
@@ -9,6 +10,7 @@ import {
   GetObjectTaggingCommand,
   HeadBucketCommand,
   ListBucketsCommand,
+  ListMultipartUploadsCommand,
   ListObjectsV2Command,
   PutBucketCorsCommand,
   PutBucketLifecycleConfigurationCommand,
@@ -21,7 +23,8 @@ import { Effect } from "effect"
 import { type MovedObject, type MovingPart } from "../../domain/moving/Archive.ts"
 import { decodedKey, type S3 } from "../storage/client/Client.ts"
 import { type S3Failure } from "../storage/client/Errors.ts"
-import { type ReadPart, type WrittenPart } from "./Parts.ts"
+import { type ReadPart } from "./Parts.ts"
+import { type WrittenPart } from "./Segments.ts"
 
 type MovedBucket = Extract<MovingPart, { readonly part: "bucket" }>
 
@@ -60,48 +63,76 @@ const orNull = async <A>(given: Promise<A | undefined>): Promise<string | null> 
 /**
  * The buckets of a store, each followed by its objects, as they are when they are read. Objects that are deleted meanwhile
  * are left out.
+ *
+ * @param after the last part that is written, which need not exist any more; the first bucket follows any other part
  */
-export async function* storeParts(s3: S3): AsyncGenerator<WrittenPart> {
+export async function* storeParts(s3: S3, after: MovingPart | null): AsyncGenerator<WrittenPart> {
   const call = caller(s3)
   const { Buckets = [] } = await call("Failed to list buckets", (s3, options) =>
     s3.send(new ListBucketsCommand({}), options)
   )
-  for (const { Name: Bucket = "" } of Buckets) {
+  const reached = after?.part === "bucket" ? after.name : after?.part === "object" ? after.bucket : ""
+  for (const Bucket of Buckets.map(({ Name = "" }) => Name).toSorted()) {
+    if (Bucket < reached) continue
     const about = <A>(get: (s3: S3Client, options: { readonly abortSignal: AbortSignal }) => Promise<A>) =>
       call(`Failed to read the settings of bucket ${Bucket}`, get)
-    yield {
-      head: {
-        part: "bucket",
-        name: Bucket,
-        policy: await orNull(
-          about(async (s3, options) => (await s3.send(new GetBucketPolicyCommand({ Bucket }), options)).Policy)
-        ),
-        cors: await orNull(
-          about(async (s3, options) => (await s3.send(new GetBucketCorsCommand({ Bucket }), options)).CORSRules)
-        ),
-        lifecycle: await orNull(
-          about(
-            async (s3, options) =>
-              (await s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket }), options)).Rules
+    if (Bucket !== reached)
+      yield {
+        head: {
+          part: "bucket",
+          name: Bucket,
+          policy: await orNull(
+            about(async (s3, options) => (await s3.send(new GetBucketPolicyCommand({ Bucket }), options)).Policy)
+          ),
+          cors: await orNull(
+            about(async (s3, options) => (await s3.send(new GetBucketCorsCommand({ Bucket }), options)).CORSRules)
+          ),
+          lifecycle: await orNull(
+            about(
+              async (s3, options) =>
+                (await s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket }), options)).Rules
+            )
           )
-        )
+        }
       }
-    }
+    const StartAfter = Bucket === reached && after?.part === "object" ? after.key : undefined
     for (let token: string | undefined, more = true; more;) {
+      const from = token === undefined ? { StartAfter } : { ContinuationToken: token }
       const page = await call(`Failed to list bucket ${Bucket}`, (s3, options) =>
-        s3.send(new ListObjectsV2Command({ Bucket, ContinuationToken: token, EncodingType: "url" }), options)
+        s3.send(new ListObjectsV2Command({ Bucket, EncodingType: "url", ...from }), options)
       )
-      for (const { Key } of page.Contents ?? []) {
-        const object = await storedObject(call, Bucket, decodedKey(Key, page.EncodingType))
-        if (object !== undefined) yield object
+      const ahead: Array<Promise<WrittenPart | undefined>> = []
+      const readUntil = async function* (length: number) {
+        while (ahead.length > length) {
+          const object = await ahead.shift()
+          if (object !== undefined) yield object
+        }
       }
+      for (const { Key, Size = 0 } of page.Contents ?? []) {
+        // The stream of a large object would wait for the objects before it.
+        yield* readUntil(Size > smallObject ? 0 : atATime - 1)
+        const reading = storedObject(call, Bucket, decodedKey(Key, page.EncodingType))
+        // It is reported when its turn comes.
+        reading.catch(() => undefined)
+        ahead.push(reading)
+        if (Size > smallObject) yield* readUntil(0)
+      }
+      yield* readUntil(0)
       token = page.NextContinuationToken
       more = page.IsTruncated === true && token !== undefined
     }
   }
 }
 
-const storedObject = async (call: ReturnType<typeof caller>, Bucket: string, Key: string) => {
+/** Objects up to this size are read, and written, several at a time. */
+export const smallObject = 256 * 1024
+export const atATime = 8
+
+const storedObject = async (
+  call: ReturnType<typeof caller>,
+  Bucket: string,
+  Key: string
+): Promise<WrittenPart | undefined> => {
   const subject = `Failed to read ${Bucket}/${Key}`
   try {
     const found = await call(subject, (s3, options) => s3.send(new GetObjectCommand({ Bucket, Key }), options))
@@ -126,7 +157,10 @@ const storedObject = async (call: ReturnType<typeof caller>, Bucket: string, Key
         metadata: found.Metadata ?? {},
         tags: Object.fromEntries(tags.map(({ Key = "", Value = "" }) => [Key, Value]))
       },
-      body: found.Body as unknown as AsyncIterable<Uint8Array>
+      body:
+        (found.ContentLength ?? 0) > smallObject
+          ? (found.Body as unknown as AsyncIterable<Uint8Array>)
+          : ((await found.Body?.transformToByteArray()) ?? Buffer.alloc(0))
     }
   } catch (cause) {
     if (isMissing(cause)) return undefined
@@ -180,20 +214,16 @@ export const restoreBucket = async (s3: S3, { cors, lifecycle, name: Bucket, pol
 const largestPut = 8 * 1024 * 1024
 
 /** Pieces of `size` bytes, the last one shorter. */
-export async function* inUploadParts(
-  body: AsyncIterable<Uint8Array>,
-  size: (index: number) => number
-): AsyncGenerator<Buffer> {
-  let [held, length, index]: [Array<Uint8Array>, number, number] = [[], 0, 0]
+async function* inUploadParts(body: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Buffer> {
+  let [held, length]: [Array<Uint8Array>, number] = [[], 0]
   for await (const bytes of body) {
     held.push(bytes)
     length += bytes.length
-    while (length >= size(index)) {
+    while (length >= size) {
       const all = Buffer.concat(held)
-      const wanted = size(index++)
-      yield all.subarray(0, wanted)
-      held = [all.subarray(wanted)]
-      length -= wanted
+      yield all.subarray(0, size)
+      held = [all.subarray(size)]
+      length -= size
     }
   }
   if (length > 0) yield Buffer.concat(held)
@@ -212,8 +242,29 @@ const attributes = (object: MovedObject) => ({
   Tagging: Object.keys(object.tags).length === 0 ? undefined : new URLSearchParams(object.tags).toString()
 })
 
-/** Uploads an object; it replaces one of the same key when it is complete. */
-export const restoreObject = async (s3: S3, head: MovedObject, body: ReadPart["body"]): Promise<void> => {
+/** Ends the uploads of an object that an import has left that was killed. */
+const endUploads = async (call: ReturnType<typeof caller>, { bucket: Bucket, key: Key }: MovedObject) => {
+  const subject = `Failed to end uploads of ${Bucket}/${Key}`
+  const { Uploads = [] } = await call(subject, (s3, options) =>
+    s3.send(new ListMultipartUploadsCommand({ Bucket, Prefix: Key }), options)
+  )
+  for (const { Key: found, UploadId } of Uploads) {
+    if (found !== Key) continue
+    await call(subject, (s3, options) => s3.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId }), options))
+  }
+}
+
+/**
+ * Uploads an object; it replaces one of the same key when it is complete.
+ *
+ * @param again an earlier import may have begun to upload it
+ */
+export const restoreObject = async (
+  s3: S3,
+  head: MovedObject,
+  body: ReadPart["body"],
+  again: boolean
+): Promise<void> => {
   const call = caller(s3)
   const subject = `Failed to write ${head.bucket}/${head.key}`
   if (head.size <= largestPut) {
@@ -224,20 +275,28 @@ export const restoreObject = async (s3: S3, head: MovedObject, body: ReadPart["b
     )
     return
   }
+  if (again) await endUploads(call, head)
   const { UploadId } = await call(subject, (s3, options) =>
     s3.send(new CreateMultipartUploadCommand(attributes(head)), options)
   )
   const upload = { Bucket: head.bucket, Key: head.key, UploadId }
   const parts: Array<{ readonly PartNumber: number; readonly ETag: string | undefined }> = []
   const size = Math.max(largestPut, Math.ceil(head.size / 10_000))
-  for await (const Body of inUploadParts(body, () => size)) {
-    const PartNumber = parts.length + 1
-    const { ETag } = await call(subject, (s3, options) =>
-      s3.send(new UploadPartCommand({ ...upload, PartNumber, Body }), options)
+  try {
+    for await (const Body of inUploadParts(body, size)) {
+      const PartNumber = parts.length + 1
+      const { ETag } = await call(subject, (s3, options) =>
+        s3.send(new UploadPartCommand({ ...upload, PartNumber, Body }), options)
+      )
+      parts.push({ PartNumber, ETag })
+    }
+    await call(subject, (s3, options) =>
+      s3.send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts: parts } }), options)
     )
-    parts.push({ PartNumber, ETag })
+  } catch (cause) {
+    await call(subject, (s3, options) => s3.send(new AbortMultipartUploadCommand(upload), options)).catch(
+      () => undefined
+    )
+    throw cause
   }
-  await call(subject, (s3, options) =>
-    s3.send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts: parts } }), options)
-  )
 }

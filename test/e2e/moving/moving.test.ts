@@ -1,27 +1,30 @@
 import {
   CreateBucketCommand,
+  DeleteBucketCommand,
+  DeleteObjectCommand,
   GetObjectCommand,
   GetObjectTaggingCommand,
+  ListObjectsV2Command,
   PutObjectCommand,
   S3Client
 } from "@aws-sdk/client-s3"
-import { execFile, spawn } from "node:child_process"
 import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { promisify } from "node:util"
-import { once } from "node:events"
 import { afterAll, assert, it, vi } from "vitest"
+import { newArchiveKey } from "../../../src/layers/moving/Key.ts"
+import { segmentsOf, startPosition, type WrittenPart } from "../../../src/layers/moving/Segments.ts"
+import { freePort as anyFreePort } from "../../../bench/support/freePort.ts"
 import { ask, sql } from "../../support/client.ts"
 import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
+import { testPassphrase, embeddedStore, killedAt, moved } from "../../support/moving/programs.ts"
 import { startOtherPostgres } from "../../support/postgres/external.ts"
+import { otherStore } from "../../support/storage/external.ts"
 import { startS3 } from "../../support/storage/s3.ts"
-import { root, runToEnd, type Service, startService, testSettings } from "../../support/service.ts"
+import { runToEnd, type Service, startService } from "../../support/service.ts"
 
 vi.setConfig({ testTimeout: 240_000 })
 
-const passphrase = "a passphrase for moving"
 const places: Array<string> = []
 const dataDirs: Array<string> = []
 afterAll(async () => {
@@ -41,59 +44,14 @@ const emptyDataDir = async () => {
   return made
 }
 
-const freePort = () =>
-  new Promise<string>((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { readonly port: number }
-      server.close(() => resolve(String(port)))
-    })
-  })
-
-const argumentsOf = (program: "export" | "import", archive: string) => ["dist/svc.mjs", program, archive]
-
-const variables = (dataDir: string, env: Readonly<Record<string, string>>) => ({
-  ...testSettings,
-  PATH: process.env["PATH"] ?? "",
-  SVC_DATA_DIR: dataDir,
-  SVC_ARCHIVE_PASSPHRASE: passphrase,
-  ...env
-})
-
-type Env = Readonly<Record<string, string>>
-
-const moved = (program: "export" | "import", archive: string, dataDir: string, env: Env = {}) =>
-  promisify(execFile)(process.execPath, argumentsOf(program, archive), {
-    cwd: root,
-    env: variables(dataDir, env)
-  }).then(
-    ({ stderr, stdout }) => ({ code: 0, output: stdout + stderr }),
-    (cause: { readonly code: number; readonly stderr: string }) => ({ code: cause.code, output: cause.stderr })
-  )
-
-/** Kills the program when it has printed a text. */
-const killedAt = async (program: "export" | "import", at: string, archive: string, dataDir: string, env: Env = {}) => {
-  const child = spawn(process.execPath, argumentsOf(program, archive), { cwd: root, env: variables(dataDir, env) })
-  let output = ""
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    output += text
-    if (output.includes(at)) child.kill("SIGKILL")
-  })
-  const [, signal] = (await once(child, "close")) as [number | null, string | null]
-  assert.strictEqual(signal, "SIGKILL", output)
-}
+const freePort = async () => String(await anyFreePort())
 
 const bytesOf = (size: number) => Buffer.alloc(size, "svc moves objects ")
-
-const storeOf = async (dataDir: string, port: string) => {
-  const secrets = JSON.parse(await readFile(join(dataDir, "secrets.json"), "utf8")) as Record<string, string>
-  const credentials = { accessKeyId: secrets["s3_access_key"] ?? "", secretAccessKey: secrets["s3_secret_key"] ?? "" }
-  return new S3Client({ endpoint: `http://127.0.0.1:${port}`, region: "us-east-1", forcePathStyle: true, credentials })
-}
 
 const small = { Bucket: "photos", Key: "a//ä ?.txt", Body: "small", Metadata: { who: "me" }, Tagging: "one=1&two=%2B" }
 const large = { Bucket: "photos", Key: "large", Body: bytesOf(20 * 1024 * 1024 + 7), ContentType: "image/png" }
 
-const fill = async (service: Service, port: string) => {
+const fill = async (service: Service, port: string, Key = small.Key) => {
   await sql(service, "create table moved (id int primary key, what text)")
   await sql(service, "insert into moved select n, 'row ' || n from generate_series(1, 500) n")
   const bucket = await ask(service, "POST /api/storage/buckets", {
@@ -101,20 +59,20 @@ const fill = async (service: Service, port: string) => {
     body: { name: "photos" }
   })
   assert.isBelow(bucket.status, 300, bucket.text)
-  const store = await storeOf(service.dataDir, port)
-  for (const object of [small, large]) await store.send(new PutObjectCommand(object))
+  const store = await embeddedStore(service.dataDir, port)
+  for (const object of [{ ...small, Key }, large]) await store.send(new PutObjectCommand(object))
   const connection = { name: "other", connection_url: "postgres://me:pw@db.example.com/app" }
   const saved = await ask(service, "POST /api/connections", { key: service.service_role, body: connection })
   assert.strictEqual(saved.status, 201, saved.text)
 }
 
 /** Everything that `fill` made is there. */
-const checkMoved = async (service: Pick<Service, "url" | "service_role">, store: S3Client) => {
+const checkMoved = async (service: Pick<Service, "url" | "service_role">, store: S3Client, Key = small.Key) => {
   assert.deepStrictEqual(
     await sql(service, "select count(*)::int as n, sum(id)::int as ids, max(what) as last from moved"),
     [{ n: 500, ids: 125_250, last: "row 99" }]
   )
-  const { Bucket, Key } = small
+  const { Bucket } = small
   const got = await store.send(new GetObjectCommand({ Bucket, Key }))
   assert.strictEqual(await got.Body?.transformToString(), small.Body)
   assert.deepStrictEqual(got.Metadata, small.Metadata)
@@ -192,17 +150,56 @@ it("an installation that serves moves into an empty directory, with its keys, se
   await first.stop()
   await using second = await startService({ dataDir: target, env })
   const service = { url: second.url, service_role: first.service_role }
-  await checkMoved(service, await storeOf(target, port))
+  await checkMoved(service, await embeddedStore(target, port))
 })
 
-it("an installation moves to an external PostgreSQL and S3, and back, by an archive in a bucket", async () => {
+/** Stores to move to. The names of a store on a file system can't have empty parts. */
+const stores = [
+  { of: "another embedded store", key: small.Key, start: startS3 },
+  ...[otherStore]
+    .filter((store) => store !== undefined)
+    .map((store) => ({ of: "S3_TEST_ENDPOINT", key: "a/ä ?.txt", start: () => emptied(store) }))
+]
+
+/** A store of S3_TEST_ENDPOINT without the buckets of an earlier run. */
+const emptied = async (store: Readonly<Record<"S3_ENDPOINT" | "S3_ACCESS_KEY" | "S3_SECRET_KEY", string>>) => {
+  const endpoint = store.S3_ENDPOINT
+  const credentials = { accessKeyId: store.S3_ACCESS_KEY, secretAccessKey: store.S3_SECRET_KEY }
+  const client = new S3Client({ endpoint, region: "us-east-1", forcePathStyle: true, credentials })
+  for (const Bucket of ["photos", "archives"]) {
+    const { Contents = [] } = await client
+      .send(new ListObjectsV2Command({ Bucket }))
+      .catch(() => ({ Contents: undefined }))
+    for (const { Key } of Contents) await client.send(new DeleteObjectCommand({ Bucket, Key }))
+    await client.send(new DeleteBucketCommand({ Bucket })).catch(() => undefined)
+  }
+  return { endpoint, credentials, client, stop: async () => client.destroy() }
+}
+
+/** An archive of a PostgreSQL that no target has. */
+const ofTheFuture = async (file: string) => {
+  const key = await newArchiveKey(testPassphrase, 2 ** 14)
+  const about = { id: "1", created_at: "2026-01-01T00:00:00Z", version: "0.1.0", migration: null, owner: "postgres" }
+  async function* parts(): AsyncGenerator<WrittenPart> {
+    yield { head: { part: "installation", ...about, server_version: "99.1" } }
+    yield { head: { part: "roles", size: 0 } }
+    yield { head: { part: "database", size: 0 } }
+  }
+  const bytes: Array<Uint8Array> = []
+  const from = { index: 0, position: startPosition }
+  for await (const segment of segmentsOf(key, parts(), from, () => 1 << 20)) bytes.push(...segment.bytes)
+  await writeFile(file, Buffer.concat(bytes))
+  return file
+}
+
+it.each(stores)("an installation moves to an external PostgreSQL and $of, and back", async ({ key, start }) => {
   const port = await freePort()
   const encryption = Buffer.alloc(32, 7).toString("base64")
   const env = { S3_EMBEDDED_PORT: port, SVC_ENCRYPTION_KEY: encryption }
   await using first = await startService({ env })
-  await fill(first, port)
+  await fill(first, port, key)
   await using postgres = await startOtherPostgres()
-  const s3 = await startS3()
+  const s3 = await start()
   try {
     await s3.client.send(new CreateBucketCommand({ Bucket: "archives" }))
     const aws = {
@@ -223,8 +220,14 @@ it("an installation moves to an external PostgreSQL and S3, and back, by an arch
       S3_SECRET_KEY: s3.credentials.secretAccessKey,
       SVC_ENCRYPTION_KEY: encryption
     }
-    await postgres.sql("create table other (id int)")
     const middle = await emptyDataDir()
+    const future = await ofTheFuture(join(await place(), "future"))
+    assert.match(
+      (await moved("import", future, middle, outside)).output,
+      /The archive is of PostgreSQL 99.1, and the target is \d+\S*: use PostgreSQL 99 or newer. Nothing was changed/
+    )
+    assert.deepStrictEqual(await readdir(middle).then((names) => names.filter((name) => name !== "lock")), [])
+    await postgres.sql("create table other (id int)")
     assert.match(
       (await moved("import", archive, middle, { ...aws, ...outside })).output,
       /DATABASE_URL has public.other/
@@ -235,7 +238,7 @@ it("an installation moves to an external PostgreSQL and S3, and back, by an arch
     assert.strictEqual(imported.code, 0, imported.output)
     {
       await using second = await startService({ dataDir: middle, env: outside })
-      await checkMoved({ url: second.url, service_role: first.service_role }, s3.client)
+      await checkMoved({ url: second.url, service_role: first.service_role }, s3.client, key)
       const back = await moved("export", join(middle, "back"), middle, outside)
       assert.strictEqual(back.code, 0, back.output)
     }
@@ -244,7 +247,7 @@ it("an installation moves to an external PostgreSQL and S3, and back, by an arch
     const returned = await moved("import", join(middle, "back"), target)
     assert.strictEqual(returned.code, 0, returned.output)
     await using third = await startService({ dataDir: target, env })
-    await checkMoved({ url: third.url, service_role: first.service_role }, await storeOf(target, port))
+    await checkMoved({ url: third.url, service_role: first.service_role }, await embeddedStore(target, port), key)
   } finally {
     await s3.stop()
   }
@@ -279,5 +282,5 @@ it("an export or import that is killed leaves nothing that is taken for whole, a
   const imported = await moved("import", archive, target, env)
   assert.strictEqual(imported.code, 0, imported.output)
   await using second = await startService({ dataDir: target, env })
-  await checkMoved({ url: second.url, service_role: first.service_role }, await storeOf(target, port))
+  await checkMoved({ url: second.url, service_role: first.service_role }, await embeddedStore(target, port))
 })

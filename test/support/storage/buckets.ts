@@ -42,7 +42,7 @@ export const makeBuckets = (service: Pick<Address, "url" | "service_role" | "dat
     )
     return new S3Client({
       endpoint: new URL((json as { readonly url: string }).url).origin,
-      region: otherStore?.["S3_REGION"] ?? "us-east-1",
+      region: "us-east-1",
       forcePathStyle: true,
       credentials: {
         accessKeyId: otherStore?.["S3_ACCESS_KEY"] ?? secrets["s3_access_key"] ?? "",

@@ -1,4 +1,3 @@
-import { once } from "node:events"
 import { type Connection } from "pg"
 import { InFlightQuery } from "../../postgres/sql/InFlightQuery.ts"
 
@@ -26,6 +25,8 @@ export class PlainRestoreQuery extends InFlightQuery<true> {
   private readonly requestRows: () => void
   private connection: Connection | undefined
   private isEnded = false
+  /** Ends the wait for space in the connection's buffer. */
+  private resume: (() => void) | undefined
 
   constructor(parts: ReadonlyArray<Buffer>, size: number) {
     const ended = Promise.withResolvers<void>()
@@ -34,6 +35,7 @@ export class PlainRestoreQuery extends InFlightQuery<true> {
       this.isEnded = true
       if (failure === undefined) ended.resolve()
       else ended.reject(failure)
+      this.resume?.()
     })
     this.parts = parts
     this.size = size
@@ -66,7 +68,15 @@ export class PlainRestoreQuery extends InFlightQuery<true> {
       connection.stream.write(header("d", bytes.length))
       writable = connection.stream.write(bytes)
     })
-    return writable ? undefined : Promise.race([once(connection.stream, "drain").then(() => undefined), this.finished])
+    if (writable) return undefined
+    // Promise.race would leave a reaction on `finished` for each wait, as many as a large table has.
+    return new Promise<void>((resolve) => {
+      this.resume = () => {
+        connection.stream.off("drain", resolve)
+        resolve()
+      }
+      connection.stream.once("drain", resolve)
+    }).then(() => (this.isEnded ? this.finished : undefined))
   }
 
   /** Ends the rows. */

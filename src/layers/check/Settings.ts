@@ -1,5 +1,5 @@
 import { Cause, ConfigProvider, Effect, Exit, Layer, Logger, Redacted, type Scope } from "effect"
-import { SettingError, text } from "../../domain/Settings.ts"
+import { knownSettings, SettingError, text } from "../../domain/Settings.ts"
 import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
 import { rateLimitScope } from "../../services/access/RateLimits.ts"
 import { JwtSecret, TokenSettings } from "../../services/access/Tokens.ts"
@@ -117,6 +117,9 @@ export const settingFaults: Effect.Effect<ReadonlyArray<string>> = Effect.gen(fu
   }
   return faults
 })
+
+/** The names of all settings of the service. */
+export const settingNames = Effect.map(settingFaults, () => knownSettings().map(({ name }) => name))
 
 /** Fails with every invalid setting, if there is one. */
 export const failWithFaults = Effect.flatMap(settingFaults, (faults) =>

@@ -136,6 +136,7 @@ const beginExport = Effect.fnUntraced(function* (
 export const exportTo = Effect.fn("Export")(function* (
   place: ArchivePlace,
   given: Redacted.Redacted,
+  settings: ReadonlyArray<string>,
   report: {
     readonly line: (line: string) => Effect.Effect<void>
     readonly dump: OnProgress
@@ -162,7 +163,7 @@ export const exportTo = Effect.fn("Export")(function* (
   const written = (): ExportJournal => ({ ...journal, segments })
   yield* writeJournal(dir, work, journal)
   const roles = Buffer.from(yield* globalsScript(login)(login.database))
-  const files = yield* installationFiles(dir)
+  const files = yield* installationFiles(dir, settings)
 
   const partsAfter = async function* ({ after, objects: done }: MovingPosition): AsyncGenerator<WrittenPart> {
     if (after === null) {

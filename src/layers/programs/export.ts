@@ -1,5 +1,6 @@
 import { Console, Effect } from "effect"
 import { DumpFailed } from "../../services/ports/DumpTools.ts"
+import { settingNames } from "../check/Settings.ts"
 import { layerMovable } from "../moving/Environment.ts"
 import { exportTo } from "../moving/Export.ts"
 import { withArchive } from "../moving/Program.ts"
@@ -12,17 +13,19 @@ const isDumpFailure = (cause: unknown): cause is DumpFailed => cause instanceof 
 export const exportInstallation = ({ place: given }: { readonly place: string }) =>
   withArchive("export", given, (place, passphrase) => {
     let shown = 0
-    return exportTo(place, passphrase, {
+    const report = {
       line: Console.error,
-      dump: (fraction) => {
+      dump: (fraction: number) => {
         if (fraction < shown + 0.1) return Effect.void
         shown = fraction
         return Console.error(`Database: ${Math.round(fraction * 100)} %`)
       },
-      objects: (count) => {
+      objects: (count: number) => {
         if (count % 1000 === 0) process.stderr.write(`Objects: ${count}\n`)
       }
-    }).pipe(
+    }
+    return settingNames.pipe(
+      Effect.flatMap((settings) => exportTo(place, passphrase, settings, report)),
       Effect.provide(layerMovable),
       Effect.catchIf(
         isDumpFailure,

@@ -165,7 +165,7 @@ it("a lost installation comes back from a backup alone, without what the secrets
   recovered("From a backup", { objects: false, secrets: false }, section("From a backup").replace(/^\$ cp .*\n/m, "")))
 
 it("a lost installation comes back from the archive and the recovery key", () =>
-  recovered("From the archive", { objects: false, secrets: true }))
+  recovered("From the archive", { objects: true, secrets: true }))
 
 it("an installation moves as docs/moving.md says", () =>
   recovered("Moving", { objects: true, secrets: true }, moving[1], join(backup, "moving")))

@@ -175,7 +175,7 @@ const ofDrills = (drills: ReadonlyArray<Drill>, restorable: boolean): Exposed | 
       severity: "bad",
       title: "The last trial restore failed",
       why: last.error ?? "The log of the service has why.",
-      remedy: "Mend the cause, and run another one.",
+      remedy: "Fix the cause, and run another one.",
       action: "drill"
     }
   }

@@ -10,6 +10,5 @@ export const upgradeEmbedded = ({ download }: { readonly download: boolean }) =>
     Effect.flatMap((upgraded) =>
       upgraded ? Effect.void : Effect.logInfo("The data directory is of this version already")
     ),
-    Effect.provide(Layer.mergeAll(DataDir.layer, RecoverySettings.layer)),
-    Effect.provide(layerLogs)
+    Effect.provide(Layer.mergeAll(DataDir.layer, RecoverySettings.layer, layerLogs))
   )

@@ -14,7 +14,7 @@ const TableChange = Schema.Struct({
   inserted: Schema.Int,
   updated: Schema.Int,
   deleted: Schema.Int,
-  /** `rewritten`: truncated, or written anew, such as by VACUUM FULL. */
+  /** `rewritten`: truncated, or written again, such as by VACUUM FULL. */
   event: Schema.NullOr(Schema.Literals(["created", "dropped", "rewritten"])),
   /** About how many rows a table that was dropped or rewritten had before. */
   rows_before: Schema.NullOr(Schema.Int)

@@ -18,7 +18,7 @@ const why = programs === undefined ? " (skipped: the npm registry does not answe
 
 const jwtSecret = "the secret of the installation that is upgraded"
 
-/** A function that a table's owner wrote, and that takes any right that whoever fills the table has. */
+/** A function that a table's owner wrote, and that takes any right of the role that fills the table. */
 const greedy = `
   create function tenants.greedy(int) returns boolean language plpgsql as $$
     begin

@@ -14,6 +14,13 @@ export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const allowed = yield* oneOf("SVC_PG_UPGRADE", "off", ["off", "installed", "download"])
     if (allowed === "off" || (yield* secret("DATABASE_URL")) !== undefined) return
-    if ((yield* findCluster(yield* DataDir)) !== undefined) yield* upgradeDatabase(allowed === "download")
+    // With a database of one's own there may be no data directory.
+    yield* upgradeIfOlder(allowed === "download").pipe(
+      Effect.provide(Layer.mergeAll(DataDir.layer, RecoverySettings.layer))
+    )
   })
-).pipe(Layer.provide([DataDir.layer, RecoverySettings.layer]))
+)
+
+const upgradeIfOlder = Effect.fnUntraced(function* (download: boolean) {
+  if ((yield* findCluster(yield* DataDir)) !== undefined) yield* upgradeDatabase(download)
+})

@@ -77,7 +77,7 @@ const poolerSql = ({ login }: Granted) => {
   ]
 }
 
-/** The SQL with which a superuser prepares a database for the service, whose login is none. It can be run again. */
+/** The SQL with which a superuser prepares a database for a service whose login is not a superuser. It can be run again. */
 export const grantsSql = (given: Granted): string => {
   const { database, login, pooler, replication, serviceRole, verifier } = given
   const section = (title: string, statements: ReadonlyArray<string>) =>

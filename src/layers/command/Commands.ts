@@ -101,7 +101,7 @@ const account = Command.make("account").pipe(
   Command.withShortDescription("Create, recover and export accounts"),
   Command.withSubcommands([
     accountCommand("create", "Create an account, and print a link that signs its owner in"),
-    accountCommand("admin", "Make the account an administrator; create it if there is none"),
+    accountCommand("admin", "Make the account an administrator, and create it if it does not exist"),
     accountCommand("recover", "Print a link that signs its owner in"),
     Command.make(
       "export",

@@ -34,7 +34,7 @@ export interface WorkDirectory {
 
 const journalOf = (directory: string) => join(directory, "journal.json")
 
-/** The journal of a directory; undefined if there is none that can be used. */
+/** The journal of a directory; undefined unless it can be used. */
 export const readJournal = (directory: string) =>
   readStored<unknown>(journalOf(directory)).pipe(
     Effect.map((json) => (Schema.is(ExportJournal)(json) ? json : undefined)),

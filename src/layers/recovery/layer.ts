@@ -1,18 +1,15 @@
 import { Clock, Effect, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
-import { statfs } from "node:fs/promises"
-import { NotImplemented, Unavailable, Unprocessable } from "../../domain/errors.ts"
+import { NotImplemented, Unprocessable } from "../../domain/errors.ts"
 import { formatRecoveryKey, newRecoveryKey, parseRecoveryKey } from "../../domain/recovery/RecoveryKey.ts"
 import { logPosition } from "../../domain/recovery/Log.ts"
-import { extended, recoveryWindows, spans, windowFor } from "../../domain/recovery/Windows.ts"
+import { extended, recoveryWindows, spans } from "../../domain/recovery/Windows.ts"
 import { BackupSettings } from "../../services/backups/Settings.ts"
 import { onOwnTables } from "../../services/OwnTables.ts"
-import { DumpFailed } from "../../services/ports/DumpTools.ts"
 import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
-import { DrillFailed, LogArchive } from "../../services/ports/recovery/LogArchive.ts"
+import { LogArchive } from "../../services/ports/recovery/LogArchive.ts"
 import { ObjectStore } from "../../services/ports/ObjectStore.ts"
 import { RecoverySettings } from "../../services/recovery/Settings.ts"
-import { makeDumpTools } from "../dumps/ToolsFound.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
 import { listPieces } from "./objects/Files.ts"
 import { runObjectArchiver } from "./objects/Archiver.ts"
@@ -23,10 +20,8 @@ import { ObjectStoreAddress } from "../storage/Address.ts"
 import { type AskCluster } from "./archive/AskCluster.ts"
 import { runArchiver } from "./archive/Archiver.ts"
 import { archiveSlotStateSql, endOfLog } from "./archive/Stream.ts"
-import { recoverCluster } from "./cluster/Cluster.ts"
 import { hasClusterPlaces, makeClusterPlaces } from "./cluster/Places.ts"
-import { runDrill } from "./Drill.ts"
-import { findServerProgram } from "./cluster/Programs.ts"
+import { makeRecoveries, unavailable } from "./Recoveries.ts"
 import { type Archive, openOrCreateArchive } from "./store/Archive.ts"
 import { bucketStore } from "./store/Bucket.ts"
 import { directoryStore, sameDisk } from "./store/Directory.ts"
@@ -52,21 +47,8 @@ const layerNone = Layer.succeed(
   })
 )
 
-const unavailable = (
-  error: string,
-  details: string,
-  code: "PITR_ARCHIVE_UNUSABLE" | "PITR_TOOL_MISSING" | "PITR_NO_SPACE"
-) => new Unavailable({ error, code, details, retry_after: 30 })
-
 const unusable = ({ reason }: ArchiveTrouble) =>
   unavailable("The archive of the write-ahead log is unusable", reason, "PITR_ARCHIVE_UNUSABLE")
-
-/** Space in bytes that a recovery needs besides the cluster's files: log that waits, and what stays free. */
-const reserve = 512 * 1024 * 1024
-
-const reportEvery = "500 millis"
-/** The part of a recovery until the cluster serves; its dump is the rest. */
-const recovering = 0.6
 
 const clusterSql = `select current_setting('server_version_num')::int / 10000 as major, current_database() as database,
     pg_size_bytes(current_setting('wal_segment_size'))::int8::text as segment_size, current_setting('wal_level') as wal_level,
@@ -153,7 +135,6 @@ const layerArchive = Layer.effect(
     )
     // A process that was killed may have left temporary servers.
     if (hasClusterPlaces(dir)) yield* Effect.ignore(places)
-    const one = yield* Semaphore.make(1)
 
     /** The last time until which everything is archived, and where the log was. */
     let caughtUp = { position: 0n, until: 0 }
@@ -169,7 +150,9 @@ const layerArchive = Layer.effect(
       if (passed >= inserted) caughtUp = { position: passed, until: now }
       else if (passed >= flushed) caughtUp = { position: passed, until: Math.max(caughtUp.until, now - writing) }
       const info = yield* opened.current
-      const objects = (yield* listPieces(opened)).reduce((last, { until }) => Math.max(last, until), 0)
+      // Another process may archive the objects.
+      const objects =
+        objectsProgress?.until ?? (yield* listPieces(opened)).reduce((last, { until }) => Math.max(last, until), 0)
       return {
         slot,
         info,
@@ -195,88 +178,13 @@ const layerArchive = Layer.effect(
         objects === 0 && objectsProgress === undefined
           ? undefined
           : {
-              until: Math.max(objects, objectsProgress?.until ?? 0) || undefined,
+              until: objects || undefined,
               problem: objectsProgress?.problem
             },
       recoveryKey: { made: info.keys.recovery !== null, keptAt: info.recovery_key_kept_at }
     }))
 
-    /** What a recovery to a time needs; it takes `times` the size of the cluster on the disk. */
-    const prepare = Effect.fnUntraced(function* (target: number, times: number) {
-      const { archive, windows } = yield* look
-      const window = windowFor(windows, target)
-      if (window === undefined) return yield* outside(target, spans(windows))
-      const { parent, place, user } = yield* places
-      const program = yield* findServerProgram(window.base.server_version, backups.programs, parent, user)
-      if (program === undefined) {
-        return yield* unavailable(
-          `No server program of PostgreSQL ${archive.info.major} was found on this machine`,
-          "A recovery starts a temporary server: install the server package of that version here, or set PG_BIN_DIR to the directory of its postgres",
-          "PITR_TOOL_MISSING"
-        )
-      }
-      const free = yield* Effect.promise(() =>
-        statfs(parent).then(
-          ({ bavail, bsize }) => bavail * bsize,
-          () => Number.POSITIVE_INFINITY
-        )
-      )
-      const needed = times * window.base.bytes + reserve
-      if (free < needed) {
-        return yield* unavailable(
-          "Not enough disk space for a recovery",
-          `${needed} bytes are needed in ${parent}, and ${free} are free`,
-          "PITR_NO_SPACE"
-        )
-      }
-      return { archive, window, program, place, user }
-    })
-
-    const drill = (target: number, id: number) =>
-      Effect.gen(function* () {
-        const { archive, place, program, user, window } = yield* prepare(target, 1)
-        return yield* runDrill(archive, window, target, id, { program, user, directory: yield* place })
-      }).pipe(
-        Effect.scoped,
-        Effect.catchTag("ArchiveTrouble", ({ reason }) => Effect.fail(new DrillFailed({ reason })))
-      )
-
-    const recovery = Effect.fnUntraced(function* (target: number) {
-      // The cluster and a dump of it.
-      const { archive, place, program, user, window } = yield* prepare(target, 2)
-      return (file: string, onProgress: (fraction: number) => Effect.Effect<void>) =>
-        Effect.gen(function* () {
-          yield* Effect.acquireRelease(one.take(1), () => one.release(1), { interruptible: true })
-          const directory = yield* place
-          let done = 0
-          const report = Effect.suspend(() => onProgress(recovering * done)).pipe(
-            Effect.delay(reportEvery),
-            Effect.forever
-          )
-          const { login: server } = yield* Effect.raceFirst(
-            recoverCluster(
-              archive,
-              window,
-              target,
-              { program, user, directory, kept: false },
-              (fraction) => (done = fraction)
-            ),
-            report
-          )
-          const tool = yield* Effect.flatMap(makeDumpTools(server), ({ current }) => current)
-          yield* tool.dump(server.database, file, (fraction) => onProgress(recovering + (1 - recovering) * fraction))
-          return tool.format
-        }).pipe(
-          Effect.provideService(BackupSettings, backups),
-          Effect.catchTag("ArchiveTrouble", ({ reason }) => Effect.fail(new DumpFailed({ reason }))),
-          Effect.catchDefect((defect) =>
-            Effect.andThen(
-              Effect.logError("A recovery ended unexpectedly", defect),
-              Effect.fail(new DumpFailed({ reason: "The recovery ended unexpectedly; the log of the service has why" }))
-            )
-          )
-        )
-    })
+    const { drill, recovery } = yield* makeRecoveries(look, places, backups)
 
     const makeRecoveryKey = Effect.gen(function* () {
       const key = newRecoveryKey()
@@ -303,26 +211,6 @@ const layerArchive = Layer.effect(
     return LogArchive.of({ configured: Effect.void, state, recovery, drill, makeRecoveryKey, confirmRecoveryKey })
   })
 ).pipe(Layer.provide(DataDir.layer))
-
-const outside = (target: number, all: ReadonlyArray<{ readonly from: number; readonly to: number }>) => {
-  const [first, last] = [all[0], all.at(-1)]
-  const iso = (time: number) => new Date(time).toISOString()
-  if (first === undefined || last === undefined) {
-    return new Unprocessable({
-      error: "No time can be restored yet: the first base backup is not complete",
-      code: "TARGET_TIME_OUTSIDE",
-      hint: "GET /api/backups/pitr shows when it is"
-    })
-  }
-  const gap = all.length > 1 && target > first.from && target < last.to
-  return new Unprocessable({
-    error: `target_time is outside of what can be restored: from ${iso(first.from)} to ${iso(last.to)}`,
-    code: "TARGET_TIME_OUTSIDE",
-    details: gap
-      ? `Log is missing around it. Spans: ${all.map(({ from, to }) => `${iso(from)} to ${iso(to)}`).join(", ")}`
-      : `earliest ${iso(first.from)}, latest ${iso(last.to)}`
-  })
-}
 
 /** The archive of the write-ahead log, if SVC_PITR is set. */
 export const layer = Layer.unwrap(Effect.map(RecoverySettings, ({ enabled }) => (enabled ? layerArchive : layerNone)))

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { readEncryptionKey } from "../../../src/domain/connections/SealedText.ts"
 import { openOrCreateArchive } from "../../../src/layers/recovery/store/Archive.ts"
 import { directoryStore } from "../../../src/layers/recovery/store/Directory.ts"
-import { holdWriter, writerTimes } from "../../../src/layers/recovery/store/Writer.ts"
+import { holdWriter } from "../../../src/layers/recovery/store/Writer.ts"
 import { temporaryDirectory } from "../../support/storage/store.ts"
 
 const cluster = { system_identifier: "7", segment_size: 16_777_216, major: 18, database: "app", user: "owner" }
@@ -33,9 +33,9 @@ describe("the writer of an archive", () => {
       const first = yield* holdWriter(archive, file)
       const losing = yield* Effect.forkChild(Effect.flip(first.lost))
       const second = yield* Effect.forkChild(Effect.scoped(Effect.flip(holdWriter(archive, file))))
-      yield* pass(writerTimes.wait + 500)
+      yield* pass(2 * archive.lookEvery + 2000)
       assert.include((yield* Fiber.join(second)).reason, "Another service writes to the archive")
-      yield* pass(3 * writerTimes.look)
+      yield* pass(3 * archive.lookEvery)
       assert.isUndefined(losing.pollUnsafe())
     }).pipe(Effect.scoped)
   )
@@ -46,10 +46,10 @@ describe("the writer of an archive", () => {
       // It does not look.
       const suspended = yield* holdWriter(archive, file)
       const second = yield* Effect.forkChild(holdWriter(archive, file))
-      yield* pass(writerTimes.wait + 500)
+      yield* pass(2 * archive.lookEvery + 2000)
       yield* Fiber.join(second)
       const noticed = yield* Effect.forkChild(Effect.flip(suspended.lost))
-      yield* pass(2 * writerTimes.look)
+      yield* pass(2 * archive.lookEvery)
       assert.include((yield* Fiber.join(noticed)).reason, "Another service writes to the archive")
     }).pipe(Effect.scoped)
   )

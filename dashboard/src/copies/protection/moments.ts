@@ -13,7 +13,7 @@ export const spansOf = (spans: ReadonlyArray<{ readonly from: string; readonly t
 export const gapsOf = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> =>
   spans.slice(1).map(({ from }, at) => ({ from: spans[at]?.to ?? from, to: from }))
 
-/** The first and the last whole second that can be restored; undefined if there is none. */
+/** The first and the last whole second that can be restored; undefined while no whole second can be. */
 export const endsOf = (spans: ReadonlyArray<Span>): Span | undefined => {
   const [first, last] = [spans[0], spans.at(-1)]
   if (first === undefined || last === undefined) return undefined

@@ -37,7 +37,7 @@ const textOf = (given: TableColumn) => `${column(given)}::text`
 
 const shapeOf = (table: TableShape, { name }: TableColumn) => table.columns.find((one) => one.name === name)
 
-/** The texts of all compared columns. Its own text tells NULL from any value. */
+/** An array of the texts of all compared columns, in whose own text NULL differs from any value. */
 const valuesOf = ({ columns }: TablePair) => `array[${columns.map(textOf).join(", ")}]`
 const hashOf = (pair: TablePair) => `pg_catalog.md5(${valuesOf(pair)}::text)`
 

@@ -59,3 +59,5 @@ export const makeClusterPlaces = Effect.fnUntraced(function* (dir: DataDir["Serv
   )
   return { parent, place }
 })
+
+export type ClusterPlaces = Effect.Success<ReturnType<typeof makeClusterPlaces>>

@@ -31,6 +31,7 @@ export interface Archive {
   readonly info: Omit<ArchiveInfo, "keys" | "recovery_key_kept_at">
   readonly current: Effect.Effect<ArchiveInfo, ArchiveTrouble>
   readonly place: string
+  readonly lookEvery: number
   /** The number of bytes stored. */
   readonly put: (name: string, content: Uint8Array) => Effect.Effect<number, ArchiveTrouble>
   /** Fails if the object is missing or damaged. */
@@ -100,7 +101,7 @@ const readInfo = Effect.fnUntraced(function* (store: ArchiveStore) {
 })
 
 const archiveOf = (store: ArchiveStore, info: ArchiveInfo, key: KeyObject): Archive => {
-  const { place } = store
+  const { lookEvery, place } = store
 
   const put = Effect.fnUntraced(function* (name: string, content: Uint8Array) {
     const compressed = yield* Effect.promise(() => compress(content, level))
@@ -159,6 +160,7 @@ const archiveOf = (store: ArchiveStore, info: ArchiveInfo, key: KeyObject): Arch
   return {
     info,
     place,
+    lookEvery,
     put,
     get,
     remove: store.remove,

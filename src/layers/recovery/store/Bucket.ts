@@ -46,5 +46,5 @@ export const bucketStore = (objects: ObjectStore["Service"], bucket: string): Ar
     (effect) => Effect.mapError(effect, trouble("remove objects"))
   )
 
-  return { place: `s3://${bucket}`, put, get, list, remove }
+  return { place: `s3://${bucket}`, lookEvery: 5000, put, get, list, remove }
 }

@@ -96,7 +96,7 @@ export const directoryStore = (directory: string): ArchiveStore => {
       }
     })
 
-  return { place: directory, put, get, list, remove }
+  return { place: directory, lookEvery: 1000, put, get, list, remove }
 }
 
 /** The number of the disk that a path is on, or its nearest parent that there is. */

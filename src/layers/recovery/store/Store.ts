@@ -10,6 +10,8 @@ export class ArchiveTrouble extends Data.TaggedError("ArchiveTrouble")<{ readonl
 export interface ArchiveStore {
   /** Where it is, for operators. */
   readonly place: string
+  /** How often a writer looks for others, in ms: each look at a bucket is a request that may cost money. */
+  readonly lookEvery: number
   /** Replaces the object. Durable when it returns; a failure leaves the former object or the new one. */
   readonly put: (name: string, bytes: Uint8Array) => Effect.Effect<void, ArchiveTrouble>
   /** Undefined if there is no such object. */

@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto"
 import { type Archive } from "./Archive.ts"
 import { ArchiveTrouble } from "./Store.ts"
 
-/** How often a writer looks for others, and how long a new one waits for an answer: at least two looks, in ms. */
-export const writerTimes = { look: 1000, wait: 3500 }
+/** How long a new writer waits for the answer of another one, in ms: two looks, and what they take. */
+const patience = ({ lookEvery }: Archive) => 2 * lookEvery + 1500
 
 /** How long the end of a service waits for an archive that does not answer. */
 const endMillis = 3000
@@ -21,13 +21,13 @@ const decodeMark = Schema.decodeUnknownEffect(Schema.fromJsonString(Mark))
 export const holdWriter = Effect.fnUntraced(function* (archive: Archive, name: string) {
   const writer = randomUUID()
   const put = (holds: boolean) => archive.put(name, Buffer.from(JSON.stringify({ writer, holds })))
-  const read = Effect.gen(function* () {
-    if ((yield* archive.list(name)).length === 0) return undefined
-    return yield* Effect.mapError(
-      decodeMark((yield* archive.get(name)).toString("utf8")),
+  const current = Effect.flatMap(archive.get(name), (text) =>
+    Effect.mapError(
+      decodeMark(text.toString("utf8")),
       () => new ArchiveTrouble({ reason: `${name} in ${archive.place} is damaged` })
     )
-  })
+  )
+  const read = Effect.flatMap(archive.list(name), (names) => (names.length === 0 ? Effect.undefined : current))
   const another = new ArchiveTrouble({
     reason: `Another service writes to the archive in ${archive.place}, such as the one that this data directory or cluster was copied from: set another SVC_PITR_DIR or SVC_PITR_BUCKET here, or stop the other one`
   })
@@ -35,7 +35,7 @@ export const holdWriter = Effect.fnUntraced(function* (archive: Archive, name: s
   const found = yield* read
   if (found !== undefined) {
     yield* put(false)
-    yield* Effect.sleep(writerTimes.wait)
+    yield* Effect.sleep(patience(archive))
     if ((yield* read)?.writer !== writer) return yield* another
   }
   yield* put(true)
@@ -49,10 +49,10 @@ export const holdWriter = Effect.fnUntraced(function* (archive: Archive, name: s
   )
   const lost: Effect.Effect<never, ArchiveTrouble> = Effect.gen(function* () {
     for (;;) {
-      yield* Effect.sleep(writerTimes.look)
-      const mark = yield* read
-      if (mark?.writer === writer) continue
-      if (mark?.holds === true) return yield* another
+      yield* Effect.sleep(archive.lookEvery)
+      const mark = yield* current
+      if (mark.writer === writer) continue
+      if (mark.holds) return yield* another
       yield* put(true)
     }
   })

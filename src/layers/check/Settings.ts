@@ -18,6 +18,7 @@ import { givenJwtSecret, givenKeys, layerEncryptionKeys } from "../process/Secre
 import { workerCount } from "../process/WorkerSettings.ts"
 import { layerExternalS3, publicEndpoint } from "../storage/Address.ts"
 import { storeTimeout } from "../storage/client/Client.ts"
+import { oldProgramsDirectory, upgradeAtStart } from "../upgrade/Settings.ts"
 import { embeddedStoreSettings } from "../storage/Embedded.ts"
 
 const layerTaken = Layer.mergeAll(
@@ -74,7 +75,9 @@ const others: ReadonlyArray<Reader> = [
   walLevel,
   embeddedStoreSettings,
   storeTimeout,
-  store
+  store,
+  upgradeAtStart,
+  oldProgramsDirectory
 ]
 
 /** The variables in a message, whose first one is that of the fault. */

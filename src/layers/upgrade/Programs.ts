@@ -8,7 +8,7 @@ import { pipeline } from "node:stream/promises"
 import { promisify } from "node:util"
 import { createGunzip } from "node:zlib"
 import { unpackTar } from "modern-tar/fs"
-import { text } from "../../domain/Settings.ts"
+import { oldProgramsDirectory } from "./Settings.ts"
 import { embeddedPlatform, postgresBinaries, type PostgresBinaries } from "../postgres/embedded/Binaries.ts"
 import { type PostgresUser } from "../postgres/embedded/User.ts"
 import { attempt, errorCode, StartError } from "../process/StartError.ts"
@@ -109,7 +109,7 @@ export const oldPrograms = Effect.fnUntraced(function* (
   user: PostgresUser,
   download: boolean
 ) {
-  const given = yield* text("PG_BIN_DIR_OLD", undefined)
+  const given = yield* oldProgramsDirectory
   const preferred = given === undefined ? undefined : resolve(given)
   const known = packageOf(major, copies)
   if (preferred === undefined && known !== undefined && existsSync(known.place)) {

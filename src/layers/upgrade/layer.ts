@@ -1,8 +1,9 @@
 import { Effect, Layer } from "effect"
-import { oneOf, secret } from "../../domain/Settings.ts"
+import { secret } from "../../domain/Settings.ts"
 import { RecoverySettings } from "../../services/recovery/Settings.ts"
 import { findCluster } from "../postgres/embedded/Cluster.ts"
 import { DataDir } from "../process/DataDir.ts"
+import { upgradeAtStart } from "./Settings.ts"
 import { upgradeDatabase } from "./Upgrade.ts"
 
 /**
@@ -12,7 +13,7 @@ import { upgradeDatabase } from "./Upgrade.ts"
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
-    const allowed = yield* oneOf("SVC_PG_UPGRADE", "off", ["off", "installed", "download"])
+    const allowed = yield* upgradeAtStart
     if (allowed === "off" || (yield* secret("DATABASE_URL")) !== undefined) return
     // With a database of one's own there may be no data directory.
     yield* upgradeIfOlder(allowed === "download").pipe(

@@ -21,6 +21,7 @@ const anyText = [
   "MIGRATIONS_DIR",
   "SVC_BACKUP_DIR",
   "PG_BIN_DIR",
+  "PG_BIN_DIR_OLD",
   "SVC_BACKUP_BUCKET",
   "SVC_PITR_DIR",
   "SVC_PITR_BUCKET",

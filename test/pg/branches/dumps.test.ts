@@ -105,11 +105,11 @@ it.live(
             const branches = yield* Branches
             yield* on(database, "create table held (id int)")
             const other = yield* Layer.build(Layer.fresh(layerOn(login)))
-            /** Sessions of dumps that wait for the table. */
+            /** Sessions of dumps that wait for the table, whose name is behind what PostgreSQL shows of the statement. */
             const waiting = on(
               database,
               `select pid from pg_stat_activity
-               where datname = current_database() and query ~* '^lock table.*held' and wait_event_type = 'Lock'`
+               where datname = current_database() and query ~* '^lock table' and wait_event_type = 'Lock'`
             )
             const dumping = eventually(waiting, ({ length }) => length > 0)
             const nothingLeft = Effect.gen(function* () {

@@ -2,7 +2,8 @@ import { parseLsn } from "../sql/Lsn.ts"
 
 /**
  * The write-ahead log in an archive: pieces of at most a segment, each a byte range of the log of one timeline. A complete
- * segment is a piece as well; those of the segment that is still being written grow with every flush.
+ * segment is a piece as well; those of the segment that is still being written grow with every flush. A piece without
+ * content only records a later time.
  */
 export interface LogPiece {
   readonly name: string

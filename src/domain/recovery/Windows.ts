@@ -53,7 +53,8 @@ export const recoveryWindows = (bases: ReadonlyArray<BaseBackup>, log: ArchivedL
     .flatMap((base) => {
       const found = logOf(base, log)
       const last = found.log.at(-1)
-      const [from, to] = [Date.parse(base.ended_at), last?.until ?? 0]
+      const reached = log.pieces.filter(({ end, timeline }) => timeline === found.timeline && end <= (last?.end ?? 0n))
+      const [from, to] = [Date.parse(base.ended_at), reached.reduce((latest, { until }) => Math.max(latest, until), 0)]
       return last !== undefined && last.end >= end(base) && to >= from ? [{ base, from, to, ...found }] : []
     })
     .sort((a, b) => a.from - b.from)

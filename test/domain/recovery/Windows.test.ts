@@ -97,6 +97,11 @@ describe("what can be restored", () => {
     assert.deepStrictEqual(ends(extended(windows, 250n, 900)), [[50, 900]])
     assert.deepStrictEqual(ends(extended(windows, 251n, 900)), [[50, 250]])
   })
+  it("lasts until a time that was recorded without log", () => {
+    const rest = [piece(250, 250, 700), piece(250, 250, 600), piece(300, 300, 900)]
+    assert.deepStrictEqual(ends(recoveryWindows([base("a", 10, 20, 50)], log([...pieces, ...rest]))), [[50, 700]])
+    assert.deepStrictEqual(coverage([...pieces, ...rest], 0n), pieces)
+  })
   it("has a hole where log is missing", () => {
     const after = [piece(0, 100, 100), piece(300, 400, 400)]
     const windows = recoveryWindows([base("a", 10, 20, 50), base("b", 310, 320, 350)], log(after))

@@ -27,6 +27,9 @@ const writerFile = "log/writer"
 /** How often what has arrived of a segment is archived. */
 const flushMillis = 500
 
+/** Looks at the archive after which it records that nothing was written since. */
+const looksAtRest = 10
+
 /**
  * The time, then the end of the log: everything that was committed until then is before that position. Log of other
  * kinds may wait there until the next commit; what was committed asynchronously is written after three rounds of the
@@ -185,21 +188,47 @@ export const archiveLog = Effect.fnUntraced(function* (
 
   const marks: Array<Mark> = []
   let until = 0
+  /** The latest time in the archive, and the position that has everything committed until then. */
+  let recorded = { until: 0, position: from }
+  /** The piece without content that records it, if there is one. */
+  let atRest: string | undefined
   /** When it last streamed: PostgreSQL ends a session that is idle for long. */
   let streamed = 0
   const archivePart = Effect.fnUntraced(function* (now: boolean) {
     const part = receiver.next(now)
     if (part === undefined) return false
+    let covered = recorded.position
     for (let mark = marks[0]; mark !== undefined && mark.position <= part.end; mark = marks[0]) {
       until = mark.at
+      covered = mark.position
       marks.shift()
     }
     const name = pieceName({ timeline, start: part.start, end: part.end, until })
     yield* archive.put(name, part.content)
     receiver.archived(part, name)
+    recorded = { until, position: covered }
     archived({ until, position: part.end, timeline })
-    if (part.replaces.length > 0) yield* archive.remove(part.replaces.filter((other) => other !== name))
+    const replaced = [...part.replaces, ...(atRest === undefined ? [] : [atRest])].filter((other) => other !== name)
+    atRest = undefined
+    if (replaced.length > 0) yield* archive.remove(replaced)
     return true
+  })
+
+  /**
+   * Nothing was written since: the time alone has moved on. Commits that the last piece has, but not the time of, are
+   * recorded at once: a recovery on another machine knows only the times that are in the archive.
+   */
+  const archiveRest = Effect.gen(function* () {
+    while (marks[0] !== undefined && marks[0].position <= receiver.archivedUpTo) until = marks.shift()?.at ?? until
+    const position = receiver.archivedUpTo
+    if (until === recorded.until) return
+    archived({ until, position, timeline })
+    if (recorded.position === position && until - recorded.until < looksAtRest * archive.lookEvery) return
+    const name = pieceName({ timeline, start: position, end: position, until })
+    yield* archive.put(name, Buffer.alloc(0))
+    if (atRest !== undefined) yield* archive.remove([atRest])
+    recorded = { until, position }
+    atRest = name
   })
 
   const run = Effect.gen(function* () {
@@ -222,11 +251,7 @@ export const archiveLog = Effect.fnUntraced(function* (
       }
       // Once: under load more of the segment has always arrived meanwhile, and the marks would never move on.
       yield* archivePart(true)
-      // Nothing was written since: the time alone has moved on.
-      while (marks[0] !== undefined && marks[0].position <= receiver.archivedUpTo) {
-        until = marks.shift()?.at ?? until
-        archived({ until, position: receiver.archivedUpTo, timeline })
-      }
+      yield* archiveRest
       const stopped = receiver.position >= inserted
       if (stopped) yield* Effect.promise(() => receiver.stop())
       for (;;) {

@@ -8,7 +8,7 @@ import { type RowSql } from "../../src/domain/rows/sql/Statement.ts"
 import { queryPairs } from "../../src/domain/rows/parse/Parser.ts"
 
 /** The service's defaults. */
-const options = { maxRows: 10_000, aggregates: false, maxEmbeds: 50, maxEmbedDepth: 10 }
+const options = { maxRows: 10_000, aggregates: false }
 
 export const newReads = () => new RowReads(options)
 export const planOptions = options

@@ -20,10 +20,10 @@ export const rowCodes = {
     400,
     "The response exceeds `SVC_DB_MAX_RESPONSE_MIB` (16; 128 for service keys); a write was undone. Select less; `Prefer: return=minimal` for writes"
   ],
-  TOO_MANY_EMBEDS: [400, "More embeds than `SVC_DB_MAX_EMBEDS` (50): use several requests, a view or a function"],
+  TOO_MANY_EMBEDS: [400, "More than 50 embeds: use several requests, a view or a function"],
   EMBEDS_TOO_DEEP: [
     400,
-    "Embeds nested deeper than `SVC_DB_MAX_EMBED_DEPTH` (10): use several requests, a view or a function"
+    "Embeds nested more than 10 levels deep: use several requests, a view or a function"
   ],
   SQL_EMPTY: [400, "The text contains no statement"],
   SQL_MULTIPLE_STATEMENTS: [400, "Several statements: use `/v1/sql/transaction`"],

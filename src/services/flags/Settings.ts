@@ -50,10 +50,7 @@ export class FlagSettings extends Context.Service<
         hashing: yield* oneOf<FlagHashing>("SVC_FLAGS_HASHING", "v2", flagHashings),
         fallback: yield* flag("SVC_FLAGS_FALLBACK", false),
         corsOrigins,
-        streams: {
-          connection: yield* integer("FLAGS_CONNECTION_STREAMS", 100, 1, 10_000),
-          address: yield* integer("FLAGS_ADDRESS_STREAMS", 1_000, 1, 10_000)
-        }
+        streams: { connection: 100, address: 1000 }
       })
     })
   )

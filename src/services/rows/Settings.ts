@@ -25,11 +25,7 @@ export class RowSettings extends Context.Service<
       return RowSettings.of({
         maxRows: yield* integer("SVC_DB_MAX_ROWS", 10_000, 0, 2_147_483_647),
         defaultReturn: yield* oneOf("SVC_DB_DEFAULT_RETURN", "representation", ["representation", "minimal"]),
-        limits: {
-          aggregates: yield* flag("SVC_DB_AGGREGATES", false),
-          maxEmbeds: yield* integer("SVC_DB_MAX_EMBEDS", 50, 1, 1000),
-          maxEmbedDepth: yield* integer("SVC_DB_MAX_EMBED_DEPTH", 10, 1, 40)
-        },
+        limits: { aggregates: yield* flag("SVC_DB_AGGREGATES", false) },
         plans: yield* flag("SVC_DB_PLAN_ENABLED", false),
         txEnd: yield* oneOf("SVC_DB_TX_END", "commit", txEnds)
       })

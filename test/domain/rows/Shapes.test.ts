@@ -6,7 +6,7 @@ import { RowReads } from "../../../src/domain/rows/Reads.ts"
 import { catalogueOf } from "../../support/rows/catalogue.ts"
 
 const catalogue = catalogueOf({ t: ["a", "b"] })
-const limits = { aggregates: false, maxEmbeds: 10, maxEmbedDepth: 10, maxRows: 100 }
+const limits = { aggregates: false, maxRows: 100 }
 
 /** The statement for a query, prepared alone. */
 const sqlOf = (reads: RowReads, query: ReadonlyArray<readonly [string, string]>) => {

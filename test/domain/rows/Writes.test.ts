@@ -7,7 +7,7 @@ import { JsonOutline } from "../../../src/domain/text/JsonOutline.ts"
 import { catalogueOf } from "../../support/rows/catalogue.ts"
 
 const catalogue = catalogueOf({ t: ["a", "b"], u: ["a", "b"] })
-const limits = { aggregates: false, maxEmbeds: 10, maxEmbedDepth: 10 }
+const limits = { aggregates: false }
 
 const bodyOf = (value: unknown, only?: ReadonlySet<string>) => {
   const outline = new JsonOutline(Buffer.from(JSON.stringify(value)), only)

@@ -40,17 +40,16 @@ export const aggregates = (item: Selected) =>
 export interface SelectLimits {
   /** Whether aggregates may be used. */
   readonly aggregates: boolean
-  /** The most embeds: PostgreSQL's planner takes quadratic time, and results multiply with each level. */
-  readonly maxEmbeds: number
-  readonly maxEmbedDepth: number
 }
 
-const tooDeep = (levels: number) =>
-  new InvalidRequest({
-    error: `Embeds are nested more than ${levels} levels deep`,
-    code: "EMBEDS_TOO_DEEP",
-    hint: "Use several requests, or a view or function. SVC_DB_MAX_EMBED_DEPTH sets the limit"
-  })
+/** The most embeds: PostgreSQL's planner takes quadratic time, and results multiply with each level. */
+const [maxEmbeds, maxEmbedDepth] = [50, 10]
+
+const tooDeep = new InvalidRequest({
+  error: `Embeds are nested more than ${maxEmbedDepth} levels deep`,
+  code: "EMBEDS_TOO_DEEP",
+  hint: "Use several requests, or a view or function"
+})
 
 const aggregatesDisabled = new InvalidRequest({
   error: "Use of aggregate functions is not allowed",
@@ -58,12 +57,11 @@ const aggregatesDisabled = new InvalidRequest({
   hint: "SVC_DB_AGGREGATES=true allows them; POST /v1/sql, with a service_role key, needs no setting"
 })
 
-const tooManyEmbeds = (embeds: number) =>
-  new InvalidRequest({
-    error: `The request has more than ${embeds} embeds`,
-    code: "TOO_MANY_EMBEDS",
-    hint: "Use several requests, or a view or function. SVC_DB_MAX_EMBEDS sets the limit"
-  })
+const tooManyEmbeds = new InvalidRequest({
+  error: `The request has more than ${maxEmbeds} embeds`,
+  code: "TOO_MANY_EMBEDS",
+  hint: "Use several requests, or a view or function"
+})
 
 /** Resolves embeds, and rejects what PostgREST rejects. */
 export class Relating {
@@ -81,9 +79,8 @@ export class Relating {
   }
 
   relate(tree: RowTree, from: RelationName, relationship?: Relationship, depth = 0): Related {
-    const { maxEmbedDepth, maxEmbeds } = this.limits
-    if (depth > maxEmbedDepth) refuseRelated(tooDeep(maxEmbedDepth))
-    if (this.embeds++ > maxEmbeds) refuseRelated(tooManyEmbeds(maxEmbeds))
+    if (depth > maxEmbedDepth) refuseRelated(tooDeep)
+    if (this.embeds++ > maxEmbeds) refuseRelated(tooManyEmbeds)
     const children = tree.children.map((child) => {
       const { embed } = child
       if (embed === undefined) return refuseRelated(notEmbedded(child.name))

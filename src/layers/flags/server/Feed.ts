@@ -70,10 +70,10 @@ export class FlagFeed {
     const { address: ofAddress, connection: ofConnection } = this.#limits
     if (this.#subscriptions.size >= maxSubscriptions) return `The limit of ${maxSubscriptions} streams is reached`
     if ((this.#ofConnections.get(connection) ?? 0) >= ofConnection) {
-      return `The limit of ${ofConnection} streams of one connection (FLAGS_CONNECTION_STREAMS) is reached`
+      return `The limit of ${ofConnection} streams of one connection is reached`
     }
     return (this.#ofAddresses.get(address) ?? 0) >= ofAddress
-      ? `The limit of ${ofAddress} streams of one address (FLAGS_ADDRESS_STREAMS) is reached`
+      ? `The limit of ${ofAddress} streams of one address is reached`
       : undefined
   }
 

@@ -32,8 +32,6 @@ const plan = (query: string | Pairs, maxRows = 0, known: Catalogue = catalogue) 
       relation: known.relation("s", "t"),
       maxRows,
       aggregates: true,
-      maxEmbeds: 50,
-      maxEmbedDepth: 10,
       filtered: true
     })
   )
@@ -134,7 +132,7 @@ describe("plans", () => {
 })
 
 describe("shapes", () => {
-  const reads = () => new RowReads({ maxRows: 100, aggregates: true, maxEmbeds: 50, maxEmbedDepth: 10 })
+  const reads = () => new RowReads({ maxRows: 100, aggregates: true })
   const read = (query: Pairs) => ({
     schema: "s",
     table: "t",

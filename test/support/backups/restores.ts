@@ -6,7 +6,7 @@ import { zstdCompressSync } from "node:zlib"
 import { Client } from "pg"
 import { restorePlain } from "../../../src/layers/dumps/plain/Restore.ts"
 import { type Login, pgConfig } from "../../../src/layers/postgres/Login.ts"
-import { type RestoreTarget } from "../../../src/services/ports/DumpTools.ts"
+import { type OnProgress, type RestoreTarget } from "../../../src/services/ports/DumpTools.ts"
 import { Outside } from "../database.ts"
 
 /** Time limit of a dump or restore, in ms. */
@@ -96,10 +96,11 @@ export const ask = (login: Outside["Service"]["login"], text: string) =>
 export const failures = Effect.map(
   emptyDatabase(),
   (login) =>
-    (file: string, options: { readonly timeout?: number } = {}) =>
+    (file: string, options: { readonly timeout?: number; readonly onProgress?: OnProgress } = {}) =>
       Effect.gen(function* () {
+        const { onProgress = () => Effect.void } = options
         yield* ask(login, "drop table if exists public.t; drop function if exists public.slow")
-        const restore = restorePlain(login, { timeout, ...options })(file, asItself(login), () => Effect.void)
+        const restore = restorePlain(login, { timeout, ...options })(file, asItself(login), onProgress)
         return (yield* Effect.flip(restore)).reason
       })
 )

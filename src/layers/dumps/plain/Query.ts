@@ -63,10 +63,9 @@ export class PlainRestoreQuery extends InFlightQuery<true> {
   rows(bytes: Buffer): Promise<void> | undefined {
     const { connection } = this
     if (this.isEnded || connection === undefined) return this.finished
-    let writable = true
-    this.together(connection, () => {
+    const writable = this.together(connection, () => {
       connection.stream.write(header("d", bytes.length))
-      writable = connection.stream.write(bytes)
+      connection.stream.write(bytes)
     })
     if (writable) return undefined
     // Promise.race would leave a reaction on `finished` for each wait, as many as a large table has.

@@ -80,17 +80,21 @@ export abstract class InFlightQuery<A> implements Submittable {
   /**
    * Sends everything that `send` writes in one packet. The messages are joined first: writing a list of buffers takes twice
    * the time of writing one.
+   *
+   * @returns false when the buffer of the connection is full; what `write` returns to `send` says nothing
    */
-  protected together(connection: Connection, send: () => void) {
+  protected together(connection: Connection, send: () => void): boolean {
     const { stream } = connection
     const messages: Array<Buffer> = []
     const write = stream.write
+    let writable = true
     stream.write = (message: unknown) => messages.push(message as Buffer) > 0
     try {
       send()
     } finally {
       stream.write = write
-      if (messages.length > 0) stream.write(Buffer.concat(messages))
+      if (messages.length > 0) writable = stream.write(Buffer.concat(messages))
     }
+    return writable
   }
 }

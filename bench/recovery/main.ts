@@ -70,7 +70,11 @@ const logBytes = async (archive: string) => {
   let bytes = 0
   for (const entry of await readdir(join(archive, "log"), { recursive: true, withFileTypes: true })) {
     // A piece may be replaced meanwhile.
-    if (entry.isFile()) bytes += await stat(join(entry.parentPath, entry.name)).then(({ size }) => size, () => 0)
+    if (entry.isFile())
+      bytes += await stat(join(entry.parentPath, entry.name)).then(
+        ({ size }) => size,
+        () => 0
+      )
   }
   return bytes
 }
@@ -78,15 +82,15 @@ const logBytes = async (archive: string) => {
 /** Lags in seconds, asked for ten times a second while `use` runs. */
 const lags = async (service: Service, use: () => Promise<void>) => {
   const all: Array<number> = []
-  let running = true
+  const ended = new AbortController()
   const asking = (async () => {
-    while (running) {
+    while (!ended.signal.aborted) {
       const { lag_seconds } = await stateOf(service)
       if (lag_seconds !== null) all.push(lag_seconds)
       await sleep(100)
     }
   })()
-  await use().finally(() => (running = false))
+  await use().finally(() => ended.abort())
   await asking
   return percentiles(Float32Array.from(all))
 }

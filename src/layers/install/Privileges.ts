@@ -72,7 +72,14 @@ const schemasSql = (installed: boolean) => `
 export const checkPrivileges = (sql: SqlClient.SqlClient, { schemas, serviceRole }: InstallOptions) =>
   Effect.gen(function* () {
     const [state] = yield* sql.unsafe<State>(stateSql, [serviceRole])
-    if (state === undefined || state.superuser) return undefined
+    if (state === undefined) return undefined
+    if ([state.me, serviceRole].includes("svc")) {
+      return yield* new InstallError({
+        message:
+          "The role svc has the name of the schema with the service's own tables, where statements without a schema would create theirs: use a login of another name in DATABASE_URL, and in SVC_SERVICE_ROLE"
+      })
+    }
+    if (state.superuser) return undefined
     const { installed } = state
     const [me, service] = [quoteName(state.me), quoteName(serviceRole)]
     const needed: Array<readonly [privilege: string, remedy: string]> = []

@@ -109,6 +109,8 @@ describe("DATABASE_URL", () => {
     await admin("create role owner login password 'secret'", "create database theirs")
     await run(as("postgres", "theirs"), ["create schema app"])
     const env = { DATABASE_URL: as("owner", "theirs"), SVC_DB_SCHEMAS: "app" }
+    const named = await runToEnd({ ...env, SVC_SERVICE_ROLE: "svc" })
+    assert.match(named.output, /^svc: The role svc has the name of the schema with the service's own tables/)
     const { code, output } = await runToEnd(env)
     assert.strictEqual(code, 1, output)
     assert.match(

@@ -15,17 +15,17 @@ it("a PostgreSQL of one's own is archived in a bucket, by the login's rights alo
   const s3 = await startS3()
   try {
     await s3.client.send(new CreateBucketCommand({ Bucket: "archive" }))
-    await postgres.sql("create role svc login createdb createrole bypassrls password 'svc'")
-    await postgres.sql("create database app owner svc")
+    await postgres.sql("create role app login createdb createrole bypassrls password 'app'")
+    await postgres.sql("create database app owner app")
     const url = new URL(postgres.url)
-    Object.assign(url, { username: "svc", password: "svc", pathname: "/app" })
+    Object.assign(url, { username: "app", password: "app", pathname: "/app" })
     const env = {
       DATABASE_URL: url.href,
       S3_ENDPOINT: s3.endpoint,
       S3_ACCESS_KEY: s3.credentials.accessKeyId,
       S3_SECRET_KEY: s3.credentials.secretAccessKey,
       SVC_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
-      SVC_SERVICE_ROLE: "svc",
+      SVC_SERVICE_ROLE: "app",
       SVC_PITR: "true",
       SVC_PITR_BUCKET: "archive",
       SVC_PITR_DRILL: "false"

@@ -2,10 +2,11 @@ import { Schema } from "effect"
 import { DrillState } from "./recovery/Drill.ts"
 import { ChangeHealthState } from "./changes/ChangeStatus.ts"
 
-/** The response of `GET /v1/status`. `uptime_seconds` is that of this process. */
+/** The response of `GET /v1/status`. `commit`: that of the build, or `unknown`. `uptime_seconds` is that of this process. */
 export const ServiceStatus = Schema.Struct({
   status: Schema.Literal("ok"),
   version: Schema.String,
+  commit: Schema.String,
   uptime_seconds: Schema.Int,
   database: Schema.Struct({ status: Schema.Literal("ok"), version: Schema.String }),
   /** `console_url`: where people manage the object store, S3_CONSOLE_URL; null if it is not set. */

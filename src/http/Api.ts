@@ -1,4 +1,5 @@
 import { HttpApi, OpenApi } from "effect/http-api"
+import { version } from "../domain/Version.ts"
 import { AccountAdminApi } from "./api/AccountAdmin.ts"
 import { AccountsApi, SigningKeysApi } from "./api/Accounts.ts"
 import { AuditApi } from "./api/Audit.ts"
@@ -71,4 +72,4 @@ export class Api extends HttpApi.make("svc")
   .middleware(RequestErrors)
   // Reports every invalid field, not only the first, and unknown ones: a misspelt limit must not be ignored.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })
-  .annotateMerge(OpenApi.annotations({ title: "Backend platform", version: "0.1.0" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Backend platform", version })) {}

@@ -1,4 +1,5 @@
 import { HttpApi, OpenApi } from "effect/http-api"
+import { version } from "../domain/Version.ts"
 import { Api } from "./Api.ts"
 import { AccountPagesApi } from "./api/AccountPages.ts"
 import { ApiDescriptionsApi } from "./api/ApiDescriptions.ts"
@@ -134,7 +135,7 @@ export class Contract extends HttpApi.make("svc")
   .annotateMerge(
     OpenApi.annotations({
       title: "Backend platform",
-      version: "0.1.0",
+      version,
       description,
       transform: (spec) => complete(spec as OpenApi.OpenAPISpec)
     })

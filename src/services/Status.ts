@@ -3,13 +3,11 @@ import { SqlClient } from "effect/sql"
 import { Unavailable } from "../domain/errors.ts"
 import { baseUrl } from "../domain/Settings.ts"
 import { type Readiness, type ServiceStatus } from "../domain/ServiceStatus.ts"
+import { commit, version } from "../domain/Version.ts"
 import { type ChangeHealth } from "./changes/Changes.ts"
 import { type ArchiveHealth } from "./recovery/ArchiveHealth.ts"
 import { type Shutdown } from "./Shutdown.ts"
 import { databaseUnreachable, onOwnTables } from "./OwnTables.ts"
-
-/** Must equal the version in package.json; a test compares them. */
-export const version = "0.1.0"
 
 /** The address of the console of the object store; undefined if there is none. */
 export const consoleUrl = baseUrl("S3_CONSOLE_URL")
@@ -62,6 +60,7 @@ export class Status extends Context.Service<
         return {
           status: "ok" as const,
           version,
+          commit,
           uptime_seconds: Math.floor((now - startedAt) / 1000),
           database: { status: "ok" as const, version: yield* databaseVersion },
           storage

@@ -15,8 +15,8 @@ interface Family {
 export const catalogue = {
   svc_build_info: {
     type: "gauge",
-    help: "Always 1; the labels are the version of the service and of Node.",
-    labels: ["version", "node"]
+    help: "Always 1; the labels are the version and commit of the service, and the version of Node.",
+    labels: ["version", "commit", "node"]
   },
   process_start_time_seconds: {
     type: "gauge",

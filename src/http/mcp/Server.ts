@@ -1,6 +1,7 @@
 import { Cause, Effect, Exit, Schema } from "effect"
 import type { McpServer } from "@modelcontextprotocol/server"
 import { randomUUID } from "node:crypto"
+import { version } from "../../domain/Version.ts"
 import { isClientError } from "../../domain/errors.ts"
 import { McpTools } from "../../services/mcp/McpTools.ts"
 import { ManagementAudit } from "../access/ManagementAudit.ts"
@@ -101,7 +102,7 @@ export const makeMcpServer = Effect.gen(function* () {
     const { McpServer, createMcpHandler } = yield* sdk
     const { fetch } = createMcpHandler(
       () => {
-        const server = new McpServer({ name: "svc", version: "0.1.0" }, { instructions })
+        const server = new McpServer({ name: "svc", version }, { instructions })
         for (const tool of tools.toolsOf(given.caller)) register(server, given, tool)
         return server
       },

@@ -6,7 +6,7 @@ import { type MovedInstallation, type MovingPosition } from "../../domain/moving
 import { secret, text } from "../../domain/Settings.ts"
 import { BackupSettings } from "../../services/backups/Settings.ts"
 import { type OnProgress } from "../../services/ports/DumpTools.ts"
-import { version } from "../../services/Status.ts"
+import { version } from "../../domain/Version.ts"
 import { globalsScript } from "../dumps/Globals.ts"
 import { dumpWasm } from "../dumps/wasm/Wasm.ts"
 import { PostgresAddress } from "../postgres/Address.ts"

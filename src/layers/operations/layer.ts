@@ -4,7 +4,8 @@ import { Unavailable } from "../../domain/errors.ts"
 import { type MetricFormat, sampleOf } from "../../domain/metrics/Sample.ts"
 import { ArchiveHealth } from "../../services/recovery/ArchiveHealth.ts"
 import { Shutdown } from "../../services/Shutdown.ts"
-import { Status, ready, version } from "../../services/Status.ts"
+import { commit, version } from "../../domain/Version.ts"
+import { Status, ready } from "../../services/Status.ts"
 import { makeVerificationMetrics } from "../../services/backups/VerificationMetrics.ts"
 import { ChangeHealth } from "../../services/changes/Changes.ts"
 import { CurrentMeters, Metrics } from "../../services/metrics/Meters.ts"
@@ -25,7 +26,7 @@ const layerProcessMeters = Layer.effectDiscard(
       const { heapUsed, rss } = process.memoryUsage()
       const { system, user } = process.cpuUsage()
       return [
-        sampleOf("svc_build_info", { version, node: process.version }, 1),
+        sampleOf("svc_build_info", { version, commit, node: process.version }, 1),
         sampleOf("process_start_time_seconds", labels, performance.timeOrigin / 1000),
         sampleOf("process_cpu_seconds_total", labels, (system + user) / 1_000_000),
         sampleOf("process_resident_memory_bytes", labels, rss),

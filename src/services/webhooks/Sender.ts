@@ -1,4 +1,5 @@
 import { Clock, Effect } from "effect"
+import { version } from "../../domain/Version.ts"
 import { isSuccess, maxPayload, type WebhookReply } from "../../domain/webhooks/Delivery.ts"
 import { signatureHeaders } from "../../domain/webhooks/Headers.ts"
 import { CurrentMeters } from "../metrics/Meters.ts"
@@ -45,7 +46,7 @@ export const makeWebhookSender = Effect.gen(function* () {
           url,
           body: payload,
           headers: {
-            "user-agent": "svc-webhooks/0.1.0",
+            "user-agent": `svc-webhooks/${version}`,
             ...lowerCased(headers),
             "content-type": "application/json",
             ...trace,

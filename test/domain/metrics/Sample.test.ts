@@ -35,7 +35,7 @@ describe("the text of metrics", () => {
     )
   })
   it("adds up what several processes report, except what they agree on", () => {
-    const build = sampleOf("svc_build_info", { version: "1", node: "v24" }, 1)
+    const build = sampleOf("svc_build_info", { version: "1", commit: "c0ffee", node: "v24" }, 1)
     const clients = (value: number) => sampleOf("svc_realtime_clients", {}, value)
     assert.deepStrictEqual(summed([build, clients(2), build, clients(3)]), [build, clients(5)])
   })

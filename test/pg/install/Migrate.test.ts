@@ -3,17 +3,19 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { readdirSync } from "node:fs"
 import { inject } from "vitest"
+import { releases } from "../../../scripts/release/agreement.ts"
 import { migrate, type OwnSchema } from "../../../src/layers/install/Migrate.ts"
 import { statements } from "../../../src/layers/install/migrations/statements.ts"
 import { migrations } from "../../../src/layers/install/OwnMigrations.ts"
+import { version } from "../../../src/domain/Version.ts"
 import { layerOwnTables } from "../../../src/layers/postgres/Db.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
 import { type Login, parseLogin } from "../../../src/layers/postgres/Login.ts"
 import { asking, connect, live } from "../../support/database.ts"
 import { contradictions, type Part, partsSql } from "../../support/install/additions.ts"
 
-/** The last migration of the newest release, or before the first one, of the first public state. */
-const released = 28
+/** The last migration of the newest release. */
+const released = releases.at(-1)?.migration ?? 0
 /** Later ones that change what exists, with the reason why versions of the same minor version can bear it. */
 const borne: Readonly<Record<string, string>> = {
   "0034_implicit_casts": "the functions do the same as before, with values cast to text explicitly"
@@ -76,10 +78,10 @@ layer(layerEmpty, live)("migrations of schema svc", (it) => {
   it.effect("only add to what is released, so that versions can run beside each other", () =>
     onEmpty(
       Effect.gen(function* () {
-        yield* run({ version: "0.1.0", migrations: upTo(released) })
+        yield* run({ version, migrations: upTo(released) })
         let before = yield* partsNow
         for (const key of Object.keys(migrations).filter((name) => numberOf(name) > released)) {
-          yield* run({ version: "0.1.0", migrations: upTo(numberOf(key)) })
+          yield* run({ version, migrations: upTo(numberOf(key)) })
           const after = yield* partsNow
           if (borne[key] === undefined) assert.deepStrictEqual(contradictions(before, after), [], key)
           before = after
@@ -92,7 +94,7 @@ layer(layerEmpty, live)("migrations of schema svc", (it) => {
     onEmpty(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        yield* run({ version: "0.1.0", migrations: upTo(released) })
+        yield* run({ version, migrations: upTo(released) })
         const before = yield* partsNow
         const found = (text: string) =>
           Effect.gen(function* () {

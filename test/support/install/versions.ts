@@ -1,15 +1,13 @@
-import { execFile, execFileSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { version } from "../../../src/services/Status.ts"
+import { releases } from "../../../scripts/release/agreement.ts"
+import { version } from "../../../src/domain/Version.ts"
 import { root } from "../service.ts"
 
 const run = promisify(execFile)
-
-/** The commit since which a start accepts the migrations of newer versions of its minor version. */
-const firstOfRule = "1cb798aa524630393b536c64b8e7a903a56665ab"
 
 /** A version of the service that can be started from its sources. */
 export interface SourceVersion extends AsyncDisposable {
@@ -20,14 +18,12 @@ export interface SourceVersion extends AsyncDisposable {
 
 const minorOf = (text: string) => text.split(".", 2).join(".")
 
-const has = (commit: string) => {
-  try {
-    execFileSync("git", ["merge-base", "--is-ancestor", commit, "HEAD"], { cwd: root, stdio: "ignore" })
-    return true
-  } catch {
-    return false
-  }
-}
+/** Whether the checkout has the commit, as a clone with all history does. */
+const has = (commit: string) =>
+  run("git", ["cat-file", "-e", `${commit}^{commit}`], { cwd: root }).then(
+    () => true,
+    () => false
+  )
 
 /** Everything of this checkout but `own`, by links. */
 const linked = async (own: ReadonlyArray<string>) => {
@@ -45,18 +41,14 @@ const versionAt = (name: string, path: string): SourceVersion => ({
 })
 
 /**
- * The version to upgrade from: the newest release of this minor version before this commit; while there is none, the first
- * commit that follows the rule of upgrades; in a checkout without history, this source. Runs with this checkout's packages,
- * or with its own if it has others.
+ * The version to upgrade from: the newest release of this minor version in releases.json; in a checkout without history, this
+ * source. Runs with this checkout's packages, or with its own if it has others.
  */
 export const previousVersion = async (): Promise<SourceVersion> => {
-  const described = ["describe", "--tags", "--abbrev=0", "--match", `v${minorOf(version)}.*`, "HEAD^"]
-  const tag = await run("git", described, { cwd: root }).then(
-    ({ stdout }) => stdout.trim(),
-    () => undefined
-  )
-  const commit = tag ?? (has(firstOfRule) ? firstOfRule : undefined)
-  if (commit === undefined) return versionAt("this source (the checkout has no history)", await linked([]))
+  const release = releases.findLast((one) => minorOf(one.version) === minorOf(version))
+  if (release === undefined || !(await has(release.commit)))
+    return versionAt("this source (the checkout has no earlier release)", await linked([]))
+  const { commit } = release
   const path = await linked(["src", "package.json", "package-lock.json"])
   const names = ["src", "package.json", "package-lock.json"]
   const archive = join(path, "version.tar")
@@ -67,7 +59,7 @@ export const previousVersion = async (): Promise<SourceVersion> => {
     await rm(join(path, "node_modules"))
     await run("npm", ["ci", "--omit=dev", "--ignore-scripts", "--prefer-offline"], { cwd: path })
   }
-  return versionAt(tag ?? `commit ${commit.slice(0, 8)} (there is no release yet)`, path)
+  return versionAt(`${release.version} (commit ${commit.slice(0, 12)})`, path)
 }
 
 /** The version to upgrade to: this source with a higher number and one more migration, which adds to tables in use. */
@@ -81,7 +73,7 @@ export const nextVersion = async (): Promise<SourceVersion> => {
     await writeFile(join(path, file), text.replace(from, to))
   }
   const next = `${minorOf(version)}.${Number(version.split(".")[2]) + 1}`
-  await edit("src/services/Status.ts", `version = "${version}"`, `version = "${next}"`)
+  await edit("src/domain/Version.ts", `version = "${version}"`, `version = "${next}"`)
   const added = ["webhooks", "api_keys", "realtime_subscriptions", "flags", "identity_sessions"].map(
     (table) => `"alter table svc.${table} add column next_release text not null default 'new'"`
   )

@@ -1,3 +1,4 @@
+import { version } from "../../Version.ts"
 import { description, errorSchema, headers, parameters, responses, security, securitySchemes } from "./Parts.ts"
 import { describeRelation, type OpenApiContext, paragraphs } from "./Relations.ts"
 import { describeFunctions } from "./Functions.ts"
@@ -83,7 +84,7 @@ export function* openApiDocument(
   const info = {
     title: comment.summary ?? `Rows and functions of ${schema}`,
     description: comment.description === undefined ? description : `${comment.description}\n\n${description}`,
-    version: "0.1.0"
+    version
   }
   const components = [
     `"schemas":{${schemas.join(",")}}`,

@@ -1,3 +1,4 @@
+import { version } from "../../Version.ts"
 import { makeRelationships, type Relationships } from "../../catalogue/Relationships.ts"
 import {
   callForm,
@@ -222,7 +223,7 @@ export function* swaggerDocument(outline: SchemaOutline, schema: string): Genera
   const { description, summary = "PostgREST API" } = described(outline.schemas[0]?.comment ?? null)
   const parts = [
     entry("swagger", "2.0"),
-    entry("info", { title: summary, ...(description === undefined ? {} : { description }), version: "0.1.0" }),
+    entry("info", { title: summary, ...(description === undefined ? {} : { description }), version }),
     entry("basePath", "/rest/v1"),
     entry("consumes", media),
     entry("produces", media),

@@ -2,66 +2,19 @@ import { DatabaseSync } from "node:sqlite"
 import { parentPort, workerData } from "node:worker_threads"
 import { bucketOperations } from "./Buckets.ts"
 import { listingOperations } from "./Listing.ts"
-import { historyTables, makeIndexHistory } from "./History.ts"
+import { indexFormat, indexSteps } from "./Format.ts"
+import { makeIndexHistory } from "./History.ts"
 import { journalOperations } from "./Journal.ts"
 import { objectOperations } from "./Objects.ts"
 import { importOperations } from "./Import.ts"
 import { pastOperations } from "./Past.ts"
-import { makePlaces, placeTables } from "./Places.ts"
+import { makePlaces } from "./Places.ts"
 import { makeTables } from "./Tables.ts"
 import { IndexError } from "./Rows.ts"
 import { uploadOperations } from "./Uploads.ts"
 import { makeVersions } from "./Versions.ts"
 
 // Runs in the index thread, like everything it imports: these modules must not load Effect.
-
-/** Keys are blobs, so that they compare as UTF-8 bytes. `segments` comes last, because listings don't read it. */
-const first = `
-  CREATE TABLE starts (number INTEGER NOT NULL);
-  INSERT INTO starts VALUES (0);
-  CREATE TABLE buckets (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, created INTEGER NOT NULL, policy TEXT, cors TEXT
-  );
-  CREATE TABLE objects (
-    bucket INTEGER NOT NULL, key BLOB NOT NULL, size INTEGER NOT NULL, etag TEXT NOT NULL, modified INTEGER NOT NULL,
-    meta TEXT NOT NULL, segments TEXT NOT NULL, PRIMARY KEY (bucket, key)
-  ) WITHOUT ROWID;
-  CREATE TABLE files (id TEXT PRIMARY KEY) WITHOUT ROWID;
-  CREATE TABLE small (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
-  CREATE TABLE uploads (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, bucket INTEGER NOT NULL, key BLOB NOT NULL,
-    created INTEGER NOT NULL, meta TEXT NOT NULL
-  );
-  CREATE INDEX uploads_by_key ON uploads (bucket, key, id);
-  CREATE TABLE parts (
-    upload INTEGER NOT NULL, part INTEGER NOT NULL, blob TEXT NOT NULL, size INTEGER NOT NULL, md5 TEXT NOT NULL,
-    modified INTEGER NOT NULL, checksum TEXT, PRIMARY KEY (upload, part)
-  ) WITHOUT ROWID;
-  CREATE TABLE completed (
-    upload TEXT PRIMARY KEY, bucket INTEGER NOT NULL, at INTEGER NOT NULL, object TEXT NOT NULL
-  ) WITHOUT ROWID;
-  CREATE INDEX completed_by_age ON completed (at);
-`
-
-/** The statements that lead from each format to the next. Databases of a newer format are not opened. */
-const steps = [
-  first,
-  `ALTER TABLE buckets ADD COLUMN publicAccess TEXT;
-   ALTER TABLE buckets ADD COLUMN lifecycle TEXT;
-   ALTER TABLE buckets ADD COLUMN tagging TEXT;`,
-  `ALTER TABLE buckets ADD COLUMN versioning TEXT;
-   ALTER TABLE objects ADD COLUMN version TEXT;
-   ALTER TABLE objects ADD COLUMN since INTEGER;
-   CREATE TABLE versions (
-     bucket INTEGER NOT NULL, key BLOB NOT NULL, seq INTEGER NOT NULL, version TEXT, size INTEGER NOT NULL,
-     etag TEXT NOT NULL, modified INTEGER NOT NULL, meta TEXT NOT NULL, marker INTEGER NOT NULL, superseded INTEGER,
-     segments TEXT NOT NULL, PRIMARY KEY (bucket, key, seq DESC)
-   ) WITHOUT ROWID;
-   CREATE INDEX null_versions ON versions (bucket, key) WHERE version IS NULL;
-   ${historyTables}`,
-  placeTables
-]
-const version = steps.length
 
 /**
  * Opens the index, creates its tables if it is new, and counts this start. Throws an Error with a one-line message for
@@ -74,9 +27,11 @@ const openDatabase = (file: string): { readonly database: DatabaseSync; readonly
     database.exec("PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864")
     database.exec("BEGIN EXCLUSIVE")
     const format = Number(Object.values(database.prepare("PRAGMA user_version").get() ?? {})[0])
-    if (format > version)
-      throw new Error(`it was written by a newer version (format ${format}; this version supports up to ${version})`)
-    if (format < version) database.exec(`${steps.slice(format).join("")} PRAGMA user_version = ${version}`)
+    if (format > indexFormat)
+      throw new Error(
+        `it was written by a newer version (format ${format}; this version supports up to ${indexFormat})`
+      )
+    if (format < indexFormat) database.exec(`${indexSteps.slice(format).join("")} PRAGMA user_version = ${indexFormat}`)
     const counted = database.prepare("UPDATE starts SET number = number + 1 RETURNING number").get()
     database.exec("COMMIT")
     return { database, start: Number(counted?.["number"]) }

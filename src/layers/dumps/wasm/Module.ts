@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -63,7 +63,10 @@ const filesIn = (directory: string) => {
   }
 }
 
+/** In a release, the two files of the package that are used; else the package. */
+const released = fileURLToPath(new URL("../../../../dist/pg_dump", import.meta.url))
 const installed = () => {
+  if (existsSync(released)) return released
   try {
     return dirname(fileURLToPath(import.meta.resolve("@electric-sql/pglite-tools/pg_dump")))
   } catch {

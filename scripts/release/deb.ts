@@ -28,6 +28,17 @@ const memberHeader = (name: string, time: Date, size: number) =>
     "`\n"
   ].join("")
 
+/** The directories that contain the targets: dpkg creates only those that the archive has. */
+const parentsOf = (sources: ReadonlyArray<TarSource>): ReadonlyArray<TarSource> => {
+  const paths = sources.flatMap(({ target }) => {
+    const names = target.split("/").slice(0, -1)
+    return names.map((_, n) => `${names.slice(0, n + 1).join("/")}/`)
+  })
+  const whole = new Set(sources.map(({ target }) => `${target}/`))
+  const missing = [...new Set(paths)].filter((path) => !whole.has(path)).toSorted()
+  return missing.map((target) => ({ type: "content", content: null, target, mode: 0o755 }))
+}
+
 /** Makes `svc_<version>_<architecture>.deb` under `out`. */
 export const makeDeb = async (out: string, archive: Archive, level: number, time: Date): Promise<string> => {
   const platform = archive.name.slice(`svc-${version}-`.length)
@@ -47,15 +58,12 @@ export const makeDeb = async (out: string, archive: Archive, level: number, time
     mode
   })
   const file = (target: string, source: string, mode = 0o644): TarSource => ({ type: "file", source, target, mode })
-  const directories = (...targets: ReadonlyArray<string>) =>
-    targets.map((target): TarSource => ({ type: "content", content: null, target: `${target}/`, mode: 0o755 }))
   const scripts = ["postinst", "prerm", "postrm"].map((name) => file(`./${name}`, join(files, name), 0o755))
   const members = [
     ["control.tar.zst", [text("./control", control), text("./conffiles", "/etc/svc/env\n"), ...scripts]],
     [
       "data.tar.zst",
       [
-        ...directories("./usr", "./usr/bin", "./usr/lib", "./etc", "./etc/svc"),
         { type: "directory", source: archive.directory, target: "./usr/lib/svc" },
         file("./usr/bin/svc", join(files, "svc"), 0o755),
         file("./usr/lib/systemd/system/svc.service", join(root, "deploy/systemd/svc.service")),
@@ -70,7 +78,7 @@ export const makeDeb = async (out: string, archive: Archive, level: number, time
   await writeFile(deb, `!<arch>\n${memberHeader("debian-binary", time, 4)}2.0\n`)
   for (const [name, sources] of members) {
     const packed = `${deb}.${name}`
-    await packZstd(sources, packed, level, time)
+    await packZstd([...parentsOf(sources), ...sources], packed, level, time)
     const { size } = await stat(packed)
     await writeFile(deb, memberHeader(name, time, size), { flag: "a" })
     await pipeline(createReadStream(packed), createWriteStream(deb, { flags: "a" }))

@@ -203,6 +203,15 @@ describe.runIf(hasDpkg)("the deb", () => {
     const deb = await artefact(/\.deb$/)
     const { stdout } = await run("dpkg-deb", ["--field", deb, "Package", "Version", "Architecture"])
     assert.match(stdout, new RegExp(`^Package: svc\nVersion: ${version}\nArchitecture: (?:amd64|arm64)\n$`))
+    const listed = (await run("dpkg-deb", ["--contents", deb], { maxBuffer: 1 << 24 })).stdout.trim().split("\n")
+    const paths = listed.map((line) => /\s(\.\/.*?)(?: -> .*)?$/.exec(line)?.[1] ?? assert.fail(line))
+    const before = new Set<string>()
+    for (const path of paths) {
+      const parent = `${dirname(path)}/`
+      assert.isTrue(path === "./" || before.has(parent), `dpkg does not create ${parent} before ${path}`)
+      before.add(path)
+    }
+    for (const line of listed) assert.match(line, /^\S+ root\/root /)
     const target = await emptyFolder("deb-unpacked")
     await run("dpkg-deb", ["--extract", deb, target])
     const printed = await run(join(target, "usr/lib/svc/bin/svc"), ["version"], { env: {} })

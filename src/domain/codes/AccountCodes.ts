@@ -54,7 +54,7 @@ export const accountCodes = {
   IDENTITY_CHANGED: [409, "The account was changed since `updated_at` of the request: read it again"],
   ADDRESS_UNCONFIRMED: [
     409,
-    "An administrator needs a confirmed address, as another person may have registered it: let its owner confirm it, or run `npm run account -- admin <address>`, which removes what was set before"
+    "An administrator needs a confirmed address, as another person may have registered it: let its owner confirm it, or run `svc account admin <address>`, which removes what was set before"
   ],
   ADDRESS_TAKEN: [409, "There is an account with this e-mail address: sign in, or recover it"],
   ID_TAKEN: [409, "There is an account with this id (imports): leave it out, or import into an empty service"],

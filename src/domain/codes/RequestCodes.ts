@@ -51,7 +51,7 @@ export const credentialCodes = {
   UNAUTHORIZED: [401, "No credentials: send an API key"],
   INVALID_API_KEY: [
     401,
-    "The key is missing, unknown or revoked: send it in the header `apikey`; `npm run key -- service_role` creates one"
+    "The key is missing, unknown or revoked: send it in the header `apikey`; `svc key service_role` creates one"
   ],
   JWT_INVALID: [
     401,

@@ -14,7 +14,7 @@ export const startPage = (): HttpServerResponse.HttpServerResponse =>
       <p>
         Every request needs an API key in the header <code>apikey</code>. The first start stored two keys in the file
         <code>keys.json</code> of the data directory (<code>SVC_DATA_DIR</code>, default <code>.svc</code>);
-        <code>npm run key -- service_role</code> creates another.
+        <code>svc key service_role</code> creates another.
       </p>
       <footer>Status: <a href="/healthz">process</a>, <a href="/readyz">database</a></footer>`
   )

@@ -52,7 +52,7 @@ export const layerFirstKeys = Layer.effectDiscard(
   }).pipe(
     // The service can do without: replicas of a read-only container have no place for a file.
     Effect.catchTag("StartError", ({ message }) =>
-      Effect.logWarning(`No API key was created. ${message}. Create keys with: npm run key -- service_role`)
+      Effect.logWarning(`No API key was created. ${message}. Create keys with: svc key service_role`)
     )
   )
 )

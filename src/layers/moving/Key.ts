@@ -15,7 +15,7 @@ export interface ArchiveKey {
   readonly key: KeyObject
 }
 
-const noArchive = "It is no archive of npm run export, or its beginning is damaged"
+const noArchive = "It is no archive of svc export, or its beginning is damaged"
 
 const headerOf = (line: string): MovingHeader => {
   if (!line.startsWith(movingMagic)) throw new ArchiveRefused(noArchive)

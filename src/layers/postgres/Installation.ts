@@ -11,7 +11,7 @@ import { layerEncryptionKeys, layerEncryptionKeysKept, layerJwtSecret, layerJwtS
 /** Prints where other programs find the server. */
 const layerAnnounced = Layer.effectDiscard(
   Effect.flatMap(PostgresAddress, ({ at: { port } }) =>
-    Effect.logInfo(`PostgreSQL listens on 127.0.0.1:${port}; npm run --silent db:url prints its URL with the password`)
+    Effect.logInfo(`PostgreSQL listens on 127.0.0.1:${port}; svc db-url prints its URL with the password`)
   )
 ).pipe(Layer.provideMerge(layerEmbedded))
 

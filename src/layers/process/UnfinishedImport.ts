@@ -26,6 +26,6 @@ export const endUnfinished = (path: string) => attempt(`Failed to remove ${markF
 export const refuseUnfinished = Effect.fnUntraced(function* (path: string) {
   if ((yield* readUnfinished(path)) === undefined) return
   return yield* new StartError({
-    message: `An import into ${path} (SVC_DATA_DIR) is not complete: run npm run import again with the same archive, or begin with an empty directory, database and store`
+    message: `An import into ${path} (SVC_DATA_DIR) is not complete: run svc import again with the same archive, or begin with an empty directory, database and store`
   })
 })

@@ -59,7 +59,7 @@ export const runPsql = Effect.fnUntraced(function* ({ args }: { readonly args: R
     process.on("SIGINT", ignore)
     child.once("error", () => {
       const message =
-        "psql was not found: install PostgreSQL's client programs, or give another program the URL of svc db-url (npm run --silent db:url)"
+        "psql was not found: install PostgreSQL's client programs, or give another program the URL of svc db-url"
       resume(Effect.fail(new StartError({ message })))
     })
     child.once("close", (code) => {

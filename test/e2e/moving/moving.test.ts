@@ -131,7 +131,7 @@ it("an installation that serves moves into an empty directory, with its keys, se
   )
   assert.match(
     await damage("foreign", () => Buffer.from("PK a file of another program")),
-    /no archive of npm run export/
+    /no archive of svc export/
   )
   assert.match(
     await damage("newer", (bytes) =>

@@ -44,7 +44,7 @@ describe("methods", () => {
   it("/ is a page for browsers, which also get an icon", async () => {
     const page = await ask(service, "GET /")
     assert.deepStrictEqual([page.status, page.headers.get("content-type")], [200, "text/html; charset=utf-8"])
-    for (const text of ['href="/docs"', "keys.json", "npm run key"]) assert.include(page.text, text)
+    for (const text of ['href="/docs"', "keys.json", "svc key"]) assert.include(page.text, text)
     assert.strictEqual((await ask(service, "GET /favicon.ico")).status, 204)
   })
 

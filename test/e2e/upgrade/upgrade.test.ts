@@ -175,7 +175,7 @@ it.skipIf(programs === undefined)(
       assert.strictEqual(refused.code, 1)
       assert.match(
         refused.output,
-        /was created by PostgreSQL 17, but this is PostgreSQL 18: run npm run upgrade-database /
+        /was created by PostgreSQL 17, but this is PostgreSQL 18: run svc upgrade-database /
       )
 
       const wrong = await upgraded(dataDir, { ...env, PG_BIN_DIR_OLD: "/nowhere" })

@@ -282,7 +282,7 @@ describe("the embedded PostgreSQL", () => {
       const error = yield* Effect.flip(open(path))
       assert.match(
         error.message,
-        /postgres was created by PostgreSQL 17, but this is PostgreSQL 18: run npm run upgrade-database .* or set DATABASE_URL$/
+        /postgres was created by PostgreSQL 17, but this is PostgreSQL 18: run svc upgrade-database .* or set DATABASE_URL$/
       )
       yield* Effect.promise(() => writeFile(join(path, "postgres", "PG_VERSION"), "19\n"))
       const newer = yield* Effect.flip(open(path))

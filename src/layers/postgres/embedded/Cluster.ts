@@ -67,7 +67,7 @@ export const otherMajor = (cluster: string, its: string, ours: string) =>
   new StartError({
     message:
       Number(its) < Number(ours)
-        ? `${cluster} was created by PostgreSQL ${its}, but this is PostgreSQL ${ours}: run npm run upgrade-database (docs/operations.md, Upgrades), start the previous release, or set DATABASE_URL`
+        ? `${cluster} was created by PostgreSQL ${its}, but this is PostgreSQL ${ours}: run svc upgrade-database (docs/operations.md, Upgrades), start the previous release, or set DATABASE_URL`
         : `${cluster} was created by PostgreSQL ${its}, which is newer than PostgreSQL ${ours} of this release: start the release that created it or a newer one, or set DATABASE_URL`
   })
 

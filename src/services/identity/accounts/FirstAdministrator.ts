@@ -13,7 +13,7 @@ import { hashOf, AccountStore } from "./Store.ts"
 const over = new Gone({
   error: "The link has expired or was used, or there is an administrator",
   code: "LINK_EXPIRED",
-  hint: "npm run account -- admin <address> makes an administrator too"
+  hint: "svc account admin <address> makes an administrator too"
 })
 
 /** Makes the first administrator: by a link that the start prints, valid once, and only until there is an administrator. */

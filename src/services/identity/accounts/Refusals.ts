@@ -44,7 +44,7 @@ export const unconfirmedAddress = new Conflict({
   error:
     "The address of the account is not confirmed: another person may have registered it, and would become an administrator",
   code: "ADDRESS_UNCONFIRMED",
-  hint: "Its owner confirms it first; or npm run account -- admin <address> removes its password, factors, links and sessions"
+  hint: "Its owner confirms it first; or svc account admin <address> removes its password, factors, links and sessions"
 })
 export const invalidPageToken = new InvalidRequest({ error: "page_token is invalid", code: "INVALID_PAGE_TOKEN" })
 export const identityChanged = new Conflict({

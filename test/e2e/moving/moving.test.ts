@@ -129,10 +129,7 @@ it("an installation that serves moves into an empty directory, with its keys, se
     }),
     /damaged or incomplete/
   )
-  assert.match(
-    await damage("foreign", () => Buffer.from("PK a file of another program")),
-    /no archive of svc export/
-  )
+  assert.match(await damage("foreign", () => Buffer.from("PK a file of another program")), /no archive of svc export/)
   assert.match(
     await damage("newer", (bytes) =>
       Buffer.from(bytes.toString("latin1").replace('"format":1', '"format":9'), "latin1")

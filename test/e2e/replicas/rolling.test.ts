@@ -11,14 +11,15 @@ import { ask, sql } from "../../support/client.ts"
 import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { evaluate, flagOf, makeFlag } from "../../support/flags/api.ts"
 import { asMember, register } from "../../support/identity/people.ts"
-import { nextVersion, previousVersion } from "../../support/install/versions.ts"
+import { nextVersion, previousVersion, type SourceVersion } from "../../support/install/versions.ts"
 import { endFeeds, type Feed, openFeed, subscribe } from "../../support/realtime/feed.ts"
-import { testSettings, until } from "../../support/service.ts"
+import { root, testSettings, until } from "../../support/service.ts"
 import { type Receiver, startReceiver } from "../../support/webhooks/receiver.ts"
 
 const database = `rolling_${process.pid}`
 const started = new AsyncDisposableStack()
 let sink: Receiver
+let previous: SourceVersion
 let older: Replica
 let newer: Replica
 let balancer: Balancer
@@ -58,7 +59,7 @@ beforeAll(async () => {
     WEBHOOK_ALLOW_PRIVATE: "true"
   }
   const [before, after] = await Promise.all([previousVersion(), nextVersion()])
-  started.use(before)
+  previous = started.use(before)
   started.use(after)
   process.stdout.write(`Rolling upgrade: ${before.name} beside ${after.name}\n`)
   const make = async (entry: string) => {
@@ -221,4 +222,55 @@ describe("two versions on one database", () => {
     assert.deepStrictEqual(new Set(row?.["all"] as ReadonlyArray<number>), written)
     for (const replica of [older, newer]) assert.isAbove(requests.asked.get(replica) ?? 0, 20)
   })
+})
+
+describe("two versions on one data directory", () => {
+  it("start in turn, with what the other has written", async () => {
+    const dataDir = await makeDataDir()
+    started.defer(() => removeDataDir(dataDir))
+    const env = { ...testSettings, PATH: process.env["PATH"] ?? "", SVC_DATA_DIR: dataDir }
+    const replicaOf = async (entry: string) => {
+      const [port, operationsPort] = [await freePort(), await freePort()]
+      const replica = new Replica({ entry, port, operationsPort, env, clock: undefined })
+      started.defer(async () => void (await replica.end("SIGKILL")))
+      return replica
+    }
+    const run = async (entry: string, name: string, expected: ReadonlyArray<string>) => {
+      const replica = await replicaOf(entry)
+      await begin(replica)
+      const its = JSON.parse(await readFile(join(dataDir, "keys.json"), "utf8")) as typeof keys
+      const service = { url: replica.url, ...its }
+      const call = (line: string, body?: unknown) =>
+        ask(service, line, { key: its.service_role, ...(body === undefined ? {} : { body }) })
+      await sql(service, "create table if not exists kept (name text primary key)")
+      await call("POST /api/storage/buckets", { name: "kept" })
+      await sql(service, "insert into kept values ($1)", [name])
+      const signed = await call("POST /api/storage/buckets/kept/objects/presign-upload", {
+        key: name,
+        contentType: "text/plain"
+      })
+      const { headers, url } = signed.json as { readonly url: string; readonly headers: Record<string, string> }
+      assert.strictEqual((await fetch(url, { method: "PUT", headers, body: name })).status, 200)
+      const rows = await sql(service, "select name from kept order by name")
+      const { objects } = (await call("GET /api/storage/buckets/kept/objects")).json as {
+        readonly objects: ReadonlyArray<{ readonly key: string }>
+      }
+      assert.deepStrictEqual([rows.map((row) => row["name"]), objects.map(({ key }) => key)], [expected, expected])
+      assert.strictEqual(await replica.end("SIGTERM"), 0, replica.output)
+    }
+
+    await run(previous.entry, "by-1", ["by-1"])
+    await run(join(root, "src/main.ts"), "by-2", ["by-1", "by-2"])
+    if (previous.hasSameIndex) return run(previous.entry, "by-3", ["by-1", "by-2", "by-3"])
+    // A pre-release: it says that it can't, and changes nothing.
+    const refusing = await replicaOf(previous.entry)
+    refusing.launch()
+    const output = await until(
+      async () => refusing.output,
+      (text) => text.includes("written by a newer version"),
+      60_000
+    )
+    assert.include(output, "written by a newer version")
+    return run(join(root, "src/main.ts"), "by-3", ["by-1", "by-2", "by-3"])
+  }, 240_000)
 })

@@ -173,10 +173,7 @@ it.skipIf(programs === undefined)(
 
       const refused = await runToEnd({ SVC_DATA_DIR: dataDir, SVC_JWT_SECRET: jwtSecret, ...env })
       assert.strictEqual(refused.code, 1)
-      assert.match(
-        refused.output,
-        /was created by PostgreSQL 17, but this is PostgreSQL 18: run svc upgrade-database /
-      )
+      assert.match(refused.output, /was created by PostgreSQL 17, but this is PostgreSQL 18: run svc upgrade-database /)
 
       const wrong = await upgraded(dataDir, { ...env, PG_BIN_DIR_OLD: "/nowhere" })
       assert.deepStrictEqual(

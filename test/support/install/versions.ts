@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { releases } from "../../../scripts/release/agreement.ts"
 import { version } from "../../../src/domain/Version.ts"
+import { indexFormat } from "../../../src/layers/storage/endpoint/store/worker/Format.ts"
 import { root } from "../service.ts"
 
 const run = promisify(execFile)
@@ -14,6 +15,8 @@ export interface SourceVersion extends AsyncDisposable {
   /** What it is, for the output of the test. */
   readonly name: string
   readonly entry: string
+  /** Whether it has the index of objects of this source, as all releases of a minor version do. */
+  readonly hasSameIndex: boolean
 }
 
 const minorOf = (text: string) => text.split(".", 2).join(".")
@@ -34,9 +37,10 @@ const linked = async (own: ReadonlyArray<string>) => {
   return path
 }
 
-const versionAt = (name: string, path: string): SourceVersion => ({
+const versionAt = (name: string, path: string, format = indexFormat): SourceVersion => ({
   name,
   entry: join(path, "src/main.ts"),
+  hasSameIndex: format === indexFormat,
   [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true })
 })
 
@@ -59,7 +63,7 @@ export const previousVersion = async (): Promise<SourceVersion> => {
     await rm(join(path, "node_modules"))
     await run("npm", ["ci", "--omit=dev", "--ignore-scripts", "--prefer-offline"], { cwd: path })
   }
-  return versionAt(`${release.version} (commit ${commit.slice(0, 12)})`, path)
+  return versionAt(`${release.version} (commit ${commit.slice(0, 12)})`, path, release.index_format)
 }
 
 /** The version to upgrade to: this source with a higher number and one more migration, which adds to tables in use. */

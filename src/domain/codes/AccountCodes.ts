@@ -45,7 +45,6 @@ export const accountCodes = {
   ACCOUNT_DISABLED: [403, "The account is disabled: ask the operator"],
   IDENTITY_NOT_FOUND: [404, "The identity provider has no such identity"],
   SESSION_NOT_FOUND: [404, "No other session with this id; see `GET /api/auth/sessions`"],
-  TOTP_NOT_FOUND: [404, "No authenticator app is set up"],
   PASSKEY_NOT_FOUND: [404, "No such passkey; see `GET /api/auth/passkeys`"],
   WEBAUTHN_NOT_FOUND: [404, "No security key with this id; see `GET /api/auth/mfa/status`"],
   PROVIDER_NOT_FOUND: [404, "`SVC_SIGN_IN_WITH` has no such provider; see `GET /api/auth/methods`"],

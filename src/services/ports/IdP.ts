@@ -110,7 +110,7 @@ export class IdP extends Context.Service<
       flowId: string,
       code: string
     ) => Effect.Effect<RelayedCookies, FlowError>
-    /** 404 `TOTP_NOT_FOUND` when there is none. */
+    /** Succeeds when there is none. */
     readonly removeTotp: (credential: Credential) => Effect.Effect<RelayedCookies, FlowError>
 
     /** `publicKey`: PublicKeyCredentialCreationOptions as JSON (WebAuthn 3), registered keys in excludeCredentials. */
@@ -127,7 +127,7 @@ export class IdP extends Context.Service<
       attestation: string,
       displayName: string
     ) => Effect.Effect<RelayedCookies, FlowError>
-    /** One key by the bytes of its id, or all if undefined. 404 `WEBAUTHN_NOT_FOUND` when there is none. */
+    /** One key by the bytes of its id, or all if undefined. Succeeds when there are none; 404 `WEBAUTHN_NOT_FOUND` for an id that is not there. */
     readonly removeWebAuthn: (
       credential: Credential,
       id: Uint8Array | undefined

@@ -1,5 +1,5 @@
 import { Effect, Redacted } from "effect"
-import { Conflict, InvalidRequest, NotFound } from "../../../domain/errors.ts"
+import { Conflict, InvalidRequest } from "../../../domain/errors.ts"
 import { type Credential } from "../../../domain/identity/Identity.ts"
 import { type Kratos } from "./Client.ts"
 import { beginSettings, inputs, submitSettings, textContext } from "./Flows.ts"
@@ -7,7 +7,6 @@ import { kratosFlowExpired, kratosMethodDisabled } from "./Refusal.ts"
 import { type Node } from "./Wire.ts"
 
 const exists = () => new Conflict({ error: "An authenticator app is already set up", code: "TOTP_EXISTS" })
-const notFound = () => new NotFound({ error: "No authenticator app is set up", code: "TOTP_NOT_FOUND" })
 const wrongCode = () => new InvalidRequest({ error: "The code is wrong", code: "INVALID_CODE" })
 
 /** Whether an app is set up, according to a form; undefined when the form has no TOTP fields. */
@@ -41,7 +40,8 @@ export const makeKratosTotp = (kratos: Kratos, issuer: string) => {
   const removeTotp = Effect.fn("IdP.removeTotp")(function* (credential: Credential) {
     const flow = yield* beginSettings(kratos, credential)
     const has = hasTotp(flow.nodes)
-    if (has !== true) return yield* has === false ? notFound() : kratosMethodDisabled()
+    if (has === undefined) return yield* kratosMethodDisabled()
+    if (!has) return flow.cookies
     const submitted = yield* submitSettings(kratos, credential, flow.id, flow.csrf, {
       method: "totp",
       totp_unlink: true

@@ -73,7 +73,8 @@ export const makeWebAuthn = (kratos: Kratos) => {
     const keys = keysOf(flow.nodes)
     if (keys.size === 0 && inputs(flow.nodes, "webauthn_register").length === 0) return yield* kratosMethodDisabled()
     const wanted = id === undefined ? [...keys.keys()] : [hexOf(id)].filter((hex) => keys.has(hex))
-    if (wanted.length === 0) return yield* notFound()
+    if (wanted.length === 0 && id !== undefined) return yield* notFound()
+    if (wanted.length === 0) return flow.cookies
     const removable = wanted.filter((hex) => keys.get(hex) === false)
     if (removable.length === 0) return yield* lastOne()
     let cookies: RelayedCookies = []

@@ -186,7 +186,7 @@ export class AccountKeys extends Context.Service<AccountKeys>()("svc/identity/Ac
         const { session } = yield* add(credential, flowId, attestation, displayName, false)
         return sessions.cookiesOf(credential, session)
       }),
-      /** All security keys without an id. */
+      /** All security keys without an id, which succeeds when there are none. */
       removeKeys: Effect.fnUntraced(function* (credential: Credential, id: Uint8Array | undefined) {
         const session = yield* sessions.privileged(credential)
         const removed = yield* store.count(
@@ -194,7 +194,8 @@ export class AccountKeys extends Context.Service<AccountKeys>()("svc/identity/Ac
          where identity_id = $1::text::uuid and not passkey and ($2::text is null or id = $2::text) returning 1`,
           [session.identity_id, id === undefined ? null : Buffer.from(id).toString("base64url")]
         )
-        if (removed === 0) return yield* new NotFound({ error: "There is no such key", code: "WEBAUTHN_NOT_FOUND" })
+        if (removed === 0 && id !== undefined)
+          return yield* new NotFound({ error: "There is no such key", code: "WEBAUTHN_NOT_FOUND" })
         return sessions.cookiesOf(credential, session)
       }),
       /** A challenge for the account's security keys; null when it has none. */

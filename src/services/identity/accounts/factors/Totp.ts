@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer, Redacted, Schema } from "effect"
-import { Conflict, NotFound } from "../../../../domain/errors.ts"
+import { Conflict } from "../../../../domain/errors.ts"
 import { type Credential } from "../../../../domain/identity/Identity.ts"
 import { makeTotpSecret, totpStepOf } from "../../../../domain/identity/SecondFactors.ts"
 import { IdentitySeals } from "../../../access/Seals.ts"
@@ -81,15 +81,13 @@ export class AuthenticatorApps extends Context.Service<AuthenticatorApps>()("svc
         return sessions.cookiesOf(credential, current)
       }),
 
+      /** Succeeds when there is none. */
       remove: Effect.fnUntraced(function* (credential: Credential) {
         const session = yield* sessions.privileged(credential)
-        const removed = yield* store.count(
+        yield* store.count(
           "update svc.identities set totp_secret = null, updated_at = now() where id = $1::text::uuid and totp_secret is not null returning 1",
           [session.identity_id]
         )
-        if (removed === 0) {
-          return yield* new NotFound({ error: "There is no authenticator app", code: "TOTP_NOT_FOUND" })
-        }
         return sessions.cookiesOf(credential, session)
       }),
 

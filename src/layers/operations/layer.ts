@@ -8,6 +8,7 @@ import { commit, version } from "../../domain/Version.ts"
 import { Status, ready } from "../../services/Status.ts"
 import { makeVerificationMetrics } from "../../services/backups/VerificationMetrics.ts"
 import { ChangeHealth } from "../../services/changes/Changes.ts"
+import { FlagEngine } from "../../services/ports/FlagEngine.ts"
 import { CurrentMeters, Metrics } from "../../services/metrics/Meters.ts"
 import { makeWebhookBacklog } from "../../services/webhooks/Backlog.ts"
 import { workerNumber } from "../process/WorkerSettings.ts"
@@ -64,6 +65,7 @@ const layerServer = (settings: OperationsSettings, serves: () => boolean) =>
       const metrics = yield* Metrics
       const changes = yield* ChangeHealth
       const archive = yield* ArchiveHealth
+      const engine = yield* FlagEngine
       const backlog = yield* makeWebhookBacklog
       const verifications = yield* makeVerificationMetrics
       const read = (format: MetricFormat) =>
@@ -75,7 +77,9 @@ const layerServer = (settings: OperationsSettings, serves: () => boolean) =>
         )
       const texts = { text: yield* read("text"), openmetrics: yield* read("openmetrics") }
       const port = yield* serveOperations(settings, {
-        ready: Effect.suspend(() => (serves() ? ready(status, shutdown, changes, archive) : Effect.fail(starting))),
+        ready: Effect.suspend(() =>
+          serves() ? ready(status, shutdown, changes, archive, engine) : Effect.fail(starting)
+        ),
         metrics: (format) => texts[format]
       })
       yield* Effect.logInfo(`Operations: port ${port} of ${settings.host} has /metrics, /healthz and /readyz`)

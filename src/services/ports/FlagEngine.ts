@@ -36,5 +36,9 @@ export class FlagEngine extends Context.Service<
      */
     readonly synced: (environments: ReadonlyArray<FlagEnvironment>, revision: number) => Effect.Effect<boolean>
     readonly status: Effect.Effect<FlagEngineStatus>
+    /** Whether it is another server. */
+    readonly external: boolean
+    /** Whether the engine is known not to evaluate, or to evaluate outdated rules. Asks nobody. */
+    readonly degraded: () => boolean
   }
 >()("svc/services/FlagEngine") {}

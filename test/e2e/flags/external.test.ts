@@ -146,7 +146,10 @@ describe("FLAGS_HOST", () => {
     for (const path of ["/kept", ""]) assertRefused(await ofrep(service, path, {}), 502, "FLAGS_UNAVAILABLE")
     assert.deepInclude(await statusOf(service), { connected: false, error: "flagd is unreachable" })
     assert.deepInclude(await flagOf(service, "PUT /kept", { defaultVariant: "on" }), { defaultVariant: "on" })
-    assert.strictEqual((await ask(service, "GET /readyz")).status, 200)
+    const ready = await ask(service, "GET /readyz")
+    assert.deepStrictEqual([ready.status, ready.json], [200, { status: "ok", flags: "degraded" }])
+    const { json } = await ask(service, "GET /v1/status", { key: service.service_role })
+    assert.deepInclude(json as object, { status: "degraded", flags: { status: "degraded" } })
     assert.deepStrictEqual(outages(service), [1, 0])
 
     flagd = await startFake(env)

@@ -56,13 +56,18 @@ const settings = (over: Partial<FlagSettings["Service"]>) =>
 
 export const layerEmbeddedEngine: FlagEngineUnderTest = layerFlagEngineEmbedded.pipe(Layer.provideMerge(layerTestFlags))
 
-/** The flagd layer on a fake without flags. `lines` collects the log. */
-export const flagdEngine = (over: { readonly fallback?: boolean } = {}) => {
+/** The flagd layer on a fake without flags; `without`: that is stopped. `lines` collects the log. */
+export const flagdEngine = ({
+  without = false,
+  ...over
+}: { readonly fallback?: boolean; readonly without?: boolean } = {}) => {
   const lines: Array<string> = []
   const layer = Layer.unwrap(
-    Effect.map(FlagdProcess, ({ running }) =>
-      layerFlagEngineFlagd.pipe(Layer.provide(settings({ httpPort: running().port, ...over })))
-    )
+    Effect.gen(function* () {
+      const { running, stop } = yield* FlagdProcess
+      if (without) yield* stop
+      return layerFlagEngineFlagd.pipe(Layer.provide(settings({ httpPort: running().port, ...over })))
+    })
   ).pipe(
     Layer.provideMerge(layerFlagdProcess.pipe(Layer.provide(settings({})))),
     Layer.provideMerge(layerTestFlags),

@@ -18,7 +18,9 @@ export const layerFlagEngineEmbedded = Layer.effect(
         Effect.promise(() => allFlags(sets.current(environment), context, clock.currentTimeMillisUnsafe())),
       synced: (_environments, revision) =>
         Effect.match(sets.awaitRevision(revision), { onSuccess: () => true, onFailure: () => false }),
-      status: Effect.succeed({ engine: "embedded", address: null, connected: true, error: null })
+      status: Effect.succeed({ engine: "embedded", address: null, connected: true, error: null }),
+      external: false,
+      degraded: () => false
     })
   })
 )

@@ -30,9 +30,17 @@ const behind = (environment: FlagEnvironment) =>
 
 const errorOf = ({ message, reason }: FlagdFailure): BadGateway | GatewayTimeout => {
   const error = `Failed to evaluate flags: ${message}`
-  if (reason === "timeout") return new GatewayTimeout({ error, code: "FLAGS_TIMEOUT" })
-  return new BadGateway({ error, code: reason === "behind" ? "FLAGS_BEHIND" : "FLAGS_UNAVAILABLE" })
+  if (reason === "timeout") return new GatewayTimeout({ error, code: "FLAGS_TIMEOUT", hint: remedy })
+  if (reason === "behind") return new BadGateway({ error, code: "FLAGS_BEHIND" })
+  return new BadGateway({ error, code: "FLAGS_UNAVAILABLE", hint: remedy })
 }
+
+/** Anonymous callers see it too, so that it does not have the address. */
+const remedy =
+  "Start flagd at FLAGS_HOST and FLAGS_HTTP_PORT, unset FLAGS_HOST to evaluate in the service, or set SVC_FLAGS_FALLBACK=true"
+
+/** How long flagd may take to answer for the first time: it is often started together with the service. */
+const firstAnswer = Schedule.spaced("250 millis").pipe(Schedule.upTo({ times: 8 }))
 
 const tooLarge = (key: string, { metadata }: FlagSet): FlagFailure => ({
   key,
@@ -188,6 +196,8 @@ export const layerFlagEngineFlagd = Layer.effect(
     })
 
     yield* Effect.logInfo(`Flags are evaluated by flagd at ${flagd.address}`)
-    return FlagEngine.of({ evaluate, evaluateAll, synced, status })
+    // Otherwise only the first evaluation would tell that nothing answers there.
+    yield* flagd.all("production", {}).pipe(Effect.retry(firstAnswer), Effect.catch(outage.begin), Effect.forkScoped)
+    return FlagEngine.of({ evaluate, evaluateAll, synced, status, external: true, degraded: outage.ongoing })
   })
 )

@@ -1,7 +1,8 @@
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { vi } from "vitest"
 import { flagEnvironments } from "../../../../src/domain/flags/Environment.ts"
+import { FlagEngine } from "../../../../src/services/ports/FlagEngine.ts"
 import { FlagSets } from "../../../../src/services/flags/Sets.ts"
 import {
   callCount,
@@ -19,11 +20,40 @@ import {
   timed,
   withFlagd
 } from "../../../support/flags/flagd.ts"
-import { evaluate, evaluateAll, FlagdProcess, plain, put, putSynced } from "../../../support/flags/engine.ts"
+import {
+  evaluate,
+  evaluateAll,
+  flagdEngine,
+  FlagdProcess,
+  plain,
+  put,
+  putSynced
+} from "../../../support/flags/engine.ts"
 import { onOff } from "../../../support/flags/servers.ts"
 import { refusal } from "../../../support/requests.ts"
 
 vi.setConfig({ testTimeout: 30_000 })
+
+describe("a flagd that is not there when the service starts", () => {
+  it.live("is in the log and degrades the engine before anything is evaluated, until it answers", () => {
+    const { layer, lines } = flagdEngine({ without: true })
+    const failed = () => lines.filter((line) => / failed: flagd is unreachable/.test(line))
+    return Effect.gen(function* () {
+      const engine = yield* FlagEngine
+      yield* eventually(Effect.sync(failed), ({ length }) => length > 0)
+      assert.lengthOf(failed(), 1)
+      assert.isTrue(engine.degraded())
+      const error = yield* Effect.flip(evaluate("production", "on"))
+      assert.match(String(error.hint), /^Start flagd at FLAGS_HOST/)
+      yield* start
+      yield* eventually(
+        Effect.sync(() => engine.degraded()),
+        (degraded) => !degraded
+      )
+      assert.isFalse(engine.degraded())
+    }).pipe(Effect.provide(layer))
+  })
+})
 
 describe("an unreachable flagd", () => {
   withFlagd("is 502, in the status and once in the log, until it has recovered with all changes", (lines) =>

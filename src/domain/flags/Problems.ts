@@ -48,6 +48,7 @@ interface CheckedFlag {
 /** Rules by segment key. The map must not change afterwards. */
 type SegmentRules = ReadonlyMap<string, unknown>
 
+/** Of the variants and the configuration of one environment, which is what an engine loads of a flag. */
 const maxBytes = 256 * 1024
 
 const under = (path: FlagProblem["path"], problems: ReadonlyArray<FlagProblem>): ReadonlyArray<FlagProblem> =>
@@ -89,13 +90,17 @@ export const flagProblems = (
           )
         )
   if (found.length > 0) return found
-  const bytes = Buffer.byteLength(JSON.stringify({ variants: flag.variants, environments: flag.environments }), "utf8")
+  const bytes = Math.max(
+    ...Object.values(flag.environments).map((configuration) =>
+      Buffer.byteLength(JSON.stringify({ variants: flag.variants, ...configuration }), "utf8")
+    )
+  )
   return bytes <= maxBytes
     ? []
     : [
         {
           path: [],
-          problem: `Expected a flag of at most ${maxBytes / 1024} KiB as JSON, not ${Math.ceil(bytes / 1024)}`
+          problem: `Expected variants and a rule of at most ${maxBytes / 1024} KiB as JSON, not ${Math.ceil(bytes / 1024)}`
         }
       ]
 }

@@ -213,12 +213,23 @@ describe("environments", () => {
     ])
   })
 
-  it("all count towards the size of a flag", () => {
+  it("and variants have a size together", () => {
     const variants = { off: "x".repeat(200 * 1024) }
     assert.deepStrictEqual(lines({ type: "string", variants }), [])
     const long = { or: [{ "==": [{ var: "x" }, "é".repeat(20 * 1024)] }, "off"] }
-    const environments = { dev: at({ if: [long, "off"] }), staging: at({ if: [long, "off"] }), production: at({}) }
-    assert.match(lines({ type: "string", variants, environments })[0] ?? "", /^Expected a flag of at most 256 KiB/)
+    const environments = { dev: at({}), staging: at({ if: [long, "off"] }), production: at({}) }
+    assert.deepStrictEqual(lines({ type: "string", variants, environments }), [])
+    const longer = { or: [long, long] }
+    assert.match(
+      lines({ type: "string", variants, environments: { ...environments, dev: at({ if: [longer, "off"] }) } })[0] ?? "",
+      /^Expected variants and a rule of at most 256 KiB/
+    )
+  })
+
+  it("each have a rule of the documented size", () => {
+    const addresses = Array.from({ length: 5_000 }, (_, n) => `person-${n}@example.com`)
+    const listed = { if: [{ in: [{ var: "email" }, addresses] }, "on"] }
+    assert.deepStrictEqual(lines({ environments: everywhere(listed) }), [])
   })
 })
 

@@ -2,11 +2,11 @@ import { Effect, Fiber, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { ddlTriggersSql } from "../../domain/catalogue/DdlSql.ts"
 import { installLock } from "../../domain/sql/AdvisoryLocks.ts"
-import { quoteName } from "../../domain/sql/Names.ts"
 import { sqlStateOf } from "../../services/OwnTables.ts"
 import { version } from "../../domain/Version.ts"
 import { installAuthHelpers } from "./AuthHelpers.ts"
 import { InstallError, needs } from "./Errors.ts"
+import { grantSchema } from "./SchemaGrants.ts"
 import { type OwnSchema, migrate } from "./Migrate.ts"
 import { migrations } from "./OwnMigrations.ts"
 import { type InstallOptions, checkPrivileges, restrictSignals } from "./Privileges.ts"
@@ -90,7 +90,12 @@ export const install = (
         yield* eventsRole(sql)
         const login: Effect.Success<ReturnType<typeof authenticator>> & { readonly assistant?: AssistantLogin } =
           yield* authenticator(sql)
-        for (const schema of options.schemas) yield* grants(sql, schema, options.serviceRole)
+        for (const schema of options.schemas) {
+          if (yield* grantSchema(sql, schema, options.serviceRole)) continue
+          yield* Effect.logWarning(
+            `Schema ${schema} of SVC_DB_SCHEMAS does not exist: its paths are 404 until it is created`
+          )
+        }
         yield* installAuthHelpers(sql, options.serviceRole)
         if (options.supabase === true) yield* installSupabase(sql, options.serviceRole, login.authenticator)
         yield* eventTriggers(sql)
@@ -127,34 +132,6 @@ const checkServer = (sql: SqlClient.SqlClient) =>
       })
     }
     return undefined
-  })
-
-/**
- * Grants as Supabase users expect: anon and authenticated may use the schema, and tables that the service role creates
- * later are open to them, protected by row-level security. Done once per schema, so that privileges that an administrator
- * revokes stay revoked. Tables that already exist get no grants.
- */
-const grants = (sql: SqlClient.SqlClient, schema: string, serviceRole: string) =>
-  Effect.gen(function* () {
-    const done = yield* sql`select from svc.settings where name = ${`grants:${schema}`}`
-    if (done.length > 0) return
-    const there = yield* sql`select from pg_namespace where nspname = ${schema}`
-    if (there.length === 0) {
-      yield* Effect.logWarning(`Schema ${schema} of SVC_DB_SCHEMAS does not exist; restart the service once it does`)
-      return
-    }
-    const [name, by] = [quoteName(schema), quoteName(serviceRole)]
-    const to = "to anon, authenticated"
-    yield* needs(sql, `grant usage on schema ${name} ${to}`, `ownership of schema ${schema}`)
-    for (const grant of [
-      "select, insert, update, delete on tables",
-      "usage, select on sequences",
-      "execute on functions"
-    ]) {
-      const text = `alter default privileges for role ${by} in schema ${name} grant ${grant} ${to}`
-      yield* needs(sql, text, `membership of ${serviceRole}`)
-    }
-    yield* sql`insert into svc.settings (name, value) values (${`grants:${schema}`}, 'done')`
   })
 
 /** Records DDL and notifies all replicas of it. Without it, an unknown table is looked up again. */

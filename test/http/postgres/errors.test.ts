@@ -3,11 +3,11 @@ import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
-import { root } from "../../support/service.ts"
+import { root, until } from "../../support/service.ts"
 
 let service: InProcessService
 beforeAll(async () => {
-  service = await serveInProcess({})
+  service = await serveInProcess({ SVC_DB_SCHEMAS: "public,shop" })
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
@@ -29,6 +29,37 @@ describe("a schema that was dropped and created again", () => {
     for (const table of ["notes", "later"]) {
       assert.deepStrictEqual((await ask(service, `GET /v1/db/${table}`, { key: service.anon })).json, [])
     }
+  })
+})
+
+describe("a schema of SVC_DB_SCHEMAS that is created while the service runs", () => {
+  const read = (table: string) =>
+    ask(service, `GET /v1/db/${table}`, { key: service.anon, headers: { "accept-profile": "shop" } })
+
+  it("is open to callers without a restart, with the tables it was created with", async () => {
+    const made = await ask(service, "POST /v1/sql/transaction", {
+      key: service.service_role,
+      body: { statements: [{ sql: "create schema shop" }, { sql: "create table shop.items (id serial)" }] }
+    })
+    assert.strictEqual(made.status, 200)
+    assert.deepStrictEqual(
+      (
+        await until(
+          () => read("items"),
+          ({ status }) => status === 200
+        )
+      ).json,
+      []
+    )
+    await sql(service, "create table shop.later (id serial)")
+    assert.deepStrictEqual((await read("later")).json, [])
+    // The sequence is open, too.
+    const written = await ask(service, "POST /v1/db/items", {
+      key: service.anon,
+      headers: { "content-profile": "shop" },
+      body: {}
+    })
+    assert.strictEqual(written.status, 201)
   })
 })
 

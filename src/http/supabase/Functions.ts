@@ -21,12 +21,16 @@ const ofConnection =
 const notSent = new Set([...ofConnection, "cookie", "forwarded", "x-real-ip"])
 const notReturned = new Set([...ofConnection, "set-cookie", "date", "x-request-id"])
 
+/** How CGI, WSGI, Rack and PHP may read a header's name: `X_Svc_Role` would be the `X-Svc-Role` that only the service sends. */
+const readAs = (name: string) => name.replaceAll(/[^a-z0-9]/g, "-")
+
 /** The headers that may be passed on. */
 const passed = (headers: Headers, refused: ReadonlySet<string>, prefixes: RegExp) => {
   const named = new Set((headers["connection"] ?? "").split(",").map((name) => name.trim().toLowerCase()))
   const kept: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined && !refused.has(name) && !named.has(name) && !prefixes.test(name)) kept[name] = value
+    const read = readAs(name)
+    if (value !== undefined && !refused.has(read) && !named.has(name) && !prefixes.test(read)) kept[name] = value
   }
   return kept
 }

@@ -1,8 +1,14 @@
 import { InvalidRequest } from "../errors.ts"
+import { utf8Length } from "../text/Utf8.ts"
 
-/** Characters of keys and, without the slash, of buckets, as Supabase has them. */
-const keyCharacters = /^[\w/!\-.*'() &$@=;:+,?]+$/
+/**
+ * Characters of keys: those of ASCII that Supabase has, and beyond it letters, marks, digits, punctuation and symbols of any
+ * script, with the joiners that some scripts need. No control or format characters, which would hide what a name is.
+ */
+const keyCharacters = /^(?:[\w/!\-.*'() &$@=;:+,?]|(?!\p{ASCII})[\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\u200c\u200d])+$/u
+/** Without the slash, as Supabase has them. */
 const bucketCharacters = /^[\w!\-.*'() &$@=;:+,?]{1,100}$/
+/** Bytes in UTF-8, which object stores count. */
 const maxKey = 900
 
 export const invalidBucket = new InvalidRequest({ error: "Bucket name invalid", code: "InvalidBucketName" })
@@ -11,7 +17,7 @@ export const isBucketName = (name: string): boolean => bucketCharacters.test(nam
 
 /** Whether a text may be an object's name: a path without empty segments, `.` and `..`. */
 export const isObjectName = (name: string): boolean =>
-  name.length <= maxKey &&
+  utf8Length(name) <= maxKey &&
   keyCharacters.test(name) &&
   name.split("/").every((segment) => segment !== "" && segment !== "." && segment !== "..")
 

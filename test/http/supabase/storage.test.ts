@@ -226,7 +226,8 @@ describe("objects", () => {
 
   it("need names that every store and client can hold", async () => {
     const files = admin.storage.from("files")
-    for (const name of ["é.txt", "a/../b", "./a", "a\\b", "a\nb", "%00", "x".repeat(1000)]) {
+    const hidden = ["a\u202eb", "a\u200bb", "a\u0085b", "\ufeffa", "a\u2028b"]
+    for (const name of ["a/../b", "./a", "a\\b", "a\nb", "%00", "a#b", "é".repeat(451), "x".repeat(1000), ...hidden]) {
       const { status, json } = await ask(
         service,
         `POST /storage/v1/object/files/${name.split("/").map(encodeURIComponent).join("%2F")}`,
@@ -241,6 +242,37 @@ describe("objects", () => {
     await data(files.upload("a!-.*'() &$@=;:+,_/b.txt", "x"))
     assert.strictEqual(await (await data(files.download("a!-.*'() &$@=;:+,_/b.txt"))).text(), "x")
     await data(files.remove(["a!-.*'() &$@=;:+,_/b.txt"]))
+  })
+
+  it("may have names in any script", async () => {
+    const files = admin.storage.from("files")
+    const names = [
+      "Überschrift – ß.txt",
+      "日本語/写真、1.txt",
+      "می\u200cخواهم.txt",
+      "हिन्दी.txt",
+      "👩‍💻 ok.txt",
+      "e\u0301.txt",
+      "é.txt"
+    ]
+    for (const name of names) {
+      await data(files.upload(name, name))
+      assert.strictEqual(await (await data(files.download(name))).text(), name)
+      const { signedUrl } = await data(files.createSignedUrl(name, 60, { download: true }))
+      const signed = await fetch(signedUrl)
+      assert.strictEqual(await signed.text(), name)
+      const last = name.split("/").at(-1) ?? ""
+      assert.include(signed.headers.get("content-disposition"), `filename*=UTF-8''${encodeURIComponent(last)}`)
+      await data(files.move(name, `moved/${name}`))
+      await data(files.copy(`moved/${name}`, name))
+      assert.strictEqual((await data(files.info(name))).name, name)
+    }
+    const listed = await data(files.list("", { search: "日本" }))
+    assert.deepStrictEqual(
+      listed.map(({ name }) => name),
+      ["日本語"]
+    )
+    await data(files.remove([...names, ...names.map((name) => `moved/${name}`)]))
   })
 
   it("are listed by folder", async () => {

@@ -58,11 +58,29 @@ export const makeArrivals = Effect.gen(function* () {
   }
 })
 
+/** Whether a header is repeated; Node keeps the first one only. `lines`: names and values in turn. */
+const hasSeveral = (lines: ReadonlyArray<string> = [], header: string) => {
+  let count = 0
+  for (let at = 0; at < lines.length; at += 2) {
+    const name = lines[at]
+    if (name?.length === header.length && name.toLowerCase() === header) count++
+  }
+  return count > 1
+}
+
 /** The response to a request that no route may serve, whatever its path is. */
 export const earlyRefusal = ({ headers, http, id }: ServedRequest) => {
   // RFC 9112 3.2: HTTP/1.1 requires a Host header.
-  if (headers["host"] === undefined && (http.source as Partial<IncomingMessage>).httpVersion === "1.1") {
+  const source = http.source as Partial<IncomingMessage>
+  if (headers["host"] === undefined && source.httpVersion === "1.1") {
     return errorResponse(new InvalidRequest({ error: "The request has no Host header", code: "INVALID_HTTP" }), id)
+  }
+  // Proxies differ in which of several they use, so that one could check another host than the service does.
+  if (hasSeveral(source.rawHeaders, "host")) {
+    return errorResponse(
+      new InvalidRequest({ error: "The request has more than one Host header", code: "INVALID_HTTP" }),
+      id
+    )
   }
   if (http.url.length <= maxUrlLength) return undefined
   const tooLong = new InvalidRequest({ error: `The URL exceeds ${maxUrlLength} characters`, code: "URI_TOO_LONG" })

@@ -18,6 +18,19 @@ const post = (key: string, ...lines: ReadonlyArray<string>) =>
   )
 const inserted = (id: number, text: string) => JSON.stringify({ id, text })
 
+it("a request has one Host header, whatever the names' case", async () => {
+  const close = ["Connection: close", "", ""].join("\r\n")
+  for (const [second, status] of [
+    ["host: y", 400],
+    ["HOST: x", 400],
+    ["x-host: y", 200]
+  ] as const) {
+    const reply = replyOf(await talk(service, `GET /healthz HTTP/1.1\r\nHost: x\r\n${second}\r\n${close}`))
+    assert.strictEqual(reply.status, status, second)
+    if (status === 400) assert.include(reply.text, "INVALID_HTTP")
+  }
+})
+
 describe("a body", () => {
   it("of many packets arrives whole", async () => {
     const text = "é€😀".repeat(500_000)

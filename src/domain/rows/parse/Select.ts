@@ -80,9 +80,25 @@ const readNamed = (cursor: RowCursor, depth: number, name: string, alias: string
   }
 }
 
+/**
+ * Types whose values are names of the catalogue, of any schema: a cast to one would tell any caller what exists, `svc` and
+ * roles included. PostgreSQL has no others; a test compares them.
+ */
+export const catalogueTypes: ReadonlySet<string> = new Set(
+  (
+    "regclass regcollation regconfig regdatabase regdictionary regnamespace regoper regoperator regproc regprocedure regrole " +
+    "regtype aclitem"
+  ).split(" ")
+)
+
 /** "" if there is no cast. */
-const readCast = (cursor: RowCursor): string | undefined =>
-  cursor.is(mark.colon) && cursor.skip("::") ? cursor.word() : ""
+const readCast = (cursor: RowCursor): string | undefined => {
+  if (!cursor.is(mark.colon) || !cursor.skip("::")) return ""
+  const type = cursor.word()
+  // The type of an array has an underscore before its name.
+  if (type === undefined || !catalogueTypes.has(type.toLowerCase().replace(/^_/, ""))) return type
+  return cursor.refuse(`a cast to ${type} would read names of the catalogue; use /v1/sql`)
+}
 
 const aggregates: ReadonlyArray<Aggregate> = ["sum", "avg", "count", "max", "min"]
 

@@ -21,6 +21,17 @@ describe("select", () => {
     ])
   })
 
+  it("refuses casts to types of the catalogue's names", () => {
+    for (const type of ["regclass", "RegRole", "_regprocedure", "regtype", "aclitem"]) {
+      const { details } = refused(["select", `x:id::${type}`])
+      assert.strictEqual(details, `a cast to ${type} would read names of the catalogue; use /v1/sql`)
+    }
+    for (const text of ["n.max()::regclass", "count()::regrole", "a(b::regclass)", "...a(b::regclass)"]) {
+      assert.match(String(refused(["select", text]).details), /^a cast to/, text)
+    }
+    assert.deepStrictEqual(select("a::registration"), [shown("a", { cast: "registration" })])
+  })
+
   it("parses aliases, paths, casts and aggregates", () => {
     assert.deepStrictEqual(select('"my x":a->b->>0::timestamp with time zone.max()::text,a::text,b.count()'), [
       shown("a", {

@@ -35,9 +35,9 @@ export const supabaseCorsHeaders = (origin: string | undefined) =>
 
 /** The headers with credentials. Caches treat only Authorization as one by default, so `Vary` lists all of them. */
 const credentials = "Apikey, Authorization, X-Api-Key"
-const keyed = `${credentials}, X-Svc-Branch, Origin`
+const keyed = `Accept-Encoding, ${credentials}, X-Svc-Branch, Origin`
 const rows = `Accept, Accept-Profile, Prefer, Range, ${keyed}`
-const management = `Accept, ${credentials}, Cookie, Origin`
+const management = `Accept, Accept-Encoding, ${credentials}, Cookie, Origin`
 
 /** The request headers that select a response (RFC 9110 12.5.5), in addition to those that its handler names. */
 export const varyOf = (path: string, own: string | undefined) => {

@@ -4,6 +4,7 @@ import { Turns } from "../../services/access/Turns.ts"
 import { CurrentRequest, payerOf } from "../access/ServedRequest.ts"
 import { answered } from "./Answer.ts"
 import { type Arrival, makeArrivals, earlyRefusal } from "./Arrival.ts"
+import { makeCompression } from "./Compression.ts"
 import { preflight } from "./Cors.ts"
 import { makeFailures } from "./Failure.ts"
 import { inTurnIfLarge } from "./LargeBodies.ts"
@@ -25,6 +26,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
       const turns = yield* Turns
       const { failed, finished } = makeFailures(methodsOf)
       const record = yield* makeRequestRecord
+      const compressed = yield* makeCompression
 
       /** Runs the route, once the caller is admitted. */
       const run = ({ request, surface }: Arrival, app: App) => {
@@ -58,10 +60,11 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           const early = preflight(http, path, cors) ?? earlyRefusal(request)
           if (early !== undefined) return Effect.succeed(answer(early))
           return Effect.matchCauseEffect(run(arrival, app), {
-            onSuccess: (response) =>
-              response.status < 400
-                ? Effect.succeed(answer(response))
-                : Effect.map(finished(arrival, response), answer),
+            onSuccess: (response) => {
+              if (response.status >= 400) return Effect.map(finished(arrival, response), answer)
+              const smaller = compressed(request, response)
+              return smaller === undefined ? Effect.succeed(answer(response)) : Effect.map(smaller, answer)
+            },
             onFailure: (cause) => {
               if (!Exit.hasInterrupts(Exit.failCause(cause))) return Effect.map(failed(arrival, cause), answer)
               record.ended(request, undefined)

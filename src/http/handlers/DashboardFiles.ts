@@ -5,6 +5,7 @@ import { NotFound } from "../../domain/errors.ts"
 import { DashboardSettings } from "../../services/dashboard/Settings.ts"
 import { type DashboardFile, DashboardFiles } from "../../services/ports/DashboardFiles.ts"
 import { ObjectStore } from "../../services/ports/ObjectStore.ts"
+import { preferredEncoding } from "../wire/Encoding.ts"
 import { headersOf } from "../wire/Headers.ts"
 import { notBuiltPage } from "../pages/NoticePages.ts"
 import { queryOf } from "../wire/Paths.ts"
@@ -45,18 +46,15 @@ const policy = (nonce: string, store: string) =>
     "trusted-types 'none'"
   ].join("; ")
 
-const accepts = (header: string | undefined, encoding: string) =>
-  (header ?? "").split(",").some((one) => {
-    const [name, weight = ""] = one.split(";").map((part) => part.trim())
-    return name === encoding && !/^q=0(?:\.0*)?$/.test(weight)
-  })
-
-const encoded = ({ br, gzip, plain }: DashboardFile, accepted: string | undefined) =>
-  br !== undefined && accepts(accepted, "br")
-    ? ({ body: br, encoding: { "content-encoding": "br" } } as const)
-    : gzip !== undefined && accepts(accepted, "gzip")
-      ? ({ body: gzip, encoding: { "content-encoding": "gzip" } } as const)
-      : ({ body: plain, encoding: {} } as const)
+const encoded = ({ plain, ...bodies }: DashboardFile, accepted: string | undefined) => {
+  const encoding = preferredEncoding(
+    accepted,
+    (["br", "gzip"] as const).filter((name) => bodies[name] !== undefined)
+  )
+  return encoding === undefined
+    ? { body: plain, encoding: {} }
+    : { body: bodies[encoding] ?? plain, encoding: { "content-encoding": encoding } }
+}
 
 const noFile = new NotFound({
   error: "No such file of the dashboard",

@@ -7,13 +7,10 @@ import { HttpApiScalar } from "effect/http-api"
 import { DashboardFiles } from "../../services/ports/DashboardFiles.ts"
 import { Contract, document } from "../OpenApi.ts"
 import { startPage } from "../pages/StartPage.ts"
+import { preferredEncoding } from "../wire/Encoding.ts"
 import { headersOf } from "../wire/Headers.ts"
 
 const compress = promisify(gzip)
-
-/** RFC 9110, 12.5.3. */
-const acceptsGzip = (header: string | undefined) =>
-  /(?:^|,)\s*gzip\s*(?:,|$|;\s*q=(?!0(?:\.0*)?\s*(?:,|$)))/i.test(header ?? "")
 
 /**
  * Responses with a large text that is the same for every client: its bytes are made once, and shared by all responses,
@@ -41,7 +38,7 @@ const staticText = (
         if (headers["if-none-match"]?.includes(etag.slice(2)) === true) {
           return HttpServerResponse.empty({ status: 304, headers: common })
         }
-        return acceptsGzip(headers["accept-encoding"])
+        return preferredEncoding(headers["accept-encoding"], ["gzip"]) !== undefined
           ? HttpServerResponse.uint8Array(zipped, {
               contentType,
               headers: { ...common, "content-encoding": "gzip" }

@@ -12,7 +12,7 @@ import { withRequestsInOrder } from "./Pipelining.ts"
 import { withShortTurns } from "./ShortTurns.ts"
 import { webSocketOptions } from "./WebSockets.ts"
 import { sharesPort, workerNumber } from "../process/WorkerSettings.ts"
-import { duration, integer, text, url } from "../../domain/Settings.ts"
+import { duration, flag, integer, text, url } from "../../domain/Settings.ts"
 import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
 import { IncomingRequest } from "../../services/access/IncomingRequest.ts"
 import { Shutdown, shutdownDelay } from "../../services/Shutdown.ts"
@@ -31,7 +31,7 @@ const unlimited = { "X-RateLimit-Limit": "-1", "X-RateLimit-Remaining": "-1" }
 
 /** Validates the settings of the listener before anything starts. */
 export const layerHttpSettings = Layer.effectDiscard(
-  Effect.all([httpAddress, stallMillis, url("DASHBOARD_URL"), shutdownDelay])
+  Effect.all([httpAddress, stallMillis, url("DASHBOARD_URL"), flag("SVC_COMPRESSION", true), shutdownDelay])
 )
 
 /** The HTTP server of the API, with the limits that Node enforces before a request reaches the routes. */

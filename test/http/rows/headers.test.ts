@@ -89,7 +89,8 @@ describe("401", () => {
 })
 
 describe("Vary", () => {
-  const rows = "Accept, Accept-Profile, Prefer, Range, Apikey, Authorization, X-Api-Key, X-Svc-Branch, Origin"
+  const rows =
+    "Accept, Accept-Profile, Prefer, Range, Accept-Encoding, Apikey, Authorization, X-Api-Key, X-Svc-Branch, Origin"
   it("names what selects the response", async () => {
     const vary = async (line: string, request: Request = {}) => (await ask(service, line, request)).headers.get("vary")
     const key = service.service_role
@@ -98,12 +99,13 @@ describe("Vary", () => {
     assert.strictEqual(await vary("GET /v1/db/words"), rows)
     const own = { headers: '[{"Vary": "Cookie"}]' }
     assert.strictEqual(await vary("POST /v1/db/rpc/answers", { key, body: own }), `Cookie, ${rows}`)
-    assert.strictEqual(await vary("GET /v1/status", { key }), "Apikey, Authorization, X-Api-Key, X-Svc-Branch, Origin")
+    const keyed = "Accept-Encoding, Apikey, Authorization, X-Api-Key, X-Svc-Branch, Origin"
+    assert.strictEqual(await vary("GET /v1/status", { key }), keyed)
     // With and without an Origin, and for one that is not allowed.
     for (const origin of [{}, { origin: "https://board.example" }, { origin: "https://other.example" }]) {
       assert.strictEqual(
         await vary("GET /api/keys", { key, headers: origin }),
-        "Accept, Apikey, Authorization, X-Api-Key, Cookie, Origin"
+        "Accept, Accept-Encoding, Apikey, Authorization, X-Api-Key, Cookie, Origin"
       )
       assert.strictEqual(await vary("GET /healthz", { headers: origin }), "Origin")
     }

@@ -6,6 +6,7 @@ import { Branches } from "../../services/branches/Branches.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
 import { databaseOf } from "../wire/BranchHeader.ts"
+import { unlessSame } from "../wire/Preconditions.ts"
 import { noGate } from "../access/Caller.ts"
 import { CurrentRequest } from "../access/ServedRequest.ts"
 import { allowResponse } from "../rows/Response.ts"
@@ -52,10 +53,12 @@ export const ApiDescriptionsRoutes = HttpRouter.use(
       const describe = caller.supabase === undefined ? descriptions.describe : descriptions.describeAsPostgrest
       const document = yield* describe(database, caller.actor, schema)
       const chosen = schemas.length > 1 || choosesProfile(request)
-      return HttpServerResponse.uint8Array(document, {
-        contentType: `${media}; charset=utf-8`,
-        headers: chosen ? { "content-profile": schema } : {}
-      })
+      return yield* unlessSame(request.headers, document, (headers) =>
+        HttpServerResponse.uint8Array(document, {
+          contentType: `${media}; charset=utf-8`,
+          headers: chosen ? { ...headers, "content-profile": schema } : headers
+        })
+      )
     })
 
     const options = Effect.succeed(allowResponse(methods))

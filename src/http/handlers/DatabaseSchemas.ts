@@ -6,6 +6,8 @@ import { Db, serviceActor } from "../../services/ports/Db.ts"
 import { Api } from "../Api.ts"
 import { databaseOf } from "../wire/BranchHeader.ts"
 import { jsonAnswer } from "../wire/Body.ts"
+import { textResponse } from "../wire/OwnedResponse.ts"
+import { unlessSame } from "../wire/Preconditions.ts"
 
 export const DatabaseSchemasHandlers = HttpApiBuilder.group(
   Api,
@@ -19,11 +21,18 @@ export const DatabaseSchemasHandlers = HttpApiBuilder.group(
         databaseOf(request.headers, serviceActor, db.main, branches).pipe(
           Effect.flatMap((database) => schemas.describe(database, query.all === "true")),
           // PostgreSQL produced the JSON, which is sent unchanged.
-          Effect.map((body) => jsonAnswer(body))
+          Effect.flatMap((body) => unlessSame(request.headers, body, (headers) => jsonAnswer(body, { headers })))
         ),
       types: ({ query, request }) =>
-        Effect.flatMap(databaseOf(request.headers, serviceActor, db.main, branches), (database) =>
-          schemas.types(database, query.schema === undefined || query.schema === "" ? [] : query.schema.split(","))
+        databaseOf(request.headers, serviceActor, db.main, branches).pipe(
+          Effect.flatMap((database) =>
+            schemas.types(database, query.schema === undefined || query.schema === "" ? [] : query.schema.split(","))
+          ),
+          Effect.flatMap((source) =>
+            unlessSame(request.headers, source, (headers) =>
+              textResponse(source, { headers, contentType: "text/plain; charset=utf-8" })
+            )
+          )
         )
     })
   })

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { InvalidRequest } from "../../domain/errors.ts"
@@ -33,20 +34,41 @@ export const expectedOf = (headers: typeof IfMatch.Type): Effect.Effect<Expected
   )
 }
 
-/** The record, or 304 if the client has this revision. */
-export const unlessKnown = (
-  headers: typeof IfNoneMatch.Type,
-  revision: number,
-  answer: () => HttpServerResponse.HttpServerResponse
-): Effect.Effect<HttpServerResponse.HttpServerResponse, InvalidRequest> => {
+type Response = HttpServerResponse.HttpServerResponse
+
+const opaque = (tag: string) => tag.replace(/^W\//, "")
+
+const unlessTagged = (
+  headers: Readonly<Record<string, string | undefined>>,
+  etag: string,
+  answer: () => Response
+): Effect.Effect<Response, InvalidRequest> => {
   const header = headers["if-none-match"]
   if (header === undefined) return Effect.sync(answer)
   const tags = tagsOf(header)
   if (tags === undefined) return Effect.fail(malformed("If-None-Match"))
-  const known = tags === "*" || tags.some((tag) => tag.replace(/^W\//, "") === etagOf(revision))
-  return known
-    ? Effect.succeed(HttpServerResponse.empty({ status: 304, headers: { etag: etagOf(revision) } }))
-    : Effect.sync(answer)
+  const known = tags === "*" || tags.some((tag) => opaque(tag) === opaque(etag))
+  return known ? Effect.succeed(HttpServerResponse.empty({ status: 304, headers: { etag } })) : Effect.sync(answer)
+}
+
+/** The record, or 304 if the client has this revision. */
+export const unlessKnown = (
+  headers: typeof IfNoneMatch.Type,
+  revision: number,
+  answer: () => Response
+): Effect.Effect<Response, InvalidRequest> => unlessTagged(headers, etagOf(revision), answer)
+
+/**
+ * A text that many requests get, or 304 if the client has it. The tag is weak: the text may be compressed. `answer` makes the
+ * response with these headers.
+ */
+export const unlessSame = (
+  headers: Readonly<Record<string, string | undefined>>,
+  text: string | Uint8Array,
+  answer: (headers: Record<string, string>) => Response
+): Effect.Effect<Response, InvalidRequest> => {
+  const etag = `W/"${hash("sha256", text, "base64url").slice(0, 22)}"`
+  return unlessTagged(headers, etag, () => answer({ etag }))
 }
 
 export const etagOf = (revision: number) => `"${revision}"`

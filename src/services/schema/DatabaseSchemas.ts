@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { LRUCache } from "lru-cache"
 import { promisedWarning } from "../../domain/catalogue/Catalogue.ts"
 import { type DatabaseError, InvalidRequest, Unavailable } from "../../domain/errors.ts"
 import { databaseSchemaSql } from "../../domain/schema/DatabaseSchemaSql.ts"
@@ -56,6 +57,9 @@ export const writeOutline = Effect.fn("schema.writeOutline")(function* (
   }
 })
 
+/** Generated types that are kept, and their characters in total. */
+const [maxSources, maxSourceLength] = [16, 32 * 1024 * 1024]
+
 /** The contents of the exposed schemas (spec: GET /v1/database/schema). */
 export class DatabaseSchemas extends Context.Service<
   DatabaseSchemas,
@@ -77,6 +81,12 @@ export class DatabaseSchemas extends Context.Service<
       const { schemas } = yield* ExposedSchemas
       const catalogues = yield* Catalogues
 
+      const sources = new LRUCache<string, WrittenOutline>({
+        max: maxSources,
+        maxSize: maxSourceLength,
+        sizeCalculation: ({ text }) => text.length || 1
+      })
+
       const describe = (database: Database, all = false) =>
         Effect.gen(function* () {
           const { promised } = yield* catalogues.get(database)
@@ -96,10 +106,18 @@ export class DatabaseSchemas extends Context.Service<
           )
         }
         const chosen = wanted.length === 0 ? schemas : schemas.filter((schema) => wanted.includes(schema))
-        const written = writeOutline({ database, actor: serviceActor, schemas: chosen, whole: true }, (outline) =>
-          typeScriptDatabase(outline, chosen)
+        const key = [database.name, ...chosen].join("\0")
+        const written = Effect.suspend(() =>
+          writeOutline(
+            { database, actor: serviceActor, schemas: chosen, whole: true },
+            (outline) => typeScriptDatabase(outline, chosen),
+            sources.get(key)
+          )
         )
-        return Effect.map(written, ({ text }) => text)
+        return Effect.map(written, (written) => {
+          sources.set(key, written)
+          return written.text
+        })
       }
 
       return DatabaseSchemas.of({ describe, types })

@@ -57,6 +57,24 @@ describe("a response of more than a kilobyte", () => {
     }
   })
 
+  it("is not sent again to clients that have it", async () => {
+    for (const line of ["GET /v1/database/schema", "GET /v1/database/types.ts", "GET /v1/db/"]) {
+      const read = (headers: Readonly<Record<string, string>>) =>
+        ask(service, line, { key: service.service_role, headers })
+      const first = await read({ "accept-encoding": "br" })
+      const etag = first.headers.get("etag") ?? ""
+      assert.match(etag, /^W\/"[\w-]{22}"$/)
+      for (const encoding of ["br", "gzip", "identity"]) {
+        const again = await read({ "if-none-match": `"other", ${etag}`, "accept-encoding": encoding })
+        assert.deepStrictEqual([again.status, again.text, again.headers.get("etag")], [304, "", etag], line)
+      }
+      assert.strictEqual((await read({ "if-none-match": '"other"' })).status, 200)
+      assert.strictEqual((await read({ "if-none-match": "other" })).status, 400)
+      await sql(service, `create table "made ${line}" (id int)`)
+      assert.strictEqual((await read({ "if-none-match": etag })).status, 200)
+    }
+  })
+
   it("is sent as it is where an encoding has no use, or is not wanted", async () => {
     for (const [encoding, line] of [
       ["gzip;q=0, br;q=0", "GET /v1/db/words"],
@@ -124,7 +142,7 @@ describe("the routes that may be compressed", () => {
   const secret =
     /secret|passw|token|credential|cookie|session|signature|private|connection|(^|_)(codes?|url|key|link)$/i
   /** Pages and names that are no secrets. */
-  const harmless = new Set(["next_continuation_token", "key", "primary_key", "has_secret", "code"])
+  const harmless = new Set(["next_continuation_token", "key", "primary_key", "object_key", "has_secret", "code"])
 
   it("all exist", () => {
     assert.deepStrictEqual(

@@ -124,7 +124,12 @@ export const migrationCodes = {
   MIGRATION_TABLE_CLOSED: [403, "The database login lacks privileges on the migration tool's table: grant them"],
   MIGRATION_NOT_FOUND: [404, "No such migration; see `GET /api/migrations/idempotent/status`"],
   MIGRATION_MODIFIED: [409, "A migration was changed after it was applied: restore the file, and write a new one"],
-  MIGRATION_UNFINISHED: [409, "Prisma has a failed migration: `prisma migrate resolve`"],
+  MIGRATION_UNFINISHED: [409, "A migration of Prisma's history has failed: `POST /api/migrations/resolve`"],
+  MIGRATION_APPLIED: [409, "A baseline names a migration that is not pending"],
+  MIGRATION_NOT_FAILED: [
+    409,
+    "The migration to resolve is not unfinished; see `GET /api/migrations/idempotent/status`"
+  ],
   MIGRATION_TOOL_UNCLEAR: [409, "The tables of two migration tools exist: set `MIGRATIONS_TOOL`"],
   MIGRATION_TOOL_UNSUPPORTED: [409, "Another tool keeps the history: run that tool"],
   MIGRATIONS_BUSY: [409, "Another run is in progress"],
@@ -134,7 +139,7 @@ export const migrationCodes = {
   ],
   MIGRATION_NOT_RUNNABLE: [
     422,
-    "The file ends its own transaction, reads from stdin, or has a down section ([migrations](migrations.md))"
+    "The file leaves a transaction open, reads from stdin, or has a down section ([migrations](migrations.md))"
   ],
   MIGRATION_UNREADABLE: [
     422,

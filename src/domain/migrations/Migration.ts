@@ -18,8 +18,10 @@ export const Migration = Schema.Struct({
   checksum: nullableText,
   /** The checksum in the history. */
   applied_checksum: nullableText,
-  /** Why it can't be run; null without a known problem. */
-  problem: nullableText
+  /** Why it can't be run, or what its last attempt left; null without a known problem. */
+  problem: nullableText,
+  /** Whether it was started outside of a transaction and did not finish, so that parts of it may be applied. */
+  unfinished: Schema.Boolean
 }).annotate({ identifier: "Migration" })
 export type Migration = typeof Migration.Type
 
@@ -46,6 +48,22 @@ export const MigrationRun = Schema.Struct({
   ran: Schema.Array(Schema.String)
 }).annotate({ identifier: "MigrationRun" })
 export type MigrationRun = typeof MigrationRun.Type
+
+/** The answer to a mark: the status after it, and the names that were marked. */
+export const MigrationMark = Schema.Struct({ ...MigrationStatus.fields, marked: Schema.Array(Schema.String) }).annotate(
+  {
+    identifier: "MigrationMark"
+  }
+)
+export type MigrationMark = typeof MigrationMark.Type
+
+const Name = Schema.NonEmptyString.check(Schema.isMaxLength(1024))
+
+/** `through`: the last migration that the database has already; it and all pending ones before it are marked. */
+export const MigrationBaseline = Schema.Struct({ through: Name })
+/** What an administrator has found out about a migration that did not finish. */
+export const MigrationResolution = Schema.Struct({ name: Name, as: Schema.Literals(["applied", "rolled_back"]) })
+export type MigrationResolution = typeof MigrationResolution.Type
 
 export const MigrationText = Schema.Struct({ name: Schema.String, sql: Schema.String }).annotate({
   identifier: "MigrationText"
@@ -92,9 +110,19 @@ export const AppliedMigration = Schema.Struct({
   checksum: nullableText,
   applied_at: nullableText,
   /** Prisma began it, and it was neither finished nor marked as rolled back. */
-  unfinished: Schema.Boolean
+  unfinished: Schema.Boolean,
+  /** The error of an unfinished one, if Prisma recorded it. */
+  error: nullableText
 })
 export type AppliedMigration = typeof AppliedMigration.Type
+
+/** A row of svc.migration_attempts. */
+export const MigrationAttempt = Schema.Struct({
+  name: Schema.String,
+  error: nullableText,
+  kept: Schema.NullOr(Schema.Int)
+})
+export type MigrationAttempt = typeof MigrationAttempt.Type
 
 /** Compares names by their leading numbers, `2_b` before `10_a`, then by their characters. */
 export const byName = (a: string, b: string): number => {

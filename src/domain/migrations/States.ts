@@ -1,9 +1,16 @@
-import { type AppliedMigration, type Migration, type MigrationFile, type MigrationStatus } from "./Migration.ts"
+import {
+  type AppliedMigration,
+  type Migration,
+  type MigrationAttempt,
+  type MigrationFile,
+  type MigrationStatus
+} from "./Migration.ts"
 
 /** A migration, with the file behind it if there is one. */
 export interface MigrationState extends Migration {
   readonly file: MigrationFile | undefined
-  readonly unfinished: boolean
+  /** Whether the tool of the history runs nothing before it is resolved. */
+  readonly blocks: boolean
 }
 
 /** Finds the file of each row, undefined if it has none. A file may have several rows. */
@@ -96,8 +103,10 @@ const same = (file: MigrationFile, checksum: string) => {
 export const migrationStates = (
   files: ReadonlyArray<MigrationFile>,
   rows: ReadonlyArray<AppliedMigration>,
-  match: Match
+  match: Match,
+  attempts: ReadonlyArray<MigrationAttempt> = []
 ): ReadonlyArray<MigrationState> => {
+  const attemptOf = indexed(attempts, ({ name }) => name)
   const rowsOf = new Map<MigrationFile, Array<AppliedMigration>>()
   const orphans: Array<MigrationState> = []
   for (const [i, file] of match(rows, files).entries()) {
@@ -107,12 +116,13 @@ export const migrationStates = (
   }
   const states = files.flatMap((file) => {
     const own = rowsOf.get(file) ?? []
-    const unfinished = own.some((row) => row.unfinished)
+    const begun = own.find((row) => row.unfinished)
     const row = own.findLast((row) => !row.unfinished)
     if (file.missing && row !== undefined) {
       orphans.push(orphaned(row, file.name))
       return []
     }
+    const attempt = row === undefined ? attemptOf.get(file.name) : undefined
     const equal = row === undefined || row.checksum === null || same(file, row.checksum)
     return [
       {
@@ -121,16 +131,27 @@ export const migrationStates = (
         applied_at: row?.applied_at ?? null,
         checksum: file.checksum,
         applied_checksum: row?.checksum ?? null,
-        problem: unfinished ? unfinishedText : (file.problem ?? null),
+        problem: begun ? startedText(begun) : attempt ? attemptedText(attempt) : (file.problem ?? null),
+        unfinished: begun !== undefined || attempt !== undefined,
         file,
-        unfinished
+        blocks: begun !== undefined
       }
     ]
   })
   return [...states, ...orphans]
 }
 
-const unfinishedText = "Prisma started this migration and did not finish it"
+const startedText = ({ error }: AppliedMigration) =>
+  error === null
+    ? "It was started and did not finish: parts of it may be applied"
+    : `It failed, and parts of it may be applied: ${error}`
+
+const attemptedText = ({ error, kept }: MigrationAttempt) => {
+  if (error === null) return "It was started and did not finish: parts of it may be applied"
+  const left =
+    kept === null ? "parts of it may be" : kept === 1 ? "its first statement is" : `its first ${kept} statements are`
+  return `It failed, and ${kept === 0 ? "none of its statements is" : left} applied: ${error}`
+}
 
 const orphaned = (row: AppliedMigration, name: string): MigrationState => ({
   name,
@@ -138,9 +159,10 @@ const orphaned = (row: AppliedMigration, name: string): MigrationState => ({
   applied_at: row.applied_at,
   checksum: row.checksum,
   applied_checksum: row.checksum,
-  problem: row.unfinished ? unfinishedText : null,
+  problem: row.unfinished ? startedText(row) : null,
+  unfinished: row.unfinished,
   file: undefined,
-  unfinished: row.unfinished
+  blocks: row.unfinished
 })
 
 /** Counts the migrations of each state. */

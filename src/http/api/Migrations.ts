@@ -1,7 +1,14 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Conflict, Forbidden, InvalidRequest, NotFound, Unavailable, Unprocessable } from "../../domain/errors.ts"
-import { MigrationRun, MigrationStatus, MigrationText } from "../../domain/migrations/Migration.ts"
+import {
+  MigrationBaseline,
+  MigrationMark,
+  MigrationResolution,
+  MigrationRun,
+  MigrationStatus,
+  MigrationText
+} from "../../domain/migrations/Migration.ts"
 import { Management } from "../access/Access.ts"
 
 const refused = [Conflict, Forbidden, Unprocessable, Unavailable] as const
@@ -17,8 +24,29 @@ export class MigrationsApi extends HttpApiGroup.make("migrations")
     ),
     HttpApiEndpoint.post("run", "/idempotent/run", { success: MigrationRun, error: refused }).annotateMerge(
       OpenApi.annotations({
-        summary: "Run the pending migrations, in order, each file in its own transaction",
+        summary: "Run the pending migrations, in order, as the tool of the history would",
         description: "A second call runs nothing. A run continues when the caller hangs up."
+      })
+    ),
+    HttpApiEndpoint.post("baseline", "/baseline", {
+      payload: MigrationBaseline,
+      success: MigrationMark,
+      error: [...refused, NotFound]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Mark the pending migrations up to one as applied, without running them",
+        description: "For a database that has what they make. `marked` has their names."
+      })
+    ),
+    HttpApiEndpoint.post("resolve", "/resolve", {
+      payload: MigrationResolution,
+      success: MigrationMark,
+      error: [...refused, NotFound]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Say how a migration ended that is unfinished",
+        description:
+          "`applied`: the rest of it was done by hand. `rolled_back`: what it began was undone, and the next run applies it again."
       })
     ),
     HttpApiEndpoint.get("preview", "/preview/:migration_name", {

@@ -12,6 +12,14 @@ export const MigrationsHandlers = HttpApiBuilder.group(
     return handlers.handleAll({
       status: () => migrations.status,
       run: () => Effect.tap(migrations.run, ({ ran }) => describeChange({ subject: "migration", after: { ran } })),
+      baseline: ({ payload }) =>
+        Effect.tap(migrations.baseline(payload.through), ({ marked }) =>
+          describeChange({ subject: "migration", after: { baseline: marked } })
+        ),
+      resolve: ({ payload }) =>
+        Effect.tap(migrations.resolve(payload), () =>
+          describeChange({ subject: payload.name, after: { resolved: payload.as } })
+        ),
       preview: ({ params }) => migrations.preview(params.migration_name)
     })
   })

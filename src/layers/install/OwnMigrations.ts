@@ -28,6 +28,7 @@ import { rateCalls } from "./migrations/0028_rate_calls.ts"
 import { changeGaps } from "./migrations/0029_change_gaps.ts"
 import { branchObjects } from "./migrations/0035_branch_objects.ts"
 import { recoveryDrills } from "./migrations/0039_recovery_drills.ts"
+import { migrationAttempts } from "./migrations/0045_migration_attempts.ts"
 import { tableChanges } from "./migrations/0036_table_changes.ts"
 import { implicitCasts } from "./migrations/0034_implicit_casts.ts"
 import { backupChecks } from "./migrations/0033_backup_checks.ts"
@@ -71,5 +72,6 @@ export const migrations = {
   "0034_implicit_casts": implicitCasts,
   "0035_branch_objects": branchObjects,
   "0036_table_changes": tableChanges,
-  "0039_recovery_drills": recoveryDrills
+  "0039_recovery_drills": recoveryDrills,
+  "0045_migration_attempts": migrationAttempts
 }

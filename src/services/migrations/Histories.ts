@@ -1,13 +1,15 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Conflict, Forbidden } from "../../domain/errors.ts"
-import { AppliedMigration, type MigrationFolder } from "../../domain/migrations/Migration.ts"
+import { AppliedMigration, MigrationAttempt, type MigrationFolder } from "../../domain/migrations/Migration.ts"
 import {
+  historyName,
   type HistoryPlace,
   makeHistory,
   newPlace,
   ownPlace,
   placeOfTable,
+  readAttempts,
   readHistory
 } from "../../domain/migrations/History.ts"
 import { HistoryTable, historyTableNames, recognise, type RecognisedTable } from "../../domain/migrations/Tools.ts"
@@ -29,13 +31,15 @@ const tablesSql = `select n.nspname::text as schema, c.relname::text as name,
 export interface History {
   readonly place: HistoryPlace
   readonly rows: ReadonlyArray<AppliedMigration>
+  /** What failed or never finished outside of a transaction; nothing while a run goes on. */
+  readonly attempts: ReadonlyArray<MigrationAttempt>
   readonly notes: ReadonlyArray<string>
 }
 
 const shown = ({ name, schema }: HistoryTable) => `${schema}.${name}`
 
 /** A missing privilege is for the administrator to grant. */
-const onHistory = <A>({ name, schema }: HistoryPlace, effect: Effect.Effect<A, OwnTablesFailure>) =>
+export const onHistory = <A>({ name, schema }: HistoryPlace, effect: Effect.Effect<A, OwnTablesFailure>) =>
   onOwnTables(effect, {
     "42501": (message: string) =>
       new Forbidden({
@@ -102,11 +106,12 @@ export const makeMigrationHistories = Effect.gen(function* () {
       notes.unshift(
         `${place.schema}.${place.name} is a history of ${tool}: run ${tool} itself, or set MIGRATIONS_TOOL=own`
       )
-      return { place, rows: [], notes }
+      return { place, rows: [], attempts: [], notes }
     }
-    if (!place.exists) return { place, rows: [], notes }
+    if (!place.exists) return { place, rows: [], attempts: [], notes }
     const rows = yield* onHistory(place, queryRows(sql, AppliedMigration)(readHistory(place)))
-    return { place, rows, notes }
+    const attempts = yield* onOwnTables(queryRows(sql, MigrationAttempt)(readAttempts, [historyName(place)]))
+    return { place, rows, attempts, notes }
   })
 
   /** Creates the table if it does not exist. */

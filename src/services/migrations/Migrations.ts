@@ -11,12 +11,20 @@ import {
 import {
   type MigrationFile,
   type MigrationFolder,
+  type MigrationMark,
+  type MigrationResolution,
   type MigrationRun,
   type MigrationStatus,
   type MigrationText
 } from "../../domain/migrations/Migration.ts"
-import { type HistoryPlace } from "../../domain/migrations/History.ts"
-import { type MigrationScript, migrationScript } from "../../domain/migrations/Script.ts"
+import {
+  type HistoryEntry,
+  type HistoryPlace,
+  type MigrationStatement,
+  recordOf,
+  rolledBack
+} from "../../domain/migrations/History.ts"
+import { type MigrationScript, migrationScript, recordedStatements } from "../../domain/migrations/Script.ts"
 import {
   matchNames,
   matchTimes,
@@ -30,13 +38,19 @@ import { withAdvisoryLocks } from "../AdvisoryLock.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { Db } from "../ports/Db.ts"
 import { MigrationFiles } from "../ports/MigrationFiles.ts"
-import { type History, makeMigrationHistories } from "./Histories.ts"
+import { onOwnTables } from "../OwnTables.ts"
+import { type History, makeMigrationHistories, onHistory } from "./Histories.ts"
 import { type MigrationFailure, makeMigrationRunner } from "./Runner.ts"
 
 type Refused = Conflict | Unprocessable | Forbidden | Unavailable
 
 /** The lock that Prisma's `migrate` commands hold. */
 const prismaLock = "72707369"
+
+/** Whether a run goes on, which may not have finished what it started. */
+const runsSql = `select from pg_locks where locktype = 'advisory' and granted and objsubid = 1
+  and database = (select oid from pg_database where datname = current_database())
+  and (classid::int8 << 32) | objid::int8 = ${migrationsLock}`
 
 const busy = new Conflict({
   error: "Another migration run is in progress",
@@ -74,7 +88,7 @@ const statusOf = ({ folder, history, states }: Comparison): MigrationStatus => {
     tool: history.place.tool,
     table: `${history.place.schema}.${history.place.name}`,
     directory: folder.directory,
-    migrations: states.map(({ file: _file, unfinished: _unfinished, ...migration }) => migration),
+    migrations: states.map(({ file: _file, blocks: _blocks, ...migration }) => migration),
     summary: summaryOf(states),
     notes: [...folder.notes, ...history.notes, ...out]
   }
@@ -88,10 +102,17 @@ export class Migrations extends Context.Service<
   {
     readonly status: Effect.Effect<MigrationStatus, Refused>
     /**
-     * Runs the pending files in order, each in its own transaction. Continues when the caller leaves. 409: another run, a
-     * modified file, an unsupported tool. `MIGRATION_FAILED`: see `migrationFailure`.
+     * Runs the pending files in order, each as the tool of the history would. Continues when the caller leaves. 409: another
+     * run, a modified file, an unsupported tool. `MIGRATION_FAILED`: see `migrationFailure`.
      */
     readonly run: Effect.Effect<MigrationRun, Refused | MigrationFailure>
+    /**
+     * Marks pending files as applied, up to the given one, without running them: the database has what they make. 404
+     * `MIGRATION_NOT_FOUND`, 409 `MIGRATION_APPLIED` if that one is.
+     */
+    readonly baseline: (through: string) => Effect.Effect<MigrationMark, Refused | NotFound>
+    /** Ends a failed attempt. 404 `MIGRATION_NOT_FOUND`, 409 `MIGRATION_NOT_FAILED`. */
+    readonly resolve: (resolution: MigrationResolution) => Effect.Effect<MigrationMark, Refused | NotFound>
     /** The text of a file. 400 `MIGRATION_NAME` for an invalid name, 404 `MIGRATION_NOT_FOUND`. */
     readonly preview: (name: string) => Effect.Effect<MigrationText, InvalidRequest | NotFound | Unprocessable>
   }
@@ -111,12 +132,17 @@ export class Migrations extends Context.Service<
         const folder = yield* files.folder
         const history = yield* histories.find(folder)
         const match = matches[history.place.keeper] ?? matchNames
-        return { folder, history, states: migrationStates(filesFor(history.place, folder), history.rows, match) }
+        const { attempts, place, rows } = history
+        return { folder, history, states: migrationStates(filesFor(place, folder), rows, match, attempts) }
       })
 
-      const scriptOf = Effect.fnUntraced(function* (folder: MigrationFolder, file: MigrationFile) {
+      const scriptOf = Effect.fnUntraced(function* (
+        folder: MigrationFolder,
+        { keeper }: HistoryPlace,
+        file: MigrationFile
+      ) {
         const { checksum, sql } = yield* files.text(folder, file)
-        const script = migrationScript(sql, folder.layout.startsWith("drizzle"))
+        const script = migrationScript(sql, keeper, folder.layout.startsWith("drizzle") || keeper === "drizzle")
         if (!("problem" in script)) return { script, checksum }
         const { hint, line, problem } = script
         return yield* new Unprocessable({
@@ -129,9 +155,10 @@ export class Migrations extends Context.Service<
 
       /** Finds every file that can't be run before the first one is run. */
       const pendingOf = Effect.fnUntraced(function* ({ folder, history, states }: Comparison) {
+        yield* refuseTool(history)
         yield* refuse(history, states, folder)
         const pending = states.flatMap(({ file, status }) => (status === "pending" && file ? [file] : []))
-        for (const file of pending) yield* scriptOf(folder, file)
+        for (const file of pending) yield* scriptOf(folder, history.place, file)
         return pending
       })
 
@@ -146,7 +173,7 @@ export class Migrations extends Context.Service<
           pending,
           (file) =>
             Effect.gen(function* () {
-              const made: { script: MigrationScript; checksum: string } = yield* scriptOf(folder, file)
+              const made: { script: MigrationScript; checksum: string } = yield* scriptOf(folder, history.place, file)
               yield* runner.run({ ...made, file, place: history.place, applied: Array.from(ran) })
               ran.push(file.name)
             }),
@@ -164,42 +191,133 @@ export class Migrations extends Context.Service<
         Effect.flatMap(Effect.forkIn(Effect.interruptible(alone(apply)), scope), (fiber) => restore(Fiber.join(fiber)))
       )
 
+      const runs = Effect.map(onOwnTables(sql.unsafe(runsSql)), (rows) => rows.length > 0)
+      const status = Effect.gen(function* () {
+        const comparison = yield* compare
+        const { states } = comparison
+        if (!states.some(({ unfinished }) => unfinished) || !(yield* runs)) return statusOf(comparison)
+        const running = states.map((state) =>
+          state.unfinished ? { ...state, unfinished: false, problem: null } : state
+        )
+        return statusOf({ ...comparison, states: running })
+      })
+
+      const named = (states: ReadonlyArray<MigrationState>, folder: MigrationFolder, name: string) => {
+        const state = states.find((one) => one.name === name)
+        return state === undefined ? Effect.fail(noMigration(name, folder)) : Effect.succeed(state)
+      }
+
+      /** Marks files in one transaction, and answers with the status after that. */
+      const marked = Effect.fnUntraced(function* (
+        { folder, history: { place } }: Comparison,
+        names: ReadonlyArray<string>,
+        statementsOf: (file: MigrationFile, entry: HistoryEntry) => ReadonlyArray<MigrationStatement>,
+        chosen: ReadonlyArray<MigrationFile>
+      ) {
+        const statements: Array<MigrationStatement> = []
+        for (const file of chosen) {
+          const { checksum, sql: text } = yield* files.text(folder, file)
+          statements.push(...statementsOf(file, { file, checksum, statements: recordedStatements(text) }))
+        }
+        yield* histories.make(place)
+        yield* onHistory(
+          place,
+          sql.withTransaction(
+            Effect.forEach(statements, ({ params, text }) => sql.unsafe(text, params), { discard: true })
+          )
+        )
+        return { ...statusOf(yield* compare), marked: names }
+      })
+
+      const baseline = Effect.fn("Migrations.baseline")(function* (through: string) {
+        const comparison = yield* compare
+        const { folder, history, states } = comparison
+        yield* refuseTool(history)
+        const last = yield* named(states, folder, through)
+        if (last.status !== "pending") {
+          return yield* new Conflict({
+            error: `The migration ${through} is ${last.status}, not pending`,
+            code: "MIGRATION_APPLIED",
+            hint: "Name the last pending migration that the database has already"
+          })
+        }
+        const pending = states.slice(0, states.indexOf(last) + 1).filter(({ status }) => status === "pending")
+        return yield* marked(
+          comparison,
+          namesOf(pending),
+          (file, entry) => [rolledBack(history.place, file.name), recordOf(history.place, entry)],
+          pending.flatMap(({ file }) => (file === undefined ? [] : [file]))
+        )
+      })
+
+      const resolve = Effect.fn("Migrations.resolve")(function* ({ as, name }: MigrationResolution) {
+        const comparison = yield* compare
+        const { folder, history, states } = comparison
+        const { file, unfinished } = yield* named(states, folder, name)
+        if (!unfinished) {
+          return yield* new Conflict({
+            error: `The migration ${name} has not failed`,
+            code: "MIGRATION_NOT_FAILED",
+            hint: "To mark a migration as applied that was never run, use the baseline"
+          })
+        }
+        // A file that is gone can't be applied any more.
+        if (file === undefined && as === "applied") return yield* noMigration(name, folder)
+        const undo = rolledBack(history.place, name)
+        if (file === undefined) {
+          yield* onHistory(history.place, sql.unsafe(undo.text, undo.params))
+          return { ...statusOf(yield* compare), marked: [name] }
+        }
+        return yield* marked(
+          comparison,
+          [name],
+          (_file, entry) => (as === "applied" ? [undo, recordOf(history.place, entry)] : [undo]),
+          [file]
+        )
+      })
+
       const preview = Effect.fn("Migrations.preview")(function* (name: string) {
         if (name === "." || name === ".." || /[/\\\p{Cc}]/u.test(name)) {
           return yield* new InvalidRequest({ error: "The migration name is invalid", code: "MIGRATION_NAME" })
         }
         const folder = yield* files.folder
-        const named = (wanted: string) => folder.files.find((file) => file.name === wanted)
-        const file = named(name) ?? (name.endsWith(".sql") ? named(name.slice(0, -4)) : undefined)
-        if (file === undefined || file.missing) {
-          return yield* new NotFound({
-            error: `No migration ${name} in ${folder.directory}`,
-            code: "MIGRATION_NOT_FOUND"
-          })
-        }
+        const called = (wanted: string) => folder.files.find((file) => file.name === wanted)
+        const file = called(name) ?? (name.endsWith(".sql") ? called(name.slice(0, -4)) : undefined)
+        if (file === undefined || file.missing) return yield* noMigration(name, folder)
         const { sql } = yield* files.text(folder, file)
         return { name: file.name, sql }
       })
 
-      return Migrations.of({ status: Effect.map(compare, statusOf), run, preview })
+      return Migrations.of({
+        status,
+        run,
+        baseline: (through) => alone(baseline(through)),
+        resolve: (resolution) => alone(resolve(resolution)),
+        preview
+      })
     })
   )
 }
+
+const noMigration = (name: string, { directory }: MigrationFolder) =>
+  new NotFound({ error: `No migration ${name.slice(0, 200)} in ${directory}`, code: "MIGRATION_NOT_FOUND" })
+
+const refuseTool = ({ place }: History): Effect.Effect<void, Conflict> =>
+  place.keeper === "other"
+    ? Effect.fail(
+        new Conflict({
+          error: `${place.tool} keeps the migration history of this database in ${place.schema}.${place.name}, which the service can't write`,
+          code: "MIGRATION_TOOL_UNSUPPORTED",
+          hint: `Run ${place.tool} itself, or set MIGRATIONS_TOOL=own to keep a separate history`
+        })
+      )
+    : Effect.void
 
 const refuse = (
   { place }: History,
   states: ReadonlyArray<MigrationState>,
   { layout }: MigrationFolder
 ): Effect.Effect<void, Conflict> => {
-  if (place.keeper === "other") {
-    return Effect.fail(
-      new Conflict({
-        error: `${place.tool} keeps the migration history of this database in ${place.schema}.${place.name}, which the service can't write`,
-        code: "MIGRATION_TOOL_UNSUPPORTED",
-        hint: `Run ${place.tool} itself, or set MIGRATIONS_TOOL=own to keep a separate history`
-      })
-    )
-  }
   const modified = namesOf(states.filter(({ status }) => status === "modified"))
   if (modified.length > 0) {
     return Effect.fail(
@@ -226,14 +344,14 @@ const refuse = (
       )
     }
   }
-  const unfinished = namesOf(states.filter((state) => state.unfinished))
+  const unfinished = namesOf(states.filter(({ blocks }) => blocks))
   if (unfinished.length === 0) return Effect.void
   return Effect.fail(
     new Conflict({
-      error: `Started by Prisma and not finished: ${unfinished.join(", ")}`,
+      error: `Started and not finished, according to Prisma's history: ${unfinished.join(", ")}`,
       code: "MIGRATION_UNFINISHED",
       details: unfinished,
-      hint: "Check the database, then run: prisma migrate resolve --applied or --rolled-back <name>"
+      hint: "Check the database, and complete or undo what the file began. Then POST /api/migrations/resolve, svc migrations resolve, or prisma migrate resolve"
     })
   )
 }

@@ -1,67 +1,45 @@
 import { Effect } from "effect"
-import { Conflict, DatabaseError, Unavailable, Unprocessable } from "../../domain/errors.ts"
-import { type HistoryPlace, recordOf } from "../../domain/migrations/History.ts"
+import { SqlClient } from "effect/sql"
+import { randomUUID } from "node:crypto"
+import { Conflict, DatabaseError, type Forbidden, Unavailable, Unprocessable } from "../../domain/errors.ts"
+import {
+  attemptOf,
+  type HistoryAttempt,
+  type HistoryEntry,
+  type HistoryPlace,
+  type MigrationStatement,
+  recordOf
+} from "../../domain/migrations/History.ts"
 import { type MigrationFile } from "../../domain/migrations/Migration.ts"
-import { type MigrationScript, keptBefore, lineAt, noTransaction, offsetOf } from "../../domain/migrations/Script.ts"
+import {
+  failedStatement,
+  isLonely,
+  keptBefore,
+  lineAt,
+  type MigrationScript,
+  noTransaction,
+  offsetOf,
+  recordedStatements,
+  withoutTransaction
+} from "../../domain/migrations/Script.ts"
 import { Db, type SqlSession, serviceActor } from "../ports/Db.ts"
+import { onHistory } from "./Histories.ts"
 import { MigrationSettings } from "./Settings.ts"
 
 /** The errors of a file that fails. */
-export type MigrationFailure = Conflict | Unprocessable | Unavailable
+export type MigrationFailure = Conflict | Unprocessable | Unavailable | Forbidden
 
-/** A position in a file: an offset in UTF-16 units. */
+/** Where a file failed. */
 interface FailedAt {
-  readonly file: MigrationFile
-  readonly script: MigrationScript
+  /** In UTF-16 units. */
   readonly offset: number | undefined
-  /** Statements that stay, because each ran outside a transaction. */
+  /** Statements that stay, because they ran outside of the transaction of the record. */
   readonly kept: number | undefined
 }
 
 /** SQLSTATEs that a retry may avoid: locks, serialization, a full disk, a statement that took too long. */
 const transient = /^(?:40|53|55P03|55006|57014)/
-
-/**
- * The offset at which a file that was sent as a whole failed: PostgreSQL's position, or the statement that was next.
- */
-const offsetInScript = ({ pieces, text }: MigrationScript, { position, statement_index }: DatabaseError) =>
-  position === undefined ? pieces[statement_index ?? 0]?.offset : offsetOf(text, position)
-
-/** The offset at which one statement of a file failed. */
-const offsetInPiece = ({ pieces }: MigrationScript, index: number, { position }: DatabaseError) => {
-  const piece = pieces[index]
-  return piece && piece.offset + (position === undefined ? 0 : offsetOf(piece.text, position))
-}
-
-/** 409 when a retry may help, 422 when the file must be changed. `applied`: the files that succeeded before. */
-const migrationFailure = (
-  error: DatabaseError | Unavailable,
-  at: FailedAt,
-  applied: ReadonlyArray<string>
-): MigrationFailure => {
-  const { file, kept, offset, script } = at
-  const migration = { migration: file.name, file: file.path, applied, ...(kept === undefined ? {} : { kept }) }
-  if (error._tag === "Unavailable") {
-    return new Unavailable({ error: `${file.path}: ${error.error}`, code: error.code, details: migration })
-  }
-  const line = offset === undefined ? null : lineAt(script.text, offset)
-  const given = {
-    error: `${file.path}${line === null ? "" : `:${line}`}: ${error.error}`,
-    code: "MIGRATION_FAILED" as const,
-    details: { ...migration, line, sqlstate: error.code, detail: error.details },
-    hint: error.hint ?? hintOf(error, at)
-  }
-  return transient.test(error.code) ? new Conflict(given) : new Unprocessable(given)
-}
-
-const hintOf = ({ code }: DatabaseError, { kept, script }: FailedAt) => {
-  if (script.inTransaction && (code === "25001" || code === "55P04")) {
-    return `Put "${noTransaction}" on the first line of the file: its statements then run one by one, outside a transaction`
-  }
-  return kept !== undefined && kept > 0
-    ? `The file runs outside a transaction, so its first ${kept} statements stay. Undo them, or make them repeatable, before the next run`
-    : null
-}
+const activeTransaction = "25001"
 
 /** A file to run, and its record in the history. */
 export interface MigrationTask {
@@ -73,11 +51,52 @@ export interface MigrationTask {
   readonly applied: ReadonlyArray<string>
 }
 
+/** 409 when a retry may help, 422 when the file must be changed. */
+const migrationFailure = (
+  error: DatabaseError | Unavailable,
+  { applied, file, place, script }: MigrationTask,
+  { kept, offset }: FailedAt
+): MigrationFailure => {
+  const migration = { migration: file.name, file: file.path, applied, ...(kept === undefined ? {} : { kept }) }
+  if (error._tag === "Unavailable") {
+    return new Unavailable({ error: `${file.path}: ${error.error}`, code: error.code, details: migration })
+  }
+  const line = offset === undefined ? null : lineAt(script.text, offset)
+  const given = {
+    error: `${file.path}${line === null ? "" : `:${line}`}: ${error.error}`,
+    code: "MIGRATION_FAILED" as const,
+    details: { ...migration, line, sqlstate: error.code, detail: error.details },
+    hint: error.hint ?? hintOf(error, script, place, kept)
+  }
+  return transient.test(error.code) ? new Conflict(given) : new Unprocessable(given)
+}
+
+const hintOf = (
+  { code }: DatabaseError,
+  { inTransaction }: MigrationScript,
+  { keeper }: HistoryPlace,
+  kept: number | undefined
+) => {
+  if (code === activeTransaction || (inTransaction && code === "55P04")) {
+    return keeper === "prisma" || keeper === "drizzle"
+      ? "The statement must be alone in its file"
+      : `Put "${noTransaction}" on the first line of the file: its statements then run one by one, outside a transaction`
+  }
+  if (keeper === "prisma") {
+    return "Prisma's history records the failure. Undo what is applied and resolve it as rolled_back, or complete it and resolve it as applied (POST /api/migrations/resolve)"
+  }
+  return kept !== undefined && kept > 0
+    ? `The file runs outside a transaction, so its first ${kept} statements stay. Undo them, or make them repeatable, before the next run`
+    : null
+}
+
 /** How long a file may wait for a table, in ms; other clients' queries queue behind it meanwhile. */
 const lockMillis = "10000"
+/** Waits for the transactions of all others, so it takes as long as they do. */
+const patient = /\bconcurrently\b/i
 
 const settingsSql = `select pg_catalog.set_config('statement_timeout', $1, $3::bool),
-  pg_catalog.set_config('lock_timeout', $2, $3::bool), pg_catalog.clock_timestamp()::text`
+  pg_catalog.set_config('lock_timeout', $2, $3::bool)`
 /** SQLSTATE. */
 const invalidTransactionState = "25000"
 const transactionSql = "select pg_catalog.pg_current_xact_id()::text"
@@ -92,41 +111,57 @@ const asLogin = [
   "set search_path = pg_catalog"
 ]
 
-/** Runs migration files, each recorded in the same transaction. */
+/** Characters of an error that a history keeps. */
+const maxError = 2000
+
+/** Runs migration files, each as the tool of its history does. */
 export const makeMigrationRunner = Effect.gen(function* () {
   const db = yield* Db
+  const sql = yield* SqlClient.SqlClient
   const { timeout } = yield* MigrationSettings
 
   const prepare = (session: SqlSession, lockTimeout: string, local: boolean) =>
-    Effect.map(
-      session.query(settingsSql, [String(timeout), lockTimeout, String(local)], 1),
-      ({ rows }) => rows[0]?.[2] ?? ""
-    )
+    session.query(settingsSql, [String(timeout), lockTimeout, String(local)], 1)
 
-  const record = Effect.fnUntraced(function* (session: SqlSession, task: MigrationTask, started: string) {
-    for (const text of asLogin) yield* session.query(text, [], 1)
-    const { params, text } = recordOf(task.place, task.file, task.checksum, started)
-    yield* session.query(text, params, 1)
+  /** Sends the parts of a file, and notes where one fails. */
+  const send = Effect.fnUntraced(function* (session: SqlSession, script: MigrationScript, at: Where) {
+    for (const [n, part] of script.parts.entries()) {
+      yield* Effect.tapError(session.script(part.text), (error) =>
+        Effect.sync(() => {
+          if (error._tag !== "DatabaseError") return
+          const index = failedStatement(script, n, error.statement_index ?? 0)
+          const { position } = error
+          at.offset =
+            position === undefined ? script.pieces[index]?.offset : part.offset + offsetOf(part.text, position)
+          at.kept = keptBefore(script, n, index)
+        })
+      )
+    }
+    at.kept = script.inTransaction && !script.controls ? undefined : script.pieces.length
+  })
+
+  const entryOf = ({ checksum, file, script }: MigrationTask): HistoryEntry => ({
+    file,
+    checksum,
+    statements: recordedStatements(script.text)
   })
 
   const inOne = Effect.fnUntraced(function* (session: SqlSession, task: MigrationTask, at: Where) {
     const number = Effect.map(session.query(transactionSql, [], 1), ({ rows }) => rows[0]?.[0])
     yield* session.query("begin", [], 1)
-    const started = yield* prepare(session, lockMillis, true)
+    yield* prepare(session, lockMillis, true)
     const before = yield* number
-    yield* Effect.tapError(session.script(task.script.text), (error) =>
-      Effect.sync(() => {
-        if (error._tag === "DatabaseError") at.offset = offsetInScript(task.script, error)
-      })
-    )
-    if ((yield* number) !== before) {
+    yield* send(session, task.script, at)
+    if (!task.script.controls && (yield* number) !== before) {
       return yield* new DatabaseError({
         error: "The file ended its own transaction; its statements before that are committed",
         code: invalidTransactionState,
         status: 422
       })
     }
-    yield* record(session, task, started)
+    for (const text of asLogin) yield* session.query(text, [], 1)
+    const { params, text } = recordOf(task.place, entryOf(task))
+    yield* session.query(text, params, 1)
     // The commit is uninterruptible, because its outcome must be known.
     const end = yield* Effect.uninterruptible(session.query("commit", [], 1))
     if (end.command === "COMMIT") return undefined
@@ -137,34 +172,73 @@ export const makeMigrationRunner = Effect.gen(function* () {
     })
   })
 
-  const oneByOne = Effect.fnUntraced(function* (session: SqlSession, task: MigrationTask, at: Where) {
-    const started = yield* prepare(session, "0", false)
-    for (const [i, piece] of task.script.pieces.entries()) {
-      at.kept = keptBefore(task.script, i)
-      yield* Effect.tapError(session.script(piece.text), (error) =>
-        Effect.sync(() => {
-          if (error._tag === "DatabaseError") at.offset = offsetInPiece(task.script, i, error)
-        })
-      )
-    }
-    at.kept = task.script.pieces.length
-    yield* record(session, task, started)
-  })
+  const write = ({ place }: MigrationTask, statements: ReadonlyArray<MigrationStatement>) =>
+    onHistory(
+      place,
+      sql.withTransaction(Effect.forEach(statements, ({ params, text }) => sql.unsafe(text, params), { discard: true }))
+    )
+
+  const session = db.main.session(serviceActor)
+  const sqlStateIs = (error: DatabaseError | Unavailable, code: string) =>
+    error._tag === "DatabaseError" && error.code === code
+
+  const failed = (task: MigrationTask, at: Where) =>
+    Effect.mapError((error: DatabaseError | Unavailable) => migrationFailure(error, task, at))
 
   /**
-   * Runs one file as the service role. A file may ask to run statement by statement, outside a transaction; when it
-   * fails halfway, the statements before stay.
+   * Runs a file of which a part may stay when it fails: the attempt is recorded before it begins, and how it ended after.
+   * `finish`: what is still to be recorded then.
    */
+  const attempted = (
+    task: MigrationTask,
+    at: Where,
+    use: (session: SqlSession) => Effect.Effect<void, DatabaseError | Unavailable>,
+    finish: (attempt: HistoryAttempt) => ReadonlyArray<MigrationStatement>
+  ) => {
+    const attempt = attemptOf(task.place, entryOf(task), randomUUID())
+    return write(task, [attempt.begin]).pipe(
+      Effect.andThen(Effect.scoped(Effect.flatMap(session, use)).pipe(failed(task, at))),
+      Effect.onError((cause) => {
+        const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
+        const text = (failure?.error ?? "the service ended while it ran").slice(0, maxError)
+        return write(task, [attempt.fail(text, at.kept)]).pipe(Effect.timeout("5 seconds"), Effect.ignore)
+      }),
+      Effect.andThen(Effect.uninterruptible(write(task, finish(attempt))))
+    )
+  }
+
+  const outside = (task: MigrationTask, at: Where) => {
+    const { parts, text } = task.script
+    const wait = parts.length > 1 || patient.test(text) ? "0" : lockMillis
+    const use = (session: SqlSession) => Effect.andThen(prepare(session, wait, false), send(session, task.script, at))
+    return attempted(task, at, use, ({ finish }) => finish)
+  }
+
+  /** Runs one file as the service role, and records it. */
   const run = Effect.fn("MigrationRunner.run")(function* (task: MigrationTask) {
     const at: Where = { offset: undefined, kept: undefined }
-    const { file, script } = task
-    yield* Effect.scoped(
-      Effect.flatMap(db.main.session(serviceActor), (session) =>
-        script.inTransaction ? inOne(session, task, at) : oneByOne(session, task, at)
+    const { script } = task
+    if (!script.inTransaction) return yield* outside(task, at)
+    // The record is written with the file, but Drizzle's history has no place for a failure.
+    if (script.controls) {
+      return yield* attempted(
+        task,
+        at,
+        (session) => inOne(session, task, at),
+        ({ finish }) => finish.slice(0, 1)
       )
+    }
+    const one = Effect.scoped(Effect.flatMap(session, (session) => inOne(session, task, at)))
+    // PostgreSQL says so before it does anything, and nothing else is in the file.
+    const lone = isLonely(script) && task.place.keeper !== "drizzle"
+    return yield* Effect.catchIf(
+      one,
+      (error) => lone && sqlStateIs(error, activeTransaction),
+      () => Effect.succeed("alone" as const)
     ).pipe(
-      Effect.mapError((error: DatabaseError | Unavailable) =>
-        migrationFailure(error, { file, script, ...at }, task.applied)
+      failed(task, at),
+      Effect.flatMap((outcome) =>
+        outcome === "alone" ? outside({ ...task, script: withoutTransaction(script) }, at) : Effect.void
       )
     )
   })
@@ -173,4 +247,4 @@ export const makeMigrationRunner = Effect.gen(function* () {
 })
 
 /** How far a file has come, for the report of a failure. */
-type Where = { -readonly [K in "offset" | "kept"]: FailedAt[K] }
+type Where = { -readonly [K in keyof FailedAt]: FailedAt[K] }

@@ -1,19 +1,23 @@
 import { assert, describe, it } from "vitest"
+import { type HistoryKeeper } from "../../../src/domain/migrations/History.ts"
 import {
+  failedStatement,
+  keptBefore,
   lineAt,
   type MigrationScript,
   migrationScript,
   offsetOf,
+  recordedStatements,
   type ScriptProblem
 } from "../../../src/domain/migrations/Script.ts"
 
-const made = (text: string, breakpoints = false) => {
-  const script = migrationScript(text, breakpoints)
+const made = (text: string, keeper: HistoryKeeper = "own") => {
+  const script = migrationScript(text, keeper)
   assert.notProperty(script, "problem", JSON.stringify(script))
   return script as MigrationScript
 }
-const refused = (text: string) => {
-  const script = migrationScript(text, false)
+const refused = (text: string, keeper: HistoryKeeper = "own") => {
+  const script = migrationScript(text, keeper)
   assert.property(script, "problem", text)
   return script as ScriptProblem
 }
@@ -36,12 +40,19 @@ describe("migrationScript", () => {
 
   it("ends Drizzle's statements at its breakpoints, at the same positions", () => {
     const text = "create table a ()\n--> statement-breakpoint\ncreate table b ()"
-    const script = made(text, true)
+    const script = made(text, "drizzle")
     assert.deepStrictEqual(
       script.pieces.map((piece) => piece.text),
       ["create table a ()", "create table b ()"]
     )
     assert.strictEqual(script.text.length, text.length)
+    assert.deepStrictEqual(
+      script.parts.map((part) => [part.text, text.slice(part.offset, part.offset + part.text.length)]),
+      [
+        ["create table a ()\n", "create table a ()\n"],
+        ["\ncreate table b ()", "\ncreate table b ()"]
+      ]
+    )
     assert.strictEqual(made(text).pieces.length, 1)
   })
 
@@ -53,17 +64,59 @@ describe("migrationScript", () => {
   })
 
   it.each([
-    ["select 1;\ncommit;\nselect 2", 2],
-    ["begin;\nselect 1", 1],
-    ["begin isolation level serializable; select 1; commit", 1],
-    ["begin; select 1; rollback", 1],
-    ["begin; select 1; commit; begin; select 2; commit", 1],
-    ["select 1;\n\nrollback", 3],
-    ["select 1; prepare transaction 'x'", 1],
-    ["select 1; abort", 1],
-    ["select 1; end", 1]
-  ])("rejects %j, which ends its transaction", (text, line) => {
-    assert.deepInclude(refused(text), { line })
+    "select 1;\ncommit;\nselect 2",
+    "begin isolation level serializable; select 1; commit",
+    "begin; select 1; rollback",
+    "begin; select 1; commit; begin; select 2; commit",
+    "select 1;\n\nrollback",
+    "select 1; prepare transaction 'x'",
+    "select 1; end"
+  ])("sends %j as one text, outside a transaction of the runner's", (text) => {
+    for (const keeper of ["own", "supabase", "prisma"] as const) {
+      const script = made(text, keeper)
+      assert.deepInclude(script, { text, inTransaction: false, controls: true })
+      assert.deepStrictEqual(script.parts, [{ text, offset: 0 }])
+    }
+    // Drizzle has a transaction around all files, which such a file ends.
+    assert.deepInclude(made(text, "drizzle"), { inTransaction: true, controls: true })
+  })
+
+  it("sends each of Prisma's files as one text", () => {
+    assert.deepInclude(made("select 1; select 2", "prisma"), { inTransaction: false, controls: false })
+    assert.isFalse(made("begin; select 1; commit", "prisma").inTransaction)
+    assert.lengthOf(made("-- svc: no transaction\nselect 1; select 2", "prisma").parts, 2)
+  })
+
+  it("knows which statements stay when one fails", () => {
+    const text = "select 0; begin; select 2; commit; select 4; begin; select 6; select 7; end; select 9"
+    const whole = made(text)
+    assert.deepStrictEqual(
+      [0, 2, 3, 4, 6, 9].map((index) => keptBefore(whole, 0, index)),
+      [0, 0, 0, 4, 4, 9]
+    )
+    const single = made(`-- svc: no transaction\n${text}`)
+    assert.deepStrictEqual(
+      [0, 1, 2, 4, 6, 7, 9].map((index) => keptBefore(single, index, index)),
+      [0, 1, 1, 4, 5, 5, 9]
+    )
+    assert.isUndefined(keptBefore(made("select 1; select 2"), 0, 1))
+    const drizzles = made(text.replaceAll(";", ";--> statement-breakpoint\n"), "drizzle")
+    assert.strictEqual(failedStatement(drizzles, 4, 0), 4)
+    assert.deepStrictEqual(
+      [2, 4, 6, 9].map((index) => keptBefore(drizzles, index, index)),
+      [undefined, 4, 5, 9]
+    )
+  })
+
+  it("records statements as the command line of Supabase does", () => {
+    const text = "-- one\ncreate table a ();\n\n/* two; */ select ';' -- x;\n;\n-- the end\n"
+    assert.deepStrictEqual(recordedStatements(text), [
+      "-- one\ncreate table a ()",
+      "/* two; */ select ';' -- x;",
+      "-- the end"
+    ])
+    assert.deepStrictEqual(recordedStatements("select 1; select 2"), ["select 1", "select 2"])
+    assert.deepStrictEqual(recordedStatements(""), [])
   })
 
   it("accepts transaction keywords in other statements", () => {
@@ -76,6 +129,9 @@ describe("migrationScript", () => {
   it("rejects a file that does not end its transaction", () => {
     assert.strictEqual(refused("-- svc: no transaction\nbegin;\nselect 1").line, 2)
     made("-- svc: no transaction\nbegin;\nselect 1;\ncommit;\nvacuum")
+    for (const keeper of ["own", "prisma", "supabase", "drizzle"] as const) {
+      assert.strictEqual(refused("begin;\nselect 1", keeper).line, 1)
+    }
   })
 
   it("rejects COPY FROM stdin", () => {

@@ -27,6 +27,7 @@ const row = (given: Partial<AppliedMigration>): AppliedMigration => ({
   checksum: null,
   applied_at: null,
   unfinished: false,
+  error: null,
   ...given
 })
 const shown = (states: ReturnType<typeof migrationStates>) => states.map(({ name, status }) => `${name} ${status}`)

@@ -3,6 +3,7 @@ import { Effect, type Scope } from "effect"
 import { Migrations } from "../../../src/services/migrations/Migrations.ts"
 import { type Database, layerDatabase, Outside } from "../../support/database.ts"
 import { filesDirectory, layerMigrations, writeFiles } from "../../support/migrations/directory.ts"
+import { drizzleFolder, prismaFolder, supabaseFolder } from "../../support/migrations/folders.ts"
 import { drizzle, drizzle1, type MigrationRecord, prisma, prismaUnfinished } from "../../support/migrations/records.ts"
 
 type Tool = "auto" | "drizzle" | "prisma" | "own"
@@ -70,7 +71,8 @@ describe("Drizzle's", () => {
           applied_at: null,
           checksum: "068071399c945bfb713d5998f87b33e00d0abf76d389bcb966786516a35a72de",
           applied_checksum: "068071399c945bfb713d5998f87b33e00d0abf76d389bcb966786516a35a72de",
-          problem: null
+          problem: null,
+          unfinished: false
         })
         assert.strictEqual((yield* ask(`select from ${table}`)).length, 2)
 
@@ -269,11 +271,223 @@ describe("Prisma's", () => {
         const directory = yield* filesDirectory(prisma.files)
         const [, born] = (yield* status(directory)).migrations
         assert.strictEqual(born?.status, "pending")
-        assert.match(born?.problem ?? "", /did not finish/)
+        assert.match(born?.problem ?? "", /parts of it may be applied: external connector error$/)
         assert.deepInclude(yield* refused(directory), { _tag: "Conflict", code: "MIGRATION_UNFINISHED" })
         // prisma migrate resolve --rolled-back
         yield* ask("update _prisma_migrations set rolled_back_at = now() where finished_at is null")
         assert.deepStrictEqual((yield* run(directory)).ran, ["20261122000000_born"])
+      })
+    )
+  )
+})
+
+/** The columns, indexes and labels that a folder of four kinds of files has made. */
+const madeSql = `select (select count(*) from pg_class where relname ~ '^t[0-9]+$' and relkind = 'r')::int as tables,
+  (select count(*) from pg_index where indexrelid::regclass::text ~ '^i[0-9]+$' and indisvalid)::int as indexes,
+  (select count(*) from pg_attribute where attname in ('more', 'last') and attrelid::regclass::text ~ '^t')::int as columns`
+
+describe("hundreds of files", () => {
+  it.live("of Prisma run unchanged, with BEGIN and CONCURRENTLY, and their rows are Prisma's", () =>
+    fresh(
+      Effect.gen(function* () {
+        const directory = yield* filesDirectory(prismaFolder(400))
+        assert.lengthOf((yield* run(directory)).ran, 400)
+        assert.deepStrictEqual(yield* ask(madeSql), [{ tables: 100, indexes: 100, columns: 200 }])
+        assert.deepStrictEqual(
+          yield* ask(
+            `select count(*)::int as rows, bool_and(finished_at is not null and applied_steps_count = 1 and logs is null) as whole from _prisma_migrations`
+          ),
+          [{ rows: 400, whole: true }]
+        )
+        assert.deepInclude((yield* status(directory)).summary, { applied: 400, modified: 0 })
+        assert.deepStrictEqual((yield* run(directory)).ran, [])
+      })
+    )
+  )
+
+  it.live("of Supabase run unchanged, and their rows have the statements", () =>
+    fresh(
+      Effect.gen(function* () {
+        yield* ask(
+          "create schema supabase_migrations; create table supabase_migrations.schema_migrations (version text primary key, statements text[], name text)"
+        )
+        const directory = yield* filesDirectory(supabaseFolder(200))
+        assert.lengthOf((yield* run(directory)).ran, 200)
+        assert.deepStrictEqual(yield* ask(madeSql), [{ tables: 50, indexes: 50, columns: 50 }])
+        const rows = yield* ask(
+          "select name, statements from supabase_migrations.schema_migrations order by version limit 4"
+        )
+        assert.deepStrictEqual(rows[3], {
+          name: "step_3",
+          statements: [
+            "begin",
+            "drop publication if exists p",
+            "create publication p",
+            "commit",
+            'alter publication p add table "t0"'
+          ]
+        })
+        assert.deepStrictEqual(yield* ask("select from svc.migration_attempts"), [])
+      })
+    )
+  )
+
+  it.live("of Drizzle run unchanged", () =>
+    fresh(
+      Effect.gen(function* () {
+        const directory = yield* filesDirectory(drizzleFolder(200))
+        assert.lengthOf((yield* run(directory)).ran, 200)
+        assert.deepStrictEqual(yield* ask(madeSql), [{ tables: 50, indexes: 50, columns: 100 }])
+        assert.deepInclude((yield* status(directory)).summary, { applied: 200 })
+        assert.deepStrictEqual(yield* ask("select from svc.migration_attempts"), [])
+      })
+    )
+  )
+
+  it.live("without a tool run unchanged", () =>
+    fresh(
+      Effect.gen(function* () {
+        const directory = yield* filesDirectory(supabaseFolder(100))
+        assert.deepInclude(yield* run(directory), { tool: null })
+        assert.deepStrictEqual(yield* ask(madeSql), [{ tables: 25, indexes: 25, columns: 25 }])
+      })
+    )
+  )
+})
+
+describe("a failure in the middle", () => {
+  const half =
+    "create table half_a (n int);\nbegin;\ncreate table half_b ();\ncommit;\ncreate table half_c ();\nselect nope;"
+
+  it.live("is recorded in Prisma's history, and blocks until it is resolved", () =>
+    fresh(
+      Effect.gen(function* () {
+        const directory = yield* filesDirectory({
+          "migration_lock.toml": "",
+          "1_a/migration.sql": "create table before_it ()",
+          "2_b/migration.sql": half,
+          "3_c/migration.sql": "create table after_it ()"
+        })
+        const error = yield* refused(directory)
+        assert.deepInclude(error, { _tag: "Unprocessable", code: "MIGRATION_FAILED" })
+        assert.deepInclude(error.details as object, { migration: "2_b", line: 6, kept: 4, applied: ["1_a"] })
+        assert.deepStrictEqual(
+          yield* ask(
+            "select migration_name as name, finished_at is null as open, applied_steps_count as steps, logs from _prisma_migrations order by 1"
+          ),
+          [
+            { name: "1_a", open: false, steps: 1, logs: null },
+            { name: "2_b", open: true, steps: 0, logs: '2_b/migration.sql:6: column "nope" does not exist' }
+          ]
+        )
+        const [, second] = (yield* status(directory)).migrations
+        assert.deepInclude(second, { name: "2_b", status: "pending", unfinished: true })
+        assert.match(second?.problem ?? "", /parts of it may be applied: .*"nope"/)
+        assert.deepInclude(yield* refused(directory), { code: "MIGRATION_UNFINISHED", details: ["2_b"] })
+
+        const resolve = (name: string, as: "applied" | "rolled_back") =>
+          on(directory, (migrations) => migrations.resolve({ name, as }))
+        assert.deepInclude(yield* Effect.flip(resolve("1_a", "applied")), { code: "MIGRATION_NOT_FAILED" })
+        assert.deepInclude(yield* Effect.flip(resolve("none", "applied")), { code: "MIGRATION_NOT_FOUND" })
+        yield* ask("drop table half_a, half_b")
+        const undone = yield* resolve("2_b", "rolled_back")
+        assert.deepStrictEqual(undone.marked, ["2_b"])
+        assert.deepInclude(undone.migrations[1], { status: "pending", unfinished: false, problem: null })
+        assert.deepInclude(yield* refused(directory), { code: "MIGRATION_FAILED" })
+        assert.deepInclude((yield* resolve("2_b", "applied")).migrations[1], { status: "applied" })
+        assert.deepStrictEqual((yield* run(directory)).ran, ["3_c"])
+        // As prisma migrate resolve leaves them.
+        assert.deepStrictEqual(
+          yield* ask(
+            `select count(*) filter (where rolled_back_at is not null)::int as undone,
+               count(*) filter (where finished_at is not null and applied_steps_count = 0)::int as marked
+             from _prisma_migrations where migration_name = '2_b'`
+          ),
+          [{ undone: 2, marked: 1 }]
+        )
+      })
+    )
+  )
+
+  it.live.each(["supabase", "own", "drizzle"] as const)("is in the status of the history of %s", (tool) =>
+    fresh(
+      Effect.gen(function* () {
+        if (tool === "supabase") {
+          yield* ask(
+            "create schema supabase_migrations; create table supabase_migrations.schema_migrations (version text primary key, statements text[], name text)"
+          )
+        }
+        const entries = [{ idx: 0, when: 1, tag: "1_half" }]
+        const directory = yield* filesDirectory({
+          "1_half.sql": half,
+          ...(tool === "drizzle" ? { "meta/_journal.json": JSON.stringify({ entries }) } : {})
+        })
+        const error = yield* refused(directory)
+        assert.deepInclude(error.details as object, { migration: "1_half", line: 6, kept: 4 })
+        assert.deepStrictEqual(
+          yield* ask("select to_regclass('half_b') is null as b, to_regclass('half_c') is null as c"),
+          [{ b: false, c: true }]
+        )
+        const [failed] = (yield* status(directory)).migrations
+        assert.deepInclude(failed, { status: "pending", unfinished: true })
+        assert.match(failed?.problem ?? "", /^It failed, and its first 4 statements are applied: .*"nope"/)
+        // These tools run a file again that is not in their history.
+        assert.match((yield* refused(directory)).error, /"half_a" already exists/)
+        const resolved = yield* on(directory, (migrations) => migrations.resolve({ name: "1_half", as: "applied" }))
+        assert.deepInclude(resolved.migrations[0], { status: "applied", unfinished: false, problem: null })
+        assert.deepStrictEqual((yield* run(directory)).ran, [])
+      })
+    )
+  )
+
+  it.live("of the connection is recorded, too", () =>
+    fresh(
+      Effect.gen(function* () {
+        const directory = yield* filesDirectory({
+          "migration_lock.toml": "",
+          "1_lost/migration.sql": "create table lost (); select pg_terminate_backend(pg_backend_pid())"
+        })
+        assert.deepInclude(yield* refused(directory), { _tag: "Unavailable" })
+        assert.deepInclude((yield* status(directory)).migrations[0], { status: "pending", unfinished: true })
+      })
+    )
+  )
+})
+
+describe("a baseline", () => {
+  it.live.each(["own", "prisma", "drizzle", "supabase"] as const)("marks files without running them: %s", (tool) =>
+    fresh(
+      Effect.gen(function* () {
+        const files = {
+          own: supabaseFolder(8),
+          supabase: supabaseFolder(8),
+          prisma: prismaFolder(8),
+          drizzle: drizzleFolder(8)
+        }[tool]
+        if (tool === "supabase") {
+          yield* ask(
+            "create schema supabase_migrations; create table supabase_migrations.schema_migrations (version text primary key, statements text[], name text)"
+          )
+        }
+        const directory = yield* filesDirectory(files)
+        const { migrations } = yield* status(directory)
+        const names = migrations.map(({ name }) => name)
+        const baseline = (through: string) => on(directory, (migrations) => migrations.baseline(through))
+        const marked = yield* baseline(names[3] ?? "")
+        assert.deepStrictEqual(marked.marked, names.slice(0, 4))
+        assert.deepInclude(marked.summary, { applied: 4, pending: 4 })
+        assert.deepStrictEqual(yield* ask("select to_regclass('t0') is null as none"), [{ none: true }])
+        assert.deepInclude(yield* Effect.flip(baseline(names[3] ?? "")), { code: "MIGRATION_APPLIED" })
+        assert.deepInclude(yield* Effect.flip(baseline("none")), { code: "MIGRATION_NOT_FOUND" })
+        assert.deepStrictEqual((yield* run(directory)).ran, names.slice(4))
+        if (tool === "supabase") {
+          assert.deepStrictEqual(
+            yield* ask(
+              "select cardinality(statements) as n from supabase_migrations.schema_migrations order by version"
+            ),
+            [1, 1, 1, 5, 1, 1, 1, 5].map((n) => ({ n }))
+          )
+        }
       })
     )
   )

@@ -176,7 +176,7 @@ suite("a failure", (it) => {
   it.effect("is found before the first file runs where possible", () =>
     Effect.gen(function* () {
       for (const text of [
-        "select 1;\ncommit",
+        "begin;\nselect 1",
         "create table y ();\ncopy y from stdin;\n",
         "-- migrate:down\nselect 1",
         "a\0b"

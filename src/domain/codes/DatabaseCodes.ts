@@ -21,10 +21,7 @@ export const rowCodes = {
     "The response exceeds `SVC_DB_MAX_RESPONSE_MIB` (16; 128 for service keys); a write was undone. Select less; `Prefer: return=minimal` for writes"
   ],
   TOO_MANY_EMBEDS: [400, "More than 50 embeds: use several requests, a view or a function"],
-  EMBEDS_TOO_DEEP: [
-    400,
-    "Embeds nested more than 10 levels deep: use several requests, a view or a function"
-  ],
+  EMBEDS_TOO_DEEP: [400, "Embeds nested more than 10 levels deep: use several requests, a view or a function"],
   SQL_EMPTY: [400, "The text contains no statement"],
   SQL_MULTIPLE_STATEMENTS: [400, "Several statements: use `/v1/sql/transaction`"],
   SQL_NOT_ALLOWED: [

@@ -73,6 +73,56 @@ it("pending files are run in order, a broken one shows its line, and a changed o
   await page.getByText("SHA-256 of what was applied").waitFor()
 })
 
+it("a migration that failed halfway is resolved, and one that the database has is marked, by keyboard", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "svc-migrations-"))
+  const own = await startService({ env: { MIGRATIONS_DIR: dir } })
+  try {
+    await writeFiles(dir, {
+      "1_have.sql": "create table have_it ();\n",
+      "2_half.sql": "create table half_it ();\ncommit;\nselect nope;\n",
+      "3_rest.sql": "create table rest_it ();\n"
+    })
+    await sql(own, "create table have_it ()")
+    const page = await openPage({ on: own })
+    const press = async (name: string) => {
+      await page.getByRole("button", { name, exact: true }).last().focus()
+      await page.keyboard.press("Enter")
+    }
+    await page.goto(at("/migrations/1_have", own))
+    await press("The database has it already")
+    await page.getByRole("dialog", { name: "Mark 1 migration as applied?" }).waitFor()
+    await assertAccessible(page, "a baseline")
+    await press("Mark as applied")
+    await page.getByText("1 migration marked as applied").waitFor()
+    await page.getByText("It was applied, and the file is unchanged.").waitFor()
+    assert.lengthOf(await sql(own, "select from pg_class where relname = 'half_it'"), 0)
+
+    await page.getByRole("link", { name: "All migrations" }).click()
+    await press("Run 2 pending")
+    await press("Run")
+    await page.getByText(/2_half\.sql:3: column "nope" does not exist/).waitFor()
+    await press("Cancel")
+    await page.getByText("1 migration did not finish", { exact: false }).waitFor()
+    await assertAccessible(page, "migrations of which one failed")
+    await page.getByRole("link", { name: "2_half" }).click()
+    await page.getByText(/It failed, and its first 2 statements are applied/).waitFor()
+    await assertAccessible(page, "a migration that failed")
+    await press("Mark as rolled back")
+    await page.getByRole("dialog", { name: "Is all of 2_half undone?" }).waitFor()
+    await page.keyboard.press("Escape")
+    await press("Mark as applied")
+    await page.getByRole("dialog", { name: "Is all of 2_half applied?" }).waitFor()
+    await assertAccessible(page, "a resolution")
+    await press("Mark as applied")
+    await page.getByText("2_half is marked as applied").waitFor()
+    await page.getByText("It was applied, and the file is unchanged.").waitFor()
+    assert.lengthOf(await sql(own, "select from svc.migration_attempts"), 0)
+  } finally {
+    await own[Symbol.asyncDispose]()
+    await rm(dir, { recursive: true, force: true })
+  }
+})
+
 it("the history of another tool is shown, and not written", async () => {
   const knex = await startService({ env: { MIGRATIONS_DIR: directory } })
   try {

@@ -1,7 +1,7 @@
 import "./migrations.css"
 import { useQuery } from "@tanstack/react-query"
 import { Link, useParams, useSearch } from "@tanstack/react-router"
-import { useEffect, useRef } from "react"
+import { useEffect, useRef, useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Skeleton } from "../ui/Empty.tsx"
 import { moment } from "../ui/format.ts"
@@ -13,7 +13,8 @@ import { copy } from "../ui/toast.ts"
 import { codeOf } from "../wire/ApiError.ts"
 import { call } from "../wire/call.ts"
 import { pathOf } from "../wire/path.ts"
-import { type Migration, useStatus } from "./queries.ts"
+import { BaselineForm, ResolveForm } from "./MarkForms.tsx"
+import { isRunnable, type Migration, pendingThrough, type Status, useStatus } from "./queries.ts"
 import { meanings, State } from "./State.tsx"
 
 /** Lines that are shown at most: a file may have 16 MiB. */
@@ -60,6 +61,35 @@ const Source = ({ line, sql }: { line: number; sql: string }) => {
   )
 }
 
+type Mark = "baseline" | "applied" | "rolled_back"
+
+/** What a person can say about a migration that did not finish, or that the database has without a run. */
+const Marks = ({ migration, status }: { migration: Migration; status: Status }) => {
+  const [mark, setMark] = useState<Mark>()
+  const close = () => setMark(undefined)
+  if (!isRunnable(status)) return null
+  const { name, unfinished } = migration
+  return (
+    <>
+      {unfinished ? (
+        <p className="migration-marks">
+          <Button onClick={() => setMark("applied")}>Mark as applied</Button>
+          <Button onClick={() => setMark("rolled_back")}>Mark as rolled back</Button>
+        </p>
+      ) : migration.status === "pending" ? (
+        <p className="migration-marks">
+          <Button onClick={() => setMark("baseline")}>The database has it already</Button>
+        </p>
+      ) : null}
+      {mark === undefined ? null : mark === "baseline" ? (
+        <BaselineForm names={pendingThrough(status, name)} onClose={close} />
+      ) : (
+        <ResolveForm name={name} as={mark} onClose={close} />
+      )}
+    </>
+  )
+}
+
 const Existing = ({ name }: { name: string }) => {
   const { line = "" } = useSearch({ strict: false }) as { readonly line?: string }
   const status = useStatus()
@@ -93,6 +123,9 @@ const Existing = ({ name }: { name: string }) => {
         )}
       </div>
       {migration?.problem == null ? null : <p className="note">{migration.problem}</p>}
+      {migration === undefined || status.data === undefined ? null : (
+        <Marks migration={migration} status={status.data} />
+      )}
       {migration === undefined ? null : <Facts facts={factsOf(migration)} />}
       <section className="part" aria-label="File">
         {text.isPending ? (

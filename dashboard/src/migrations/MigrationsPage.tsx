@@ -53,11 +53,21 @@ const countsOf = (summary: Status["summary"]) =>
 /** What stops every run, if something does. */
 const Obstacle = ({ status }: { status: Status }) => {
   const { modified } = status.summary
+  const failed = status.migrations.filter(({ unfinished }) => unfinished)
   if (!isRunnable(status)) {
     return (
       <p className="note">
         The database has the history of {status.tool}, which the service shows but does not write: run migrations with{" "}
         {status.tool}.
+      </p>
+    )
+  }
+  if (failed.length > 0) {
+    return (
+      <p className="note">
+        {plural(failed.length, "migration")} did not finish. Look at what the database has of{" "}
+        {failed.length === 1 ? "it" : "each"}, and say on its page how it ended
+        {status.tool === "prisma" ? ": nothing runs before" : ""}.
       </p>
     )
   }
@@ -118,7 +128,7 @@ export const MigrationsPage = () => {
       </div>
       <p className="lead">
         SQL files that change the database once each, in order. A history in the database says which were applied; that
-        of Drizzle or Prisma is used if there is one.
+        of Drizzle, Prisma or Supabase is used if there is one.
       </p>
       <MainOnly>Migrations run on the main database. To try them on the branch, connect their tool to it.</MainOnly>
       {status.isPending ? (

@@ -67,8 +67,8 @@ export const RunForm = ({ onClose, pending }: RunFormProps) => {
       {(busy) => (
         <>
           <p>
-            In this order, each file in a transaction of its own. A file that fails is rolled back, and those before it
-            stay.
+            In this order, each as the tool of the history would run it. A file that fails is rolled back if it runs in
+            a transaction; what else it has done stays, as do the files before it.
           </p>
           <ol className="migration-names">
             {pending.map((name) => (

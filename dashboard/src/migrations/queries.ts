@@ -15,7 +15,15 @@ export const useStatus = (millis: number | false = false) =>
   })
 
 /** Whether the service can add to the history: it shows those of other tools only. */
-export const isRunnable = ({ tool }: Status) => tool === null || tool === "drizzle" || tool === "prisma"
+export const isRunnable = ({ tool }: Status) =>
+  tool === null || tool === "drizzle" || tool === "prisma" || tool === "supabase"
+
+/** The pending migrations up to one, in the order in which they run. */
+export const pendingThrough = ({ migrations }: Status, name: string): ReadonlyArray<string> =>
+  migrations
+    .slice(0, migrations.findIndex((one) => one.name === name) + 1)
+    .filter(({ status }) => status === "pending")
+    .map(({ name }) => name)
 
 /** Which file a failed run is about. */
 export const failedAt = (error: unknown): { readonly name: string; readonly line: number | undefined } | undefined => {

@@ -161,7 +161,7 @@ export interface HistoryAttempt {
 const ownAttempts = "svc.migration_attempts"
 
 /** The table of a history in the attempts. */
-export const historyLabel = ({ name, schema }: HistoryPlace) => `${schema}.${name}`
+export const attemptsKey = ({ name, schema }: HistoryPlace) => `${schema}.${name}`
 
 /** Forgets that an attempt failed, or takes it as rolled back. */
 export const rolledBack = (place: HistoryPlace, name: string): MigrationStatement =>
@@ -171,7 +171,7 @@ export const rolledBack = (place: HistoryPlace, name: string): MigrationStatemen
           where migration_name = $1 and finished_at is null and rolled_back_at is null`,
         params: [name]
       }
-    : { text: `delete from ${ownAttempts} where history = $1 and name = $2`, params: [historyLabel(place), name] }
+    : { text: `delete from ${ownAttempts} where history = $1 and name = $2`, params: [attemptsKey(place), name] }
 
 /** `id`: a new UUID. */
 export const attemptOf = (place: HistoryPlace, entry: HistoryEntry, id: string): HistoryAttempt => {
@@ -192,7 +192,7 @@ export const attemptOf = (place: HistoryPlace, entry: HistoryEntry, id: string):
       fail: (error) => ({ text: `update ${table} set logs = $2 where id = $1`, params: [id, error] })
     }
   }
-  const key = [historyLabel(place), file.name]
+  const key = [attemptsKey(place), file.name]
   return {
     begin: {
       text: `insert into ${ownAttempts} (history, name) values ($1, $2) on conflict (history, name)

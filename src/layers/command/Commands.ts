@@ -130,13 +130,17 @@ const dbUrl = Command.make(
   Command.withShortDescription("Print the URL of the main database")
 )
 
+const url = Flag.String("url").pipe(
+  Flag.optional,
+  Flag.withDescription("Address of the service; default http://127.0.0.1:<PORT, default 3000>")
+)
+const ofKey =
+  "The service_role key is that of SVC_SERVICE_KEY; for a service on this machine, else the first one, in keys.json of SVC_DATA_DIR"
+
 const genTypes = Command.make(
   "gen-types",
   {
-    url: Flag.String("url").pipe(
-      Flag.optional,
-      Flag.withDescription("Address of the service; default http://127.0.0.1:<PORT, default 3000>")
-    ),
+    url,
     schema: Flag.String("schema").pipe(
       Flag.atLeast(0),
       Flag.withDescription("One of the exposed schemas, repeatable; default all")
@@ -148,10 +152,54 @@ const genTypes = Command.make(
   run(async () => (await import("../programs/genTypes.ts")).generateTypes)
 ).pipe(
   Command.withDescription(
-    "Write TypeScript types of the database for PostgrestClient<Database>, from a running service. The service_role key is that of SVC_SERVICE_KEY; for a service on this machine, else the first one, in keys.json of SVC_DATA_DIR"
+    `Write TypeScript types of the database for PostgrestClient<Database>, from a running service. ${ofKey}`
   ),
   Command.withShortDescription("Write TypeScript types of the database"),
   Command.withExamples([{ command: "svc gen-types --out database.types.ts" }])
+)
+
+const migrations = Command.make("migrations").pipe(
+  Command.withDescription(`Migration files of MIGRATIONS_DIR, of a running service (docs/migrations.md). ${ofKey}`),
+  Command.withShortDescription("Run migration files, and mend their history"),
+  Command.withSubcommands([
+    Command.make(
+      "status",
+      { url },
+      run(async () => (await import("../programs/migrations.ts")).showMigrations)
+    ).pipe(Command.withDescription("Compare the files with the history")),
+    Command.make(
+      "run",
+      { url },
+      run(async () => (await import("../programs/migrations.ts")).runMigrations)
+    ).pipe(Command.withDescription("Run the pending files")),
+    Command.make(
+      "baseline",
+      {
+        url,
+        through: Argument.String("through").pipe(
+          Argument.withDescription("The last migration that the database has already")
+        )
+      },
+      run(async () => (await import("../programs/migrations.ts")).baselineMigrations)
+    ).pipe(Command.withDescription("Mark the pending files up to one as applied, without running them")),
+    Command.make(
+      "resolve",
+      {
+        url,
+        name: Argument.String("name").pipe(Argument.withDescription("The migration that did not finish")),
+        as: Argument.Literals("as", ["applied", "rolled-back"]).pipe(
+          Argument.withDescription(
+            "applied: the rest of it was done by hand. rolled-back: what it began was undone, and the next run applies it again"
+          )
+        )
+      },
+      run(async () => (await import("../programs/migrations.ts")).resolveMigration)
+    ).pipe(Command.withDescription("Say how a file ended that failed halfway"))
+  ]),
+  Command.withExamples([
+    { command: "svc migrations baseline 20260101000000_init" },
+    { command: "svc migrations resolve 20260102000000_items rolled-back" }
+  ])
 )
 
 const place = Argument.String("place").pipe(Argument.withDescription("A file, or s3://bucket/name"))
@@ -228,7 +276,7 @@ export const svcCommand = Command.make("svc").pipe(
   Command.withSubcommands([
     { group: "Service", commands: [start, check, grants, printVersion] },
     { group: "Access", commands: [key, account] },
-    { group: "Database", commands: [psql, dbUrl, genTypes] },
+    { group: "Database", commands: [psql, dbUrl, genTypes, migrations] },
     { group: "Installation", commands: [exportCommand, importCommand, recover, upgradeDatabase] }
   ]),
   Command.withGlobalFlags([json])

@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import { Conflict, Forbidden } from "../../domain/errors.ts"
 import { AppliedMigration, MigrationAttempt, type MigrationFolder } from "../../domain/migrations/Migration.ts"
 import {
-  historyLabel,
+  attemptsKey,
   type HistoryPlace,
   makeHistory,
   newPlace,
@@ -110,7 +110,7 @@ export const makeMigrationHistories = Effect.gen(function* () {
     }
     if (!place.exists) return { place, rows: [], attempts: [], notes }
     const rows = yield* onHistory(place, queryRows(sql, AppliedMigration)(readHistory(place)))
-    const attempts = yield* onOwnTables(queryRows(sql, MigrationAttempt)(readAttempts, [historyLabel(place)]))
+    const attempts = yield* onOwnTables(queryRows(sql, MigrationAttempt)(readAttempts, [attemptsKey(place)]))
     return { place, rows, attempts, notes }
   })
 

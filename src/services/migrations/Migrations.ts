@@ -94,6 +94,10 @@ const statusOf = ({ folder, history, states }: Comparison): MigrationStatus => {
   }
 }
 
+/** While a run goes on, what has begun may still finish. */
+const asRunning = (state: MigrationState): MigrationState =>
+  Object.assign({}, state, state.unfinished ? { unfinished: false, problem: null } : {})
+
 const namesOf = (states: ReadonlyArray<MigrationState>) => states.map(({ name }) => name)
 
 /** The user's migration files, and which of them were applied to the database (spec: migrations). */
@@ -196,10 +200,7 @@ export class Migrations extends Context.Service<
         const comparison = yield* compare
         const { states } = comparison
         if (!states.some(({ unfinished }) => unfinished) || !(yield* runs)) return statusOf(comparison)
-        const running = states.map((state) =>
-          state.unfinished ? { ...state, unfinished: false, problem: null } : state
-        )
-        return statusOf({ ...comparison, states: running })
+        return statusOf({ ...comparison, states: states.map(asRunning) })
       })
 
       const named = (states: ReadonlyArray<MigrationState>, folder: MigrationFolder, name: string) => {

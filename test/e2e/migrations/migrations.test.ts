@@ -1,12 +1,14 @@
+import { execFile } from "node:child_process"
 import { mkdtemp, rm, symlink } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
+import { promisify } from "node:util"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { ask, assertRefused, replyOf, sql, talk } from "../../support/client.ts"
 import { writeFiles } from "../../support/migrations/directory.ts"
 import { drizzle } from "../../support/migrations/records.ts"
-import { type Service, startService, until } from "../../support/service.ts"
+import { root, type Service, startService, until } from "../../support/service.ts"
 
 interface Status {
   readonly tool: string | null
@@ -53,7 +55,9 @@ describe("/api/migrations", () => {
     for (const line of [
       "GET /api/migrations/idempotent/status",
       "POST /api/migrations/idempotent/run",
-      "GET /api/migrations/preview/1_notes"
+      "GET /api/migrations/preview/1_notes",
+      "POST /api/migrations/baseline",
+      "POST /api/migrations/resolve"
     ]) {
       assertRefused(await ask(service, line), 401)
       assertRefused(await ask(service, line, { key: service.anon }), 403)
@@ -208,4 +212,55 @@ it("a missing directory is not an error", async () => {
   assert.match((reply.json as Status).notes.join(), /directory migrations .* does not exist/)
   const ran = await ask(shared, "POST /api/migrations/idempotent/run", { key: shared.service_role })
   assert.deepInclude(ran.json as Status, { ran: [] })
+})
+
+describe("svc migrations", () => {
+  let dir: string
+  let own: Service
+  const svc = async (...args: ReadonlyArray<string>) => {
+    const env = { PATH: process.env["PATH"] ?? "", SVC_SERVICE_KEY: own.service_role }
+    return promisify(execFile)(process.execPath, ["dist/svc.mjs", "migrations", ...args, "--url", own.url], {
+      cwd: root,
+      env
+    }).then(
+      ({ stderr, stdout }) => ({ code: 0, stderr, stdout }),
+      ({ code, stderr, stdout }: { readonly code: number; readonly stderr: string; readonly stdout: string }) => ({
+        code,
+        stderr,
+        stdout
+      })
+    )
+  }
+
+  beforeAll(async () => {
+    dir = await newDirectory({
+      "1_have.sql": "create table have_it ()",
+      "2_also.sql": "create table have_more ()",
+      "3_half.sql": "create table half_it ();\ncommit;\nselect nope;",
+      "4_rest.sql": "create table rest_it ()"
+    })
+    own = await startService({ env: { MIGRATIONS_DIR: dir } })
+    await sql(own, "create table have_it ()")
+    await sql(own, "create table have_more ()")
+  })
+  afterAll(() => own[Symbol.asyncDispose]())
+
+  it("shows, marks, runs and resolves", async () => {
+    assert.match((await svc("status")).stdout, /^pending {3}1_have\n.*pending {3}4_rest\n0 applied, 4 pending/s)
+    assert.match((await svc("baseline", "2_also")).stdout, /^marked {4}1_have\nmarked {4}2_also\npending {3}3_half\n/)
+    const failed = await svc("run")
+    assert.deepStrictEqual([failed.code, failed.stdout], [1, ""])
+    assert.match(
+      failed.stderr,
+      /responded with 422: 3_half\.sql:3: column "nope" does not exist\. .*first 2 statements stay/
+    )
+    assert.match((await svc("status")).stdout, /pending {3}3_half: It failed, and its first 2 statements are applied/)
+    const resolved = await svc("resolve", "3_half", "applied", "--json")
+    assert.deepInclude(JSON.parse(resolved.stdout) as object, { marked: ["3_half"] })
+    assert.match((await svc("run")).stdout, /^ran {7}4_rest\n4 applied, 0 pending/)
+    const again = await svc("resolve", "3_half", "rolled-back")
+    assert.match(again.stderr, /has not failed/)
+    const entries = (await call("GET /api/audit?limit=3", own)).json as { entries?: ReadonlyArray<object> }
+    assert.include(JSON.stringify(entries), '"resolved":"applied"')
+  })
 })

@@ -8,7 +8,9 @@ import { copyDataDir, makeDataDir, removeDataDir } from "../../support/dataDir.t
 import { listeningAt, onTerminal, root, runToEnd, startService, testSettings, until } from "../../support/service.ts"
 
 const run = promisify(execFile)
-const commands = "start check grants version key account psql db-url gen-types export import recover".split(" ")
+const commands = "start check grants version key account psql db-url gen-types migrations export import recover".split(
+  " "
+)
 
 type Env = Readonly<Record<string, string>>
 
@@ -44,6 +46,10 @@ describe("svc", () => {
       [["key", "anon", "x".repeat(101)], /^svc: .*A label has up to 100 characters.*\nUsage: svc key /],
       [["account", "create"], /^svc: .*email.*\nUsage: svc account create /],
       [["recover", "--to", "x"], /^svc: .*--to.*\nUsage: svc recover /],
+      [
+        ["migrations", "resolve", "x", "undone"],
+        /^svc: .*undone.*applied.*rolled-back.*\nUsage: svc migrations resolve /
+      ],
       [["export"], /^svc: .*place.*\nUsage: svc export /]
     ] as const) {
       const { code, stderr, stdout } = await svc(args)

@@ -1,0 +1,53 @@
+import { Effect, Schema } from "effect"
+import { MigrationMark, MigrationRun, MigrationStatus } from "../../domain/migrations/Migration.ts"
+import { CommandFailed, printResult } from "../process/Output.ts"
+import { callService, type RunningService } from "./RunningService.ts"
+
+const path = "/api/migrations"
+
+/** A response of the migrations API. */
+const decoded = <S extends Schema.Decoder<unknown>>(schema: S, { text, url }: { text: string; url: string }) =>
+  Effect.mapError(
+    Schema.decodeEffect(Schema.fromJsonString(schema))(text),
+    () => new CommandFailed({ message: `${url} did not respond with migrations; check its version`, code: 1 })
+  )
+
+/** A line for each migration that a person has to look at, then the counts and the notes. */
+const linesOf = ({ migrations, notes, summary, table }: MigrationStatus) => [
+  ...migrations
+    .filter(({ problem, status }) => status !== "applied" || problem !== null)
+    .map(({ name, problem, status }) => `${status.padEnd(8)}  ${name}${problem === null ? "" : `: ${problem}`}`),
+  `${summary.applied} applied, ${summary.pending} pending, ${summary.modified} modified, ${summary.orphaned} orphaned in ${table}`,
+  ...notes
+]
+
+const print = (first: ReadonlyArray<string>, status: MigrationStatus) =>
+  printResult([...first, ...linesOf(status)].join("\n"), status)
+
+const named = (verb: string, names: ReadonlyArray<string>) => names.map((name) => `${verb.padEnd(8)}  ${name}`)
+
+/** `svc migrations status`. */
+export const showMigrations = (at: RunningService) =>
+  Effect.flatMap(callService(at, `${path}/idempotent/status`), (answer) =>
+    Effect.flatMap(decoded(MigrationStatus, answer), (status) => print([], status))
+  )
+
+/** `svc migrations run`. */
+export const runMigrations = (at: RunningService) =>
+  Effect.flatMap(callService(at, `${path}/idempotent/run`, {}), (answer) =>
+    Effect.flatMap(decoded(MigrationRun, answer), (run) => print(named("ran", run.ran), run))
+  )
+
+const mark = (at: RunningService, call: string, payload: object, verb: string) =>
+  Effect.flatMap(callService(at, `${path}/${call}`, payload), (answer) =>
+    Effect.flatMap(decoded(MigrationMark, answer), (status) => print(named(verb, status.marked), status))
+  )
+
+/** `svc migrations baseline`. */
+export const baselineMigrations = (given: RunningService & { readonly through: string }) =>
+  mark(given, "baseline", { through: given.through }, "marked")
+
+/** `svc migrations resolve`. */
+export const resolveMigration = (
+  given: RunningService & { readonly name: string; readonly as: "applied" | "rolled-back" }
+) => mark(given, "resolve", { name: given.name, as: given.as === "applied" ? "applied" : "rolled_back" }, "resolved")

@@ -46,6 +46,9 @@ const isUuid = (text: string) => /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/.te
 
 type Answer<A> = Effect.Effect<A, ClientError>
 
+/** Whether the object has all bytes: its pieces are joined. */
+const isFinished = ({ length, parts, received }: ResumableUpload) => received === length && parts.length === 0
+
 /** Uploads in pieces, which a client continues after a broken connection. Pieces are objects of the store until all are there. */
 export class ResumableUploads extends Context.Service<
   ResumableUploads,
@@ -100,11 +103,18 @@ export class ResumableUploads extends Context.Service<
         upsert: row.upsert
       })
 
-      /** Joins the pieces to the object. */
+      /**
+       * Joins the pieces to the object. The row stays until it expires, because the last response may be lost: a client then
+       * asks how much has arrived.
+       */
       const finish = Effect.fn("ResumableUploads.finish")(function* (row: ResumableUpload) {
         const bytes = Stream.flatMap(Stream.fromIterable(piecesOf(row)), (place) => store.read(place))
         yield* files.upload({ ...serviceActor, sub: row.sub }, uploadOf(row), bytes, true)
-        yield* removed("id = $1::text::uuid", [row.id])
+        yield* rows(`update svc.supabase_uploads set parts = '{}' where id = $1::text::uuid returning ${columns}`, [
+          row.id
+        ])
+        yield* store.remove(piecesOf(row))
+        return { ...row, parts: [] }
       })
 
       const named = Effect.fn("ResumableUploads.named")(function* (id: string) {
@@ -120,12 +130,12 @@ export class ResumableUploads extends Context.Service<
       const find = Effect.fn("ResumableUploads.find")(function* (actor: Actor, id: string) {
         const row = yield* named(id)
         if (row.sub !== actor.sub) return yield* notYours
+        if (isFinished(row)) return row
         // Its address is all that callers without a user have in common with who began it.
         if (row.sub === "") yield* files.mayWrite(actor, row, row.upsert)
         if (row.length === null || row.received < row.length) return row
         // The process ended while it joined the pieces.
-        yield* finish(row)
-        return yield* gone
+        return yield* finish(row)
       })
 
       return ResumableUploads.of({
@@ -165,6 +175,7 @@ export class ResumableUploads extends Context.Service<
           checked
         ) {
           if (offset !== upload.received) return yield* wrongOffset
+          if (isFinished(upload)) return upload.received
           if (declared !== undefined && (declared !== (upload.length ?? declared) || declared < offset))
             return yield* wrongLength
           if (declared !== undefined) yield* files.prepare(actor, uploadOf(upload), declared, true)

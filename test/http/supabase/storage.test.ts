@@ -518,9 +518,23 @@ describe("resumable uploads (tus 1.0.0)", () => {
     assert.strictEqual(await (await data(asAnn.storage.from("files").download(name))).text(), "0123456789")
     const info = (await data(asAnn.storage.from("files").info(name))) as object
     assert.deepInclude(info, { contentType: "text/plain", cacheControl: "max-age=60", metadata: { tag: 1 } })
-    assert.strictEqual((await fetch(location, { method: "HEAD", headers: { ...tus, ...mine } })).status, 404)
     assert.strictEqual((await begin(mine, 10, name)).status, 409)
     assert.strictEqual((await begin(theirs, 10, name)).status, 403)
+
+    // A client whose last response was lost sends the piece again, and asks.
+    assert.strictEqual((await fetch(location, piece(5, "56789", mine))).status, 409)
+    const head = (headers: Record<string, string>) =>
+      fetch(location, { method: "HEAD", headers: { ...tus, ...headers } })
+    const whole = await head(mine)
+    assert.deepStrictEqual(
+      [whole.status, whole.headers.get("upload-offset"), whole.headers.get("upload-length")],
+      [200, "10", "10"]
+    )
+    assert.strictEqual((await fetch(location, piece(10, "", mine))).status, 204)
+    assert.strictEqual((await head(theirs)).status, 403)
+    assert.strictEqual((await fetch(location, { method: "DELETE", headers: { ...tus, ...mine } })).status, 204)
+    assert.strictEqual((await head(mine)).status, 404)
+    assert.strictEqual(await (await data(asAnn.storage.from("files").download(name))).text(), "0123456789")
   })
 
   it("may learn their length later", async () => {

@@ -197,7 +197,13 @@ export const layerFlagEngineFlagd = Layer.effect(
 
     yield* Effect.logInfo(`Flags are evaluated by flagd at ${flagd.address}`)
     // Otherwise only the first evaluation would tell that nothing answers there.
-    yield* flagd.all("production", {}).pipe(Effect.retry(firstAnswer), Effect.catch(outage.begin), Effect.forkScoped)
+    yield* flagd
+      .all("production", {})
+      .pipe(
+        Effect.retry({ schedule: firstAnswer, while: ({ reason }) => reason === "failed" }),
+        Effect.catch(outage.begin),
+        Effect.forkScoped
+      )
     return FlagEngine.of({ evaluate, evaluateAll, synced, status, external: true, degraded: outage.ongoing })
   })
 )

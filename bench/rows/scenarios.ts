@@ -106,6 +106,14 @@ export const scenarios: ReadonlyArray<Scenario> = [
     headers: ({ anon }) => ({ apikey: anon }),
     right: records(20)
   },
+  {
+    id: "c2",
+    title: "the same, compressed",
+    method: "GET",
+    paths: ids.map((id) => `/v1/db/bench?id=gt.${id}&select=id,title,done&order=id.asc&limit=20`),
+    headers: ({ anon }) => ({ apikey: anon, "accept-encoding": "br" }),
+    right: records(20)
+  },
   { id: "d", title: "POST one row", ...inserted },
   { id: "d256", title: "the same on 256 connections", ...inserted, connections: 256 },
   { id: "e", title: "POST a function call, scalar", ...called("add") },

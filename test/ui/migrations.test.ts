@@ -100,7 +100,10 @@ it("a migration that failed halfway is resolved, and one that the database has i
     await page.getByRole("link", { name: "All migrations" }).click()
     await press("Run 2 pending")
     await press("Run")
-    await page.getByText(/2_half\.sql:3: column "nope" does not exist/).waitFor()
+    await page
+      .getByRole("dialog")
+      .getByText(/2_half\.sql:3: column "nope" does not exist/)
+      .waitFor()
     await press("Cancel")
     await page.getByText("1 migration did not finish", { exact: false }).waitFor()
     await assertAccessible(page, "migrations of which one failed")

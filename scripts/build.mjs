@@ -79,10 +79,19 @@ const undici = {
   }
 }
 
-/** An import of node:http calls the getters of what it exports, which load a second HTTP client: a twentieth of a start. */
+/**
+ * An import of node:http calls the getters of what it exports, which load a second HTTP client: a twentieth of a start. Ours
+ * and Effect's do not use them; other libraries do.
+ */
 const http = {
   name: "http",
-  resolveId: { filter: { id: /^(?:node:)?http$/ }, handler: () => "\0http" },
+  resolveId: {
+    filter: { id: /^(?:node:)?http$/ },
+    handler: (_, importer = "") =>
+      importer.startsWith(src) || /node_modules[\\/]@?effect[\\/]/.test(importer)
+        ? "\0http"
+        : { id: "node:http", external: true }
+  },
   load: {
     filter: { id: /^\0http$/ },
     handler: () => {

@@ -10,6 +10,7 @@ export type AuthCode =
   | "email_not_confirmed"
   | "flow_state_expired"
   | "flow_state_not_found"
+  | "hook_refused"
   | "identity_already_exists"
   | "identity_not_found"
   | "insufficient_aal"
@@ -18,6 +19,7 @@ export type AuthCode =
   | "mfa_factor_name_conflict"
   | "mfa_factor_not_found"
   | "mfa_verification_failed"
+  | "mfa_verification_rejected"
   | `mfa_${string}_enroll_not_enabled`
   | "no_authorization"
   | "not_admin"

@@ -15,6 +15,7 @@ export const refusedByApp = "SVC02"
 /** The app's database refused an account. The text is Supabase's. */
 export const accountRefused = (error: string) => new Conflict({ error, code: "unexpected_failure" })
 
+export const validationFailed = (error: string) => new InvalidRequest({ error, code: "validation_failed" })
 export const invalidCredentials = new InvalidRequest({
   error: "Invalid login credentials",
   code: "invalid_credentials"
@@ -37,6 +38,15 @@ export const anonymousDisabled = new Unprocessable({
 export const phoneDisabled = new InvalidRequest({
   error: "Unsupported phone provider",
   code: "phone_provider_disabled"
+})
+export const noPhones = validationFailed("This server has no accounts with phone numbers")
+export const invalidPhone = validationFailed("Invalid phone number format (E.164 required)")
+export const reauthenticationUnreachable = validationFailed(
+  "Reauthentication requires the user to have an email or a phone number"
+)
+export const appMetadataOfAdmins = new Forbidden({
+  error: "Updating app_metadata requires admin privileges",
+  code: "not_admin"
 })
 export const weakPassword = (error: string) => new Unprocessable({ error, code: "weak_password" })
 export const samePassword = new Unprocessable({
@@ -71,7 +81,6 @@ export const noSession = new Forbidden({
 })
 export const notAdmin = new Forbidden({ error: "User not allowed", code: "not_admin" })
 export const noUser = new NotFound({ error: "User not found", code: "user_not_found" })
-export const validationFailed = (error: string) => new InvalidRequest({ error, code: "validation_failed" })
 export const invalidEmail = new InvalidRequest({
   error: "Unable to validate email address: invalid format",
   code: "email_address_invalid"

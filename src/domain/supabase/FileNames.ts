@@ -24,13 +24,14 @@ export const isObjectName = (name: string): boolean =>
 export const invalidKey = (name: string) =>
   new InvalidRequest({ error: `Invalid key: ${name.slice(0, 200)}`, code: "InvalidKey" })
 
-const units: Readonly<Record<string, number>> = { "": 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
+/** Powers of 1000, as at Supabase. */
+const units: Readonly<Record<string, number>> = { "": 1, b: 1, kb: 1e3, mb: 1e6, gb: 1e9 }
 
-/** Bytes of a limit, as a number or such as `20mb`; undefined if it is neither. */
+/** Bytes of a limit, as a number or such as `20mb` or `1.5MB`; undefined if it is neither. */
 export const bytesOf = (limit: number | string): number | undefined => {
   if (typeof limit === "number") return Number.isSafeInteger(limit) && limit >= 0 ? limit : undefined
-  const [, digits, unit = ""] = /^(\d{1,12}) ?([kmg]?b)?$/i.exec(limit.trim()) ?? []
-  const bytes = Number(digits) * (units[unit.toLowerCase()] ?? 1)
+  const [, digits, unit = ""] = /^(\d{1,12}(?:\.\d{1,12})?) ?([kmg]?b)?$/i.exec(limit.trim()) ?? []
+  const bytes = Math.round(Number(digits) * (units[unit.toLowerCase()] ?? 1))
   return Number.isSafeInteger(bytes) ? bytes : undefined
 }
 

@@ -56,8 +56,17 @@ const storageCodes: Readonly<Partial<Record<ErrorCode, FileCode>>> = {
   RATE_LIMITED: "SlowDown"
 }
 
+/** The text of the error without any credential, by which it differs from that of a wrong one. */
+export const noKey = "No API key found in request"
+
+/** Storage's own text for a request without credentials, which its schema requires. */
+const noCredential = { error: "headers must have required property 'authorization'", code: "InvalidRequest" } as const
+
 /** Storage answers 400 to faults of the caller, and has the status in the body. */
-const storage = ({ code: given, error: message, request_id }: Fields, status: number): Shape => {
+const storage = (fields: Fields, sent: number): Shape => {
+  const without = fields.error === noKey && fields.code === "INVALID_API_KEY"
+  const { code: given, error: message, request_id } = without ? { ...fields, ...noCredential } : fields
+  const status = without ? 400 : sent
   const denied = given.startsWith("JWT_") || status === 401
   const code: ErrorCode = denied ? "AccessDenied" : (storageCodes[given] ?? given)
   const statusCode = String(denied ? 403 : status)
@@ -95,7 +104,14 @@ const auth = ({ code: given, error, request_id }: Fields, status: number): Shape
   const body = { code, error_code: code, message: error, msg: error, request_id }
   return {
     // Clients take 403 for a token that a new one replaces.
-    status: ofToken ? 403 : given === "SIGN_IN_BUSY" ? 429 : status,
+    // A failed hook is no reason to send the same again, as 502 would be.
+    status: ofToken
+      ? 403
+      : given === "SIGN_IN_BUSY"
+        ? 429
+        : given === "unexpected_failure" && status === 502
+          ? 500
+          : status,
     body: code === "weak_password" ? { ...body, weak_password: { reasons: [weakReason(error)] } } : body,
     // Clients read `code` as a text if this version is present.
     headers: { "x-supabase-api-version": "2024-01-01" }

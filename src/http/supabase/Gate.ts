@@ -11,9 +11,10 @@ import { KeyLimits } from "../access/KeyLimits.ts"
 import { type Admission } from "../access/ServedRequest.ts"
 import { apiKeyOf, bearerOf } from "../access/Credentials.ts"
 import { type Headers } from "../wire/Headers.ts"
+import { noKey } from "./Errors.ts"
 
 const missing = new Unauthorized({
-  error: "No API key found in request",
+  error: noKey,
   code: "INVALID_API_KEY",
   hint: "Send an API key in the header apikey"
 })

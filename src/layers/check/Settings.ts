@@ -11,6 +11,7 @@ import { layerOperationsSettings } from "../operations/layer.ts"
 import { directUrl, layerExternal, PostgresAddress, readServerUri } from "../postgres/Address.ts"
 import { DbSettings } from "../postgres/Db.ts"
 import { embeddedPort, walLevel } from "../postgres/embedded/Embedded.ts"
+import { extensionDirectories } from "../postgres/embedded/Extensions.ts"
 import { databaseUri } from "../postgres/Installation.ts"
 import { readStandbys, standbySettings } from "../postgres/standbys/Settings.ts"
 import { observabilitySettings } from "../process/Logs.ts"
@@ -72,6 +73,7 @@ const others: ReadonlyArray<Reader> = [
   tokens,
   encryption,
   embeddedPort,
+  extensionDirectories,
   walLevel,
   embeddedStoreSettings,
   storeTimeout,

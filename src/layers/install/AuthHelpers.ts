@@ -8,11 +8,16 @@ const sub = "pg_catalog.current_setting('request.jwt.sub', true)"
 /** A sub that is no UUID must not fail; the condition guards the cast. */
 const uuid = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 
+/** In psql and in tests of policies, people set the claims alone. */
+const subject = `coalesce(nullif(${sub}, ''), nullif(${claims}, '')::jsonb ->> 'sub')`
+
+export const uidBody = `case when ${subject} ~ '${uuid}' then ${subject}::uuid end`
+
 const helpers = [
   {
     name: "uid",
     returns: "uuid",
-    body: `case when ${sub} ~ '${uuid}' then ${sub}::uuid end`,
+    body: uidBody,
     comment: "The user's id: the sub of the JWT if it is a UUID, else null"
   },
   { name: "sub", returns: "text", body: `nullif(${sub}, '')`, comment: "The sub of the JWT; null without a JWT" },

@@ -97,7 +97,7 @@ export const install = (
           )
         }
         yield* installAuthHelpers(sql, options.serviceRole)
-        if (options.supabase === true) yield* installSupabase(sql, options.serviceRole, login.authenticator)
+        if (options.supabase === true) yield* installSupabase(sql, options, login.authenticator)
         yield* eventTriggers(sql)
         yield* restrictSignals(sql, options.serviceRole)
         return options.assistant === true

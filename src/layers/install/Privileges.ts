@@ -32,6 +32,8 @@ export interface InstallOptions {
   readonly schemas: ReadonlyArray<string>
   /** Whether the database gets what the SQL of Supabase projects expects. */
   readonly supabase?: boolean
+  /** Whether sign-ups by Supabase's clients need no confirmation, so that their addresses are shown as confirmed. */
+  readonly showsConfirmed?: boolean
   /** Whether assistants run SQL, with a login of their own. */
   readonly assistant?: boolean
 }

@@ -6,8 +6,10 @@ import { CurrentMeters } from "../../services/metrics/Meters.ts"
 import { type Database, Db } from "../../services/ports/Db.ts"
 import { mcpMode } from "../../services/mcp/Settings.ts"
 import { ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
+import { verifyFirst } from "../../services/identity/AccountSettings.ts"
 import { supabaseEnabled } from "../../services/supabase/Settings.ts"
 import { install } from "../install/Install.ts"
+import { supabaseSearchPath } from "../install/supabase/0012_search_path.ts"
 import { makeBranchPools } from "./BranchPools.ts"
 import { type Login, ownSearchPath, pooled } from "./Login.ts"
 import { MainSessions } from "./MainSessions.ts"
@@ -29,6 +31,8 @@ export class DbSettings extends Context.Service<
     readonly serviceRole: string
     /** Whether the database gets what the SQL of Supabase projects expects. */
     readonly supabase: boolean
+    /** Whether that database shows addresses as confirmed that are not. */
+    readonly showsConfirmed: boolean
     /** Whether assistants run SQL. */
     readonly assistant: boolean
     readonly poolSize: number
@@ -45,6 +49,7 @@ export class DbSettings extends Context.Service<
       return DbSettings.of({
         serviceRole: yield* text("SVC_SERVICE_ROLE", "postgres"),
         supabase: yield* supabaseEnabled,
+        showsConfirmed: !(yield* verifyFirst),
         assistant: (yield* mcpMode) !== "off",
         poolSize: yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000),
         branchPoolSize: yield* integer("SVC_BRANCH_POOL_SIZE", 8, 1, 1000),
@@ -103,6 +108,7 @@ export const layerDb = Layer.effect(
       maxPublicAnswer,
       poolSize,
       serviceRole,
+      showsConfirmed,
       sqlTimeout,
       supabase,
       timeout
@@ -115,7 +121,7 @@ export const layerDb = Layer.effect(
     }
 
     const { assistant, authenticator, authenticatorPassword } = yield* Effect.mapError(
-      alone(address, install({ serviceRole, schemas, supabase, assistant: assistants })),
+      alone(address, install({ serviceRole, schemas, supabase, showsConfirmed, assistant: assistants })),
       explained(address)
     )
     const callers: Login = { ...address, user: authenticator, password: authenticatorPassword }
@@ -136,8 +142,7 @@ export const layerDb = Layer.effect(
       role: serviceRole,
       poolSize,
       sqlTimeout,
-      // Migrations of Supabase call functions of extensions without their schema.
-      searchPath: supabase ? '"$user", public, extensions' : undefined
+      searchPath: supabase ? supabaseSearchPath : undefined
     }
     const session = yield* makeSqlSessions(address, sqlOptions)
     const transaction =

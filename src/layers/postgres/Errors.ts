@@ -27,8 +27,15 @@ const textOrNull = (value: unknown) => (typeof value === "string" && value !== "
 const isOutage = (sqlState: string, severity: unknown) =>
   severity !== "ERROR" && /^(57P0[1-5]|53300|28|3D)/.test(sqlState)
 
-/** The remedy for an error without a hint of PostgreSQL. */
-const hintOf = (sqlState: string, message: string) => {
+/** PostgreSQL's hint of an error, to which this service adds where to read about an extension that is missing. */
+export const hintOf = (sqlState: string, message: string, given: string | null) => {
+  if (sqlState !== "0A000" || !/^extension ".+" is not available$/.test(message)) return given
+  const added = "docs/operations.md#extensions has those of the embedded server, and how to add others"
+  return given === null ? added : `${given} ${added}`
+}
+
+/** The remedy for an error without a hint. */
+const remedyOf = (sqlState: string, message: string) => {
   const schema = sqlState === "42501" ? /^permission denied for schema (.+)$/.exec(message)?.[1] : undefined
   return schema === undefined
     ? null
@@ -85,7 +92,7 @@ export const fromServerError = (cause: unknown, anonymous: boolean): DatabaseErr
     code: sqlState as SqlState,
     status: statusOf(sqlState, message, anonymous),
     details: textOrNull(error.detail),
-    hint: textOrNull(error.hint) ?? hintOf(sqlState, bounded(message)),
+    hint: hintOf(sqlState, message, textOrNull(error.hint)) ?? remedyOf(sqlState, bounded(message)),
     // `PTnnn` raised by a function: the message becomes the reason phrase.
     ...(sqlState.startsWith("PT") && statusText(message))
   })

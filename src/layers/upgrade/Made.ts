@@ -8,6 +8,7 @@ import { pathText, searchPathOf } from "../dumps/SearchPath.ts"
 import { dumpWasm } from "../dumps/wasm/Wasm.ts"
 import { type PostgresBinaries } from "../postgres/embedded/Binaries.ts"
 import { initdb } from "../postgres/embedded/Cluster.ts"
+import { extensionSettings } from "../postgres/embedded/Extensions.ts"
 import { lastPort } from "../postgres/embedded/Process.ts"
 import { asUser, type PostgresUser } from "../postgres/embedded/User.ts"
 import { type Login } from "../postgres/Login.ts"
@@ -133,19 +134,26 @@ interface Old {
   readonly binaries: PostgresBinaries
 }
 
-/** Makes the new cluster in a directory of its own, and compares it with the old one. Gives the old one's identifier. */
+/**
+ * Makes the new cluster in a directory of its own, and compares it with the old one. Gives the old one's identifier.
+ *
+ * @param copies directory for files that the servers' user can read
+ */
 export const makeUpgraded = Effect.fnUntraced(function* (
   directory: string,
   from: Old,
   binaries: PostgresBinaries,
-  user: PostgresUser
+  user: PostgresUser,
+  copies: string
 ) {
   const place = yield* privatePlace(directory, user)
+  const extensions = yield* extensionSettings(copies, binaries)
   const port = (yield* lastPort(from.cluster)) || 5432
   const newPort = port === 1 ? 2 : port - 1
   const slots = yield* Effect.promise(() => readdir(join(from.cluster, "pg_replslot")).catch(() => []))
   const old = yield* startPrivately(place, "old", from.binaries, from.cluster, port, {
     ...ofBoth,
+    ...(yield* extensionSettings(copies, from.binaries)),
     // The new server may take as much memory as the old one did.
     shared_buffers: "128MB",
     default_transaction_read_only: "on",
@@ -163,7 +171,7 @@ export const makeUpgraded = Effect.fnUntraced(function* (
 
   yield* Effect.scoped(
     Effect.gen(function* () {
-      const made = yield* startPrivately(place, "new", binaries, data, newPort, whileFilling)
+      const made = yield* startPrivately(place, "new", binaries, data, newPort, { ...whileFilling, ...extensions })
       const first = yield* askDatabase(made, "template1")
       for (const name of names) {
         yield* Effect.scoped(Effect.flatMap(askDatabase(old, name), (ask) => checkLoadable(name, ask, first)))
@@ -181,6 +189,7 @@ export const makeUpgraded = Effect.fnUntraced(function* (
     Effect.gen(function* () {
       const made = yield* startPrivately(place, "new", binaries, data, newPort, {
         max_locks_per_transaction: ofBoth.max_locks_per_transaction,
+        ...extensions,
         ...(reading === undefined ? {} : { wal_level: "logical" })
       })
       const main = yield* askDatabase(made, "postgres")

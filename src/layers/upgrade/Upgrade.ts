@@ -88,7 +88,8 @@ export const upgradeDatabase = Effect.fn("Upgrade")(function* (download: boolean
     await chmod(directory, 0o700)
   })
   yield* Effect.addFinalizer(() => Effect.ignore(clear(directory, binaries), { log: "Error" }))
-  const { data, identifier } = yield* makeUpgraded(directory, { cluster, major, binaries: programs }, binaries, user)
+  const from = { cluster, major, binaries: programs }
+  const { data, identifier } = yield* makeUpgraded(directory, from, binaries, user, copies)
 
   const date = new Date(yield* Clock.currentTimeMillis).toISOString().slice(0, 10)
   const kept = freeName(cluster, major, date)

@@ -1,11 +1,44 @@
 import { Context, Effect, Layer, Redacted } from "effect"
-import { baseUrl, duration, flag, list, oneOf, secret, SettingError, text } from "../../domain/Settings.ts"
+import { baseUrl, duration, flag, integer, list, oneOf, secret, SettingError, text } from "../../domain/Settings.ts"
 import { readAddress } from "../../domain/identity/Address.ts"
+import { type HookFunction, hookFunctionOf, type HookName, hookNames, otherHooks } from "../../domain/supabase/Hooks.ts"
 import { ownUrl } from "../OwnUrl.ts"
 
 export const loopback = /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
 
 const isMailServer = (address: string) => /^smtps?:\/\/[^/]/.test(address) && URL.canParse(address)
+
+/** SVC_AUTH_VERIFY: whether an account is created only when its address is confirmed. */
+export const verifyFirst = Effect.map(
+  oneOf("SVC_AUTH_VERIFY", "optional", ["optional", "required"]),
+  (when) => when === "required"
+)
+
+/** Hooks of sign-ins, whose settings have Supabase's names. One with a URI is on, unless it is disabled. */
+const hookSettings = Effect.gen(function* () {
+  const hooks: Partial<Record<HookName, HookFunction>> = {}
+  const supabase = yield* flag("SVC_SUPABASE", false)
+  for (const name of [...hookNames, ...Object.keys(otherHooks)]) {
+    const setting = `GOTRUE_HOOK_${name}`
+    const uri = yield* text(`${setting}_URI`, undefined)
+    if (!(yield* flag(`${setting}_ENABLED`, uri !== undefined))) continue
+    if (!supabase) return yield* new SettingError({ message: `${setting}_URI requires SVC_SUPABASE=true` })
+    const instead = otherHooks[name]
+    if (instead !== undefined) {
+      return yield* new SettingError({
+        message: `${setting}_URI is not supported; instead of this hook, use ${instead}`
+      })
+    }
+    const hook = hookFunctionOf(uri ?? "")
+    if (hook === undefined) {
+      return yield* new SettingError({
+        message: `${setting}_URI must be pg-functions://postgres/<schema>/<function>, the name of a function in the database`
+      })
+    }
+    hooks[name as HookName] = hook
+  }
+  return hooks
+})
 
 /** The settings of the embedded identity provider. */
 export class AccountSettings extends Context.Service<
@@ -32,6 +65,10 @@ export class AccountSettings extends Context.Service<
     readonly verifyFirst: boolean
     /** Whether a new password at `/auth/v1` needs a code by mail a day after the sign-in. */
     readonly reauthentication: boolean
+    /** Functions of the database that take part in sign-ins at `/auth/v1`. */
+    readonly hooks: Readonly<Partial<Record<HookName, HookFunction>>>
+    /** How many accounts one client may register in 5 minutes. */
+    readonly registrationsOfClient: number
     /** The relying party of passkeys and keys: a host name that all `origins` have or are below. */
     readonly rpId: string
     readonly origins: ReadonlyArray<string>
@@ -83,8 +120,10 @@ export class AccountSettings extends Context.Service<
         privilegedSeconds: (yield* duration("SVC_SESSION_PRIVILEGED", 900_000)) / 1000,
         flowSeconds: (yield* duration("SVC_AUTH_FLOW_LIFESPAN", 3_600_000)) / 1000,
         registration: yield* flag("SVC_AUTH_REGISTRATION", true),
-        verifyFirst: (yield* oneOf("SVC_AUTH_VERIFY", "optional", ["optional", "required"])) === "required",
+        verifyFirst: yield* verifyFirst,
         reauthentication: yield* flag("SVC_SUPABASE_REAUTHENTICATION", false),
+        hooks: yield* hookSettings,
+        registrationsOfClient: yield* integer("SVC_AUTH_REGISTRATION_LIMIT", 30, 1, 1_000_000),
         rpId: yield* text("SVC_WEBAUTHN_RP_ID", host),
         origins: [...new Set(origins)],
         smtpUrl,

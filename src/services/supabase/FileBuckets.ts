@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { type ClientError, Conflict, DatabaseError, Forbidden, NotFound } from "../../domain/errors.ts"
+import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { type Actor, Db, serviceActor } from "../ports/Db.ts"
 
 /** A row of storage.buckets, as clients get it. */
@@ -33,7 +34,7 @@ export interface BucketPage {
 const json = (row: string) =>
   `jsonb_build_object('id', ${row}.id, 'name', ${row}.name, 'owner', coalesce(${row}.owner_id, ${row}.owner::text),
     'public', coalesce(${row}.public, false), 'file_size_limit', ${row}.file_size_limit, 'allowed_mime_types', ${row}.allowed_mime_types,
-    'created_at', ${row}.created_at, 'updated_at', ${row}.updated_at)`
+    'created_at', ${isoSql(`${row}.created_at`)}, 'updated_at', ${isoSql(`${row}.updated_at`)})`
 
 export const noBucket = new NotFound({ error: "Bucket not found", code: "NoSuchBucket" })
 const taken = new Conflict({ error: "The resource already exists", code: "BucketAlreadyExists" })

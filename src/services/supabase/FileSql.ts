@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { JsonObjectSchema } from "../../domain/text/JsonObjectSchema.ts"
 import { ownerSql } from "./FileBuckets.ts"
 
@@ -15,10 +16,14 @@ export const FileRecord = Schema.Struct({
 })
 export type FileRecord = typeof FileRecord.Type
 
+/** Times of an entry of a list, with three digits of a second. */
+const timesSql = ["updated_at", "created_at", "last_accessed_at"].map((name) => `'${name}', ${isoSql(name)}`).join(", ")
+
 /** SQL of a row as a `FileRecord`. */
 export const recordSql = (row: string) =>
   `jsonb_build_object('id', ${row}.id, 'bucket_id', ${row}.bucket_id, 'name', ${row}.name, 'version', ${row}.version,
-    'metadata', ${row}.metadata, 'user_metadata', ${row}.user_metadata, 'created_at', ${row}.created_at, 'updated_at', ${row}.updated_at)`
+    'metadata', ${row}.metadata, 'user_metadata', ${row}.user_metadata, 'created_at', ${isoSql(`${row}.created_at`)},
+    'updated_at', ${isoSql(`${row}.updated_at`)})`
 
 /** Inserts or replaces an object's row. The version before is read first, and its row locked. */
 export const putSql = (
@@ -85,8 +90,7 @@ export const listSql = (bucket: string, { column, descending, limit, offset, pre
         select distinct split_part(rest, '/', 1), null::uuid, null::timestamptz, null::timestamptz, null::timestamptz, null::jsonb
         from o where position('/' in rest) > 0),
       page as (select *, row_number() over (order by ${order}) as n from entries order by n limit $4::int offset $5::int)
-      select coalesce(jsonb_agg(jsonb_build_object('name', name, 'id', id, 'updated_at', updated_at, 'created_at', created_at,
-        'last_accessed_at', last_accessed_at, 'metadata', metadata) order by n), '[]')::text from page`,
+      select coalesce(jsonb_agg(jsonb_build_object('name', name, 'id', id, ${timesSql}, 'metadata', metadata) order by n), '[]')::text from page`,
     params: [bucket, folder, search, String(limit), String(offset)]
   }
 }
@@ -124,8 +128,7 @@ export const listV2Sql = (bucket: string, { after, column, descending, folders, 
           null::uuid, null::timestamptz, null::timestamptz, null::timestamptz, null::jsonb from o where inside),
       page as (select * from entries where $4::text is null or (at, name) ${behind} ($4::timestamptz, $5::text)
         order by at ${direction}, name ${direction} limit $3::int + 1)
-      select coalesce(jsonb_agg(jsonb_build_object('at', at::text, 'name', name, 'id', id, 'updated_at', updated_at,
-        'created_at', created_at, 'last_accessed_at', last_accessed_at, 'metadata', metadata)
+      select coalesce(jsonb_agg(jsonb_build_object('at', at::text, 'name', name, 'id', id, ${timesSql}, 'metadata', metadata)
         order by at ${direction}, name ${direction}), '[]')::text from page`,
     params: [bucket, prefix, String(limit), after?.at ?? null, after?.name ?? null]
   }

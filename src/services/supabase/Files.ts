@@ -39,6 +39,12 @@ export interface Upload extends FileName {
   readonly upsert: boolean
 }
 
+/** The user's metadata are replaced in any case; undefined others stay. */
+interface Replacement extends Pick<Upload, "userMetadata"> {
+  readonly contentType: string | undefined
+  readonly cacheControl: string | undefined
+}
+
 export interface StoredFile {
   readonly id: string
   readonly name: string
@@ -75,7 +81,14 @@ export class Files extends Context.Service<
     ) => Stream.Stream<Uint8Array, ClientError>
     readonly list: (actor: Actor, bucket: string, listing: FileListing) => Answer<string>
     readonly listV2: (actor: Actor, bucket: string, listing: ListingV2) => Answer<string>
-    readonly copy: (actor: Actor, from: FileName, to: FileName, upsert: boolean) => Answer<StoredFile>
+    /** `replacement`: attributes of the copy in place of those of the source. */
+    readonly copy: (
+      actor: Actor,
+      from: FileName,
+      to: FileName,
+      upsert: boolean,
+      replacement: Replacement | undefined
+    ) => Answer<StoredFile>
     readonly move: (actor: Actor, from: FileName, to: FileName) => Answer<StoredFile>
     /** Removes the objects that the actor may delete; returns their records. */
     readonly remove: (actor: Actor, bucket: string, names: ReadonlyArray<string>) => Answer<ReadonlyArray<FileRecord>>
@@ -176,14 +189,21 @@ export class Files extends Context.Service<
           return { id: String(id), name: upload.name }
         })
 
-      const copy = Effect.fn("Files.copy")(function* (actor: Actor, from: FileName, to: FileName, upsert: boolean) {
+      const copy = Effect.fn("Files.copy")(function* (
+        actor: Actor,
+        from: FileName,
+        to: FileName,
+        upsert: boolean,
+        replacement: Replacement | undefined
+      ) {
         const source = yield* find(actor, from)
         const { metadata, user_metadata } = source
-        const contentType = String(metadata?.["mimetype"] ?? "application/octet-stream")
+        const contentType = replacement?.contentType ?? String(metadata?.["mimetype"] ?? "application/octet-stream")
         const limit = yield* limitOf({ ...to, contentType })
         yield* mayWrite(actor, to, upsert)
-        const cacheControl = String(metadata?.["cacheControl"] ?? "no-cache")
-        const upload = { ...to, contentType, cacheControl, userMetadata: user_metadata ?? undefined, upsert }
+        const cacheControl = replacement?.cacheControl ?? String(metadata?.["cacheControl"] ?? "no-cache")
+        const userMetadata = replacement === undefined ? (user_metadata ?? undefined) : replacement.userMetadata
+        const upload = { ...to, contentType, cacheControl, userMetadata, upsert }
         return yield* put(actor, upload, store.read(versionOf(source)), limit)
       })
 

@@ -30,7 +30,7 @@ const columns = `id::text, bucket, name, sub, content_type, cache_control, user_
 const gone = new NotFound({ error: "The upload does not exist, has expired or is complete", code: "NoSuchUpload" })
 const notYours = new Forbidden({ error: "The upload was begun by another caller", code: "AccessDenied" })
 const wrongOffset = new Conflict({
-  error: "Upload-Offset is not the offset of the upload",
+  error: "Upload-Offset conflict",
   code: "InvalidUploadOffset"
 })
 

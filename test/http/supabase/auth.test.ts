@@ -168,7 +168,6 @@ describe("signing up and in", () => {
       authorization: `Bearer ${(await supabase.auth.getSession()).data.session!.access_token}`
     }
     const body = {
-      app_metadata: { role: "admin" },
       role: "service_role",
       is_anonymous: true,
       is_super_admin: true,
@@ -392,6 +391,114 @@ describe("admin", () => {
     assert.strictEqual(failure(await admin.auth.admin.getUserById(made.id)), "404 user_not_found User not found")
     assert.deepStrictEqual(await sql(service, "select from profiles where id = $1", [made.id]), [])
     assert.strictEqual(failure(await client().auth.admin.listUsers()), "403 not_admin User not allowed")
+  })
+})
+
+describe("requests have no field that is accepted and ignored", () => {
+  const call = async (line: string, key: string, body: unknown, token?: string) => {
+    const { json, status } = await ask(service, `${line.split(" ")[0]} /auth/v1${line.split(" ")[1]}`, {
+      key,
+      token: token ?? key,
+      body,
+      headers: elsewhere()
+    })
+    const { code, message } = (json ?? {}) as { code?: string; message?: string }
+    return status < 300 ? String(status) : `${status} ${code} ${message}`
+  }
+
+  it("of admins: numbers of phones, audiences, pages, filters and orders", async () => {
+    const email = freshEmail()
+    const admins = (line: string, body?: unknown) => call(line, service.service_role, body)
+    const phones = "400 validation_failed This server has no accounts with phone numbers"
+    assert.strictEqual(await admins("POST /admin/users", { email, phone: "+4915112345678" }), phones)
+    assert.strictEqual(await admins("POST /admin/users", { email, phone_confirm: true }), phones)
+    assert.match(await admins("POST /admin/users", { email, aud: "other" }), /^400 validation_failed aud must be/)
+    const all = { id: "33333333-3333-4333-8333-333333333333", aud: "authenticated", role: "editor", email, password }
+    const more = {
+      email_confirm: true,
+      user_metadata: { full_name: "Zoé Filter" },
+      app_metadata: { a: 1 },
+      ban_duration: "1h",
+      phone: ""
+    }
+    assert.strictEqual(await admins("POST /admin/users", { ...all, ...more }), "200")
+    assert.strictEqual(await admins(`PUT /admin/users/${all.id}`, { phone: "1" }), phones)
+    const found = async (query: string) => {
+      const { json, status } = await ask(service, `GET /auth/v1/admin/users?${query}`, {
+        key: service.service_role,
+        token: service.service_role
+      })
+      return status === 200 ? (json as { users: ReadonlyArray<{ id: string }> }).users.map(({ id }) => id) : status
+    }
+    assert.deepStrictEqual(await found("filter=zo%C3%A9%20f"), [all.id])
+    assert.deepStrictEqual(await found(`filter=${encodeURIComponent(email.toUpperCase())}`), [all.id])
+    assert.deepStrictEqual(await found("filter=nobody-has-this"), [])
+    const [first, last] = [await found("sort=created_at%20asc"), await found("sort=created_at")]
+    assert.deepStrictEqual(first, Array.isArray(last) ? last.toReversed() : last)
+    for (const query of ["page=-1", "page=abc", "page=0", "per_page=x", "sort=email", "sort=created_at%20up"]) {
+      assert.strictEqual(await found(query), 400, query)
+    }
+    assert.match(failure(await admin.auth.admin.listUsers({ page: -1 })), /^400 validation_failed Bad Pagination/)
+    assert.isArray(await found("page=&per_page="))
+  })
+
+  it("of users: what only admins set, and proofs for phones", async () => {
+    const { session, supabase } = await signedUp()
+    assert.strictEqual(
+      await call("PUT /user", service.anon, { app_metadata: { plan: "x" } }, session.access_token),
+      "403 not_admin Updating app_metadata requires admin privileges"
+    )
+    assert.match(
+      await call("PUT /user", service.anon, { phone: "+491511" }, session.access_token),
+      /phone_provider_disabled/
+    )
+    const verify = (body: object) => call("POST /verify", service.anon, body)
+    assert.strictEqual(
+      await verify({ type: "sms", phone: "no number", token: "123456" }),
+      "400 validation_failed Invalid phone number format (E.164 required)"
+    )
+    assert.match(await verify({ type: "sms", phone: "+4915112345678", token: "123456" }), /^403 otp_expired/)
+    const either = "400 validation_failed Verify requires either a token or a token hash"
+    assert.strictEqual(await verify({ type: "email", email: "a@example.com" }), either)
+    assert.strictEqual(await verify({ type: "email", token: "1", token_hash: "2" }), either)
+    ok(await supabase.auth.reauthenticate())
+    const anonymous = client()
+    ok(await anonymous.auth.signInAnonymously())
+    assert.strictEqual(
+      failure(await anonymous.auth.reauthenticate()),
+      "400 validation_failed Reauthentication requires the user to have an email or a phone number"
+    )
+  })
+})
+
+describe("an address that is not confirmed", () => {
+  it("is shown as confirmed where sign-ups need no confirmation, and proves nothing", async () => {
+    const { email, session, supabase, user } = await signedUp()
+    assert.isString(user.email_confirmed_at)
+    assert.isString(user.confirmed_at)
+    const [row] = await sql(
+      service,
+      `select u.email_confirmed_at = i.created_at as shown, a.verified_at is null as unproven
+       from auth.users u join svc.identities i using (id) join svc.identity_addresses a on a.identity_id = i.id where u.id = $1`,
+      [user.id]
+    )
+    assert.deepStrictEqual(row, { shown: true, unproven: true })
+    const claims = (token: string) =>
+      JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString()) as Record<string, unknown>
+    assert.strictEqual(claims(session.access_token)["email_verified"], false)
+    // Changes of others do not make it a proof, nor does another address.
+    ok(await supabase.auth.updateUser({ data: { a: 1 } }))
+    await sql(service, "update auth.users set raw_user_meta_data = '{}', updated_at = now() where id = $1", [user.id])
+    await sql(service, "update auth.users set email = $2 where id = $1", [user.id, `new-${email}`])
+    const unproven = "select 1 as n from svc.identity_addresses where identity_id = $1 and verified_at is null"
+    assert.deepStrictEqual(await sql(service, unproven, [user.id]), [{ n: 1 }])
+    // What an app sets itself does, as before.
+    await sql(service, "update auth.users set email_confirmed_at = now() where id = $1", [user.id])
+    assert.deepStrictEqual(await sql(service, unproven, [user.id]), [])
+    await sql(service, "update auth.users set email_confirmed_at = null where id = $1", [user.id])
+    assert.deepStrictEqual(await sql(service, unproven, [user.id]), [{ n: 1 }])
+    const invited = ok(await admin.auth.admin.inviteUserByEmail(freshEmail())).user
+    assert.isUndefined(invited.email_confirmed_at)
   })
 })
 

@@ -583,6 +583,109 @@ describe("private channels", () => {
   })
 })
 
+describe("messages that users send by the database", () => {
+  it("are under policies that test the topic, and have ids", async () => {
+    for (const text of [
+      "create schema chat",
+      "create table chat.members (room text, who uuid)",
+      "grant usage on schema chat to authenticated",
+      "grant select on chat.members to authenticated",
+      `insert into chat.members values ('room:1', '${ann}')`,
+      // Finds its table by the caller's search_path.
+      "create function public.is_member(room text) returns boolean language plpgsql as $$ begin return exists (select from members m where m.room = is_member.room and m.who = auth.uid()); end $$",
+      "create table said (room text)",
+      "grant insert on said to authenticated",
+      "create policy members on realtime.messages for insert to authenticated with check (realtime.topic() like 'room:%' and public.is_member(realtime.topic()))",
+      "create policy read_rooms on realtime.messages for select to authenticated using (realtime.topic() like 'room:%')",
+      `create function say() returns trigger language plpgsql set search_path = chat, public as $$ begin
+         perform realtime.send(to_jsonb(new), 'said', new.room, true);
+         perform realtime.send_binary('\\x01', 'raw', new.room, true);
+         perform realtime.broadcast_changes(new.room, 'row', tg_op, tg_table_name, tg_table_schema, new, old);
+         return null; end $$`,
+      "create trigger say after insert on said for each row execute function say()"
+    ]) {
+      await sql(service, text)
+    }
+    const b = await join(await client(service.anon, token(bob)), "room:1", onMessage, { private: true })
+    const say = (sub: string, room: string) =>
+      ask(service, "POST /rest/v1/said", { key: service.anon, token: token(sub), body: { room } })
+    assert.strictEqual((await say(ann, "room:1")).status, 201)
+    assert.strictEqual((await say(ann, "room:2")).status, 201)
+    assert.strictEqual((await say(bob, "room:1")).status, 201)
+    await until(() => b.heard.length === 3, "the messages")
+    const rows = await sql(
+      service,
+      `select topic, event, id::text = payload ->> 'id' as same, now() at time zone 'UTC' - inserted_at < interval '1 minute' as recent
+       from realtime.messages where topic like 'room:%' order by event`
+    )
+    assert.deepStrictEqual(
+      rows,
+      ["raw", "row", "said"].map((event) => ({
+        topic: "room:1",
+        event,
+        same: event === "raw" ? null : true,
+        recent: true
+      }))
+    )
+    const said = b.heard.find(({ event }) => event === "said")
+    assert.strictEqual(said.payload.id, said.meta.id)
+    const own = await sql(
+      service,
+      `select realtime.send('{"id": "mine"}', 'own', 'room:1'), realtime.send('[1]', 'list', 'room:1')`
+    )
+    assert.strictEqual(own.length, 1)
+    assert.deepStrictEqual(
+      await sql(service, "select payload from realtime.messages where event in ('own', 'list') order by event"),
+      [{ payload: [1] }, { payload: { id: "mine" } }]
+    )
+    await Promise.all(
+      ["TRUNCATE", null].map(async (operation) => {
+        const text = "select realtime.broadcast_changes('room:1', 'x', $1, 'said', 'public', null::said, null::said)"
+        const refused = await ask(service, "POST /v1/sql", {
+          key: service.service_role,
+          body: { sql: text, params: [operation] }
+        })
+        assert.match(refused.text, /the operation must be INSERT, UPDATE or DELETE/)
+      })
+    )
+  })
+
+  it("are announced to clients that ask whether they arrive", async () => {
+    const joined = await join(await client(service.anon), "ready", onMessage, {
+      broadcast: { replication_ready: true } as object
+    })
+    const message = await until(() => joined.system[0], "the system message")
+    assert.deepInclude(message, {
+      extension: "system",
+      status: "ok",
+      message: "Replication connection established",
+      channel: "ready"
+    })
+    const silent = await join(await client(service.anon), "silent")
+    const texts = await rawSocket()
+    // Booleans may be texts, of which others are refused.
+    texts.send([
+      "1",
+      "1",
+      "realtime:texts",
+      "phx_join",
+      { config: { broadcast: { replication_ready: "True", self: "false" } } }
+    ])
+    texts.send(["2", "2", "realtime:wrong", "phx_join", { config: { broadcast: { self: "yes" } } }])
+    await until(() => texts.frames.length === 3, "the answers")
+    assert.deepStrictEqual(
+      texts.frames.map(([, , topic, event, { status }]: Json) => [topic, event, status]),
+      [
+        ["realtime:texts", "phx_reply", "ok"],
+        ["realtime:texts", "system", "ok"],
+        ["realtime:wrong", "phx_reply", "error"]
+      ]
+    )
+    assert.deepStrictEqual(silent.system, [])
+    texts.socket.close()
+  })
+})
+
 it("a connection ends with its key", async () => {
   const made = await ask(service, "POST /api/keys", {
     key: service.service_role,

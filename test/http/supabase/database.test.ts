@@ -2,6 +2,7 @@ import { createClient } from "@supabase/supabase-js"
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { hs256 } from "../../support/access/jwts.ts"
 import { ask, sql } from "../../support/client.ts"
@@ -106,6 +107,102 @@ describe("with SVC_SUPABASE the database", () => {
         "select c.oid::regclass::text from pg_class c where relkind = 'r' and not relrowsecurity and relnamespace::regnamespace::text in ('auth', 'storage', 'realtime')"
       ),
       []
+    )
+  })
+})
+
+describe("the objects that Supabase makes", () => {
+  /** Columns by the newest migrations of Supabase's servers, in which a data dump has them. */
+  const columns = {
+    "auth.users":
+      "aud banned_until confirmation_sent_at confirmation_token confirmed_at created_at deleted_at email email_change email_change_confirm_status email_change_sent_at email_change_token_current email_change_token_new email_confirmed_at encrypted_password id instance_id invited_at is_anonymous is_sso_user is_super_admin last_sign_in_at phone phone_change phone_change_sent_at phone_change_token phone_confirmed_at raw_app_meta_data raw_user_meta_data reauthentication_sent_at reauthentication_token recovery_sent_at recovery_token role updated_at",
+    "auth.identities": "created_at email id identity_data last_sign_in_at provider provider_id updated_at user_id",
+    "storage.buckets":
+      "allowed_mime_types avif_autodetection created_at file_size_limit id name owner owner_id public type updated_at versioning_status",
+    "storage.objects":
+      "archived_at bucket_id created_at id is_delete_marker is_versioned last_accessed_at metadata name owner owner_id path_tokens updated_at user_metadata version",
+    "realtime.messages": "binary_payload event extension id inserted_at payload private topic updated_at"
+  }
+  const functions = [
+    "auth.email()",
+    "auth.jwt()",
+    "auth.role()",
+    "auth.uid()",
+    "realtime.broadcast_changes(text,text,text,text,text,record,record,text)",
+    "realtime.send(jsonb,text,text,boolean)",
+    "realtime.send_binary(bytea,text,text,boolean)",
+    "realtime.topic()",
+    "storage.allow_any_operation(text[])",
+    "storage.allow_only_operation(text)",
+    "storage.extension(text)",
+    "storage.filename(text)",
+    "storage.foldername(text)",
+    "storage.get_size_by_bucket()",
+    "storage.operation()"
+  ]
+
+  it("have its columns and signatures", async () => {
+    for (const [table, expected] of Object.entries(columns)) {
+      const found = await names(
+        `select string_agg(attname, ' ' order by attname collate "C") from pg_attribute where attrelid = '${table}'::regclass and attnum > 0 and not attisdropped`
+      )
+      assert.deepStrictEqual(found, [expected], table)
+    }
+    const missing = functions.map((name) => `('${name}')`).join(", ")
+    assert.deepStrictEqual(await names(`select f from (values ${missing}) v(f) where to_regprocedure(f) is null`), [])
+  })
+
+  it("take the rows of a data dump, but no other kind of bucket", async () => {
+    await sql(
+      service,
+      `insert into storage.buckets (id, name, owner, created_at, updated_at, public, avif_autodetection, file_size_limit, allowed_mime_types, owner_id, type, versioning_status)
+       values ('dumped', 'dumped', null, now(), now(), false, false, null, null, null, 'STANDARD', 'DISABLED')`
+    )
+    await sql(
+      service,
+      `insert into storage.objects (bucket_id, name, metadata, archived_at, is_delete_marker, is_versioned) values ('dumped', 'a', '{"size": 7}', null, false, false)`
+    )
+    assert.deepStrictEqual(await sql(service, "select * from storage.get_size_by_bucket()"), [
+      { size: "7", bucket_id: "dumped" }
+    ])
+    for (const values of ["'ANALYTICS', 'DISABLED'", "'STANDARD', 'ENABLED'"]) {
+      const text = `insert into storage.buckets (id, name, type, versioning_status) values ('other', 'other', ${values})`
+      const refused = await ask(service, "POST /v1/sql", { key: service.service_role, body: { sql: text } })
+      assert.strictEqual((refused.json as { code: string }).code, "23514")
+    }
+  })
+
+  it("know the user of claims that a test of policies has set", async () => {
+    const set = (claims: string) =>
+      `select set_config('request.jwt.claims', '${claims}', false) is null as a, auth.uid()::text as uid`
+    assert.deepStrictEqual(await sql(service, set(`{"sub": "${ann}"}`)), [{ a: false, uid: ann }])
+    assert.deepStrictEqual(await sql(service, set('{"sub": "auth0|1"}')), [{ a: false, uid: null }])
+    assert.deepStrictEqual(await sql(service, set("")), [{ a: false, uid: null }])
+  })
+})
+
+describe("programs that connect to the database", () => {
+  it("find functions of extensions, as migrations do", async () => {
+    const direct = new Client({ connectionString: service.databaseUrl })
+    await direct.connect()
+    const { rows } = await direct.query(
+      "select current_setting('search_path') as path, length(crypt('x', gen_salt('bf'))) as hash, uuid_generate_v4() is not null as uuid"
+    )
+    await direct.end()
+    const same = await sql(service, "select current_setting('search_path') as path")
+    assert.deepStrictEqual(rows, [{ path: '"$user", public, extensions', hash: 60, uuid: true }])
+    assert.deepStrictEqual(same, [{ path: '"$user", public, extensions' }])
+  })
+
+  it("get a page to read where an extension is missing", async () => {
+    const reply = await ask(service, "POST /v1/sql", {
+      key: service.service_role,
+      body: { sql: "create extension vector" }
+    })
+    assert.match(
+      (reply.json as { hint: string }).hint,
+      /first be installed.* docs\/operations\.md#extensions/,
+      reply.text
     )
   })
 })

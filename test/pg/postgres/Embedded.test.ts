@@ -1,11 +1,25 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Context, Effect, Fiber, Layer } from "effect"
 import { spawn, spawnSync } from "node:child_process"
-import { chmod, chown, readdir, readFile, readlink, rename, rm, stat, writeFile } from "node:fs/promises"
+import {
+  chmod,
+  chown,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  stat,
+  writeFile
+} from "node:fs/promises"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Client } from "pg"
+import { placeholders } from "../../../src/domain/supabase/Extensions.ts"
+import { postgresPackage } from "../../../src/layers/postgres/embedded/Binaries.ts"
 import { DataDir, isAlive } from "../../../src/layers/process/DataDir.ts"
 import { layerAttachOrStart, layerEmbedded } from "../../../src/layers/postgres/embedded/Embedded.ts"
 import { type Login } from "../../../src/layers/postgres/Login.ts"
@@ -89,6 +103,71 @@ describe("the embedded PostgreSQL", () => {
       // Field 41 of proc_pid_stat(5), the 39th behind the name; 3 is SCHED_BATCH.
       const policy = `select split_part(regexp_replace(pg_read_file('/proc/self/stat'), '^.*\\) ', ''), ' ', 39)`
       assert.deepStrictEqual(yield* query(address, policy), [["3"]])
+    })
+  )
+
+  it.live("has extensions of other directories, and placeholders of what Supabase's files name", () =>
+    Effect.gen(function* () {
+      const path = yield* dataDir
+      const directory = yield* dataDir
+      // An extension as a package has it: its library is one of PostgreSQL's, under another name.
+      const native = yield* postgresPackage
+      const library = (yield* Effect.promise(() => readdir(join(native, "native/lib/postgresql")))).find((name) =>
+        /^unaccent\./.test(name)
+      )
+      yield* Effect.promise(async () => {
+        await mkdir(join(directory, "share/extension"), { recursive: true })
+        await mkdir(join(directory, "lib"))
+        await copyFile(
+          join(native, "native/lib/postgresql", library ?? ""),
+          join(directory, "lib", (library ?? "").replace("unaccent", "svc_words"))
+        )
+        await writeFile(
+          join(directory, "share/extension/svc_words.control"),
+          "default_version = '1'\nmodule_pathname = '$libdir/svc_words'\n"
+        )
+        await writeFile(
+          join(directory, "share/extension/svc_words--1.sql"),
+          "create function words_init(internal) returns internal as 'MODULE_PATHNAME', 'unaccent_init' language c;"
+        )
+        for (const each of [
+          directory,
+          join(directory, "share"),
+          join(directory, "share/extension"),
+          join(directory, "lib")
+        ])
+          await chmod(each, 0o755)
+      })
+      const directories = [join(directory, "share"), join(directory, "lib")].join(",")
+      const started = (variables: Record<string, string>) => Effect.provide(open(path), environment(variables))
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const address = yield* started({ SVC_SUPABASE: "true", SVC_PG_EXTENSIONS: directories })
+          yield* query(address, "create extension svc_words")
+          yield* query(
+            address,
+            "create schema graphql; create schema vault; create schema pgsodium; create schema extensions"
+          )
+          // As `supabase db pull` writes them.
+          for (const [name, schema] of Object.entries(placeholders)) {
+            yield* query(address, `create extension if not exists "${name}" with schema "${schema}"`)
+          }
+          const made = yield* query(
+            address,
+            "select extname::text, extnamespace::regnamespace::text from pg_extension where extname ~ '^(pg_g|pgj|pgs|sup)' order by 1"
+          )
+          assert.deepStrictEqual(
+            made,
+            Object.entries(placeholders).toSorted(([a], [b]) => (a < b ? -1 : 1))
+          )
+          const missing = yield* Effect.flip(query(address, "create extension vector"))
+          assert.match(String(missing.cause), /not available/)
+        })
+      )
+      const relative = yield* Effect.flip(started({ SVC_PG_EXTENSIONS: "share" }))
+      assert.match(relative.message, /SVC_PG_EXTENSIONS must be absolute paths/)
+      const absent = yield* Effect.flip(started({ SVC_PG_EXTENSIONS: join(directory, "none") }))
+      assert.match(absent.message, /none of SVC_PG_EXTENSIONS is not a directory/)
     })
   )
 

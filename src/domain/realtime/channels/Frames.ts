@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Schema, SchemaTransformation } from "effect"
 import { InvalidRequest } from "../../errors.ts"
 import { isJsonObject } from "../../text/JsonObject.ts"
 import { bodyBounds, jsonExcess } from "../../text/JsonShape.ts"
@@ -148,6 +148,20 @@ export type ChangesRequest = typeof ChangesRequest.Type
 /** Maximum number of such requests in one channel. */
 const maxChanges = 100
 
+/** Some clients send the texts `true` and `false`. */
+const FlexibleBoolean = Schema.Union([
+  Schema.Boolean,
+  Schema.Literals(["true", "True", "TRUE", "false", "False", "FALSE"]).pipe(
+    Schema.decodeTo(
+      Schema.Boolean,
+      SchemaTransformation.transform({
+        decode: (text) => text.toLowerCase() === "true",
+        encode: (value): "true" | "false" => (value ? "true" : "false")
+      })
+    )
+  )
+])
+
 /** The payload of `phx_join`. Unknown members are ignored: newer clients send more. */
 const JoinRequest = Schema.Struct({
   access_token: nullable(Schema.String),
@@ -155,14 +169,15 @@ const JoinRequest = Schema.Struct({
     Schema.Struct({
       broadcast: nullable(
         Schema.Struct({
-          ack: nullable(Schema.Boolean),
-          self: nullable(Schema.Boolean),
+          ack: nullable(FlexibleBoolean),
+          self: nullable(FlexibleBoolean),
+          replication_ready: nullable(FlexibleBoolean),
           replay: nullable(Schema.Struct({ since: nullable(Schema.Finite), limit: nullable(Schema.Finite) }))
         })
       ),
-      presence: nullable(Schema.Struct({ key: nullable(Text), enabled: nullable(Schema.Boolean) })),
+      presence: nullable(Schema.Struct({ key: nullable(Text), enabled: nullable(FlexibleBoolean) })),
       postgres_changes: nullable(Schema.Array(ChangesRequest).check(Schema.isMaxLength(maxChanges))),
-      private: nullable(Schema.Boolean)
+      private: nullable(FlexibleBoolean)
     })
   )
 })

@@ -22,6 +22,9 @@ export const rawKinds = {
   "application/octet-stream": "bytea"
 } as const
 
+/** Whether the only argument has no name: a key of no characters gives it, as the generated types say. */
+const isUnnamed = ({ arguments: all }: StoredFunction) => all.length === 1 && all[0]?.name === ""
+
 const takes = ({ body }: StoredFunction, media: RawMedia | "application/json") =>
   media === "application/json" ? body === "json" || body === "jsonb" : body === rawKinds[media]
 
@@ -39,7 +42,7 @@ export const chooseFunction = (
   const raw = media !== undefined && media !== "application/json"
   const fits = (fn: StoredFunction) =>
     !(raw && fn.arguments.length === 0) &&
-    names.every((name) => name !== "" && fn.arguments.some((argument) => argument.name === name)) &&
+    names.every((name) => (name !== "" || isUnnamed(fn)) && fn.arguments.some((argument) => argument.name === name)) &&
     fn.arguments.every((argument) => argument.optional || given.has(argument.name))
   const fitting = overloads.filter(fits)
   const found = fitting.length > 0 || media === undefined ? fitting : overloads.filter((fn) => takes(fn, media))

@@ -51,17 +51,22 @@ const callingSql = ({ fn, values }: PlannedCall, scope: RowScope) => {
   const byPosition =
     fn.arguments.at(-1)?.variadic === true && given.every((argument, at) => argument === fn.arguments[at])
   const json = values._tag === "Json" && given.length > 0 ? scope.param(values.json) : ""
+  const unnamed = given[0]?.name === ""
   const value =
     values._tag === "Json"
-      ? (at: number) => `_svc_args.${quoteName(given[at]?.name ?? "")}`
+      ? (at: number) => `_svc_args.${unnamed ? "value" : quoteName(given[at]?.name ?? "")}`
       : (at: number) => `${scope.param(values.texts[at] ?? null)}${castTo(given[at]?.type ?? "text")}`
   const args = given.map(
     ({ name, variadic }, at) =>
-      `${variadic ? "variadic " : ""}${byPosition ? "" : `${quoteName(name)} => `}${value(at)}`
+      `${variadic ? "variadic " : ""}${byPosition || unnamed ? "" : `${quoteName(name)} => `}${value(at)}`
   )
-  const types = given.map((argument) => `${quoteName(argument.name)} ${argument.type}`)
+  const types = given.map((argument) => `${unnamed ? "value" : quoteName(argument.name)} ${argument.type}`)
+  // A column must have a name.
+  const record = unnamed
+    ? `pg_catalog.json_build_object('value', pg_catalog.json_object_field(${json}::json, ''))`
+    : json
   return {
-    from: json === "" ? "" : `pg_catalog.json_to_record(${json}) as _svc_args(${types.join(", ")})`,
+    from: json === "" ? "" : `pg_catalog.json_to_record(${record}) as _svc_args(${types.join(", ")})`,
     call: `${name}(${args.join(", ")})`
   }
 }

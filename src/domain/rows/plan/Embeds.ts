@@ -23,7 +23,9 @@ export const findRelationship = (
   const exact = keys.filter((one) => meant(catalogue, one, target, hint))
   const found = exact.length > 0 ? exact : keys.filter((one) => isSelf(one) && meantOfSelf(one, target, hint))
   const [only] = found
-  if (only === undefined) return Result.fail(none(catalogue, from, target, hint, all))
+  // Both directions of a reference to the same table have its constraint, so that as a hint it chooses none.
+  const undecided = hint !== undefined && found.length > 1 && found.every((one) => isSelf(one) && keyName(one) === hint)
+  if (only === undefined || undecided) return Result.fail(none(catalogue, from, target, hint, all))
   return found.length === 1 ? Result.succeed(only) : Result.fail(several(from, target, found))
 }
 

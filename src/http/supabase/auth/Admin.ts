@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { validationFailed } from "../../../domain/supabase/AuthErrors.ts"
+import { noPhones, validationFailed } from "../../../domain/supabase/AuthErrors.ts"
 import { redirectOf } from "../../../domain/supabase/Redirects.ts"
 import { shownUser } from "../../../domain/audit/Shown.ts"
 import { describeChange } from "../../../services/audit/Change.ts"
@@ -9,7 +9,10 @@ import { bodyOf, bool, type Call, empty, json, makeAuthRoutes, object, objectOr,
 
 const UserBody = Schema.Struct({
   id: shortText,
+  aud: shortText,
   email: shortText,
+  phone: shortText,
+  phone_confirm: bool,
   password: shortText,
   password_hash: shortText,
   email_confirm: bool,
@@ -47,6 +50,11 @@ const secondsOf = (text: string): number | undefined => {
 }
 
 const changeOf = Effect.fnUntraced(function* (given: typeof UserBody.Type) {
+  if (present(given.phone) !== undefined || given.phone_confirm === true) return yield* noPhones
+  const audience = present(given.aud)
+  if (audience !== undefined && audience !== "authenticated") {
+    return yield* validationFailed("aud must be authenticated: this server has one audience")
+  }
   const ban = present(given.ban_duration)
   const banSeconds = ban === undefined ? undefined : secondsOf(ban)
   if (ban !== undefined && banSeconds === undefined) {
@@ -68,9 +76,22 @@ const changeOf = Effect.fnUntraced(function* (given: typeof UserBody.Type) {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as UserChange
 })
 
+/** A number of pages or of a page; clients send an empty text for none. */
 const numberOf = (query: URLSearchParams, name: string, otherwise: number, most: number) => {
   const value = query.get(name) ?? ""
-  return /^[1-9]\d{0,6}$/.test(value) ? Math.min(Number(value), most) : otherwise
+  if (value === "") return Effect.succeed(otherwise)
+  return /^[1-9]\d{0,8}$/.test(value)
+    ? Effect.succeed(Math.min(Number(value), most))
+    : Effect.fail(validationFailed(`Bad Pagination Parameters: ${name} must be a number from 1`))
+}
+
+/** Whether the oldest come first: `sort=created_at asc`. */
+const ascendingOf = (query: URLSearchParams) => {
+  const sort = query.get("sort") ?? ""
+  const [, direction = "desc"] = /^created_at(?: (asc|desc))?$/i.exec(sort) ?? []
+  return sort === "" || /^created_at(?: (?:asc|desc))?$/i.test(sort)
+    ? Effect.succeed(direction.toLowerCase() === "asc")
+    : Effect.fail(validationFailed("Bad Sort Parameters: sort must be created_at asc or created_at desc"))
 }
 
 const subjectOf = (id: string) => `identity:${id}`
@@ -85,11 +106,21 @@ export const AuthAdminRoutes = HttpRouter.use(
 
     yield* on("GET", "/admin/users", "admin", ({ calls, query }) =>
       Effect.gen(function* () {
-        const [page, perPage] = [numberOf(query, "page", 1, 1_000_000), numberOf(query, "per_page", 50, 1000)]
-        const { total, users } = yield* calls.admin.list(page, perPage)
+        const page = yield* numberOf(query, "page", 1, 1_000_000)
+        const perPage = yield* numberOf(query, "per_page", 50, 1000)
+        const filter = (query.get("filter") ?? "").slice(0, 300)
+        const { total, users } = yield* calls.admin.list({
+          page,
+          perPage,
+          filter,
+          ascending: yield* ascendingOf(query)
+        })
         const last = Math.max(1, Math.ceil(total / perPage))
         // Clients read the number of a page behind the first "=".
-        const link = (to: number, rel: string) => `</admin/users?page=${to}&per_page=${perPage}>; rel="${rel}"`
+        const others = new URLSearchParams()
+        for (const name of ["filter", "sort"]) if (query.get(name)) others.set(name, query.get(name) ?? "")
+        const rest = others.size === 0 ? "" : `&${others.toString()}`
+        const link = (to: number, rel: string) => `</admin/users?page=${to}&per_page=${perPage}${rest}>; rel="${rel}"`
         const links = [...(page < last ? [link(page + 1, "next")] : []), link(last, "last")]
         return json({ users, aud: "authenticated" }, { "x-total-count": String(total), link: links.join(", ") })
       })

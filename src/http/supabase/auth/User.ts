@@ -3,7 +3,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { NotFound } from "../../../domain/errors.ts"
 import { type ConsentSession } from "../../../domain/oauth2/OAuth2.ts"
 import { OAuth2Consents } from "../../../services/oauth2/Consents.ts"
-import { validationFailed, phoneDisabled } from "../../../domain/supabase/AuthErrors.ts"
+import { appMetadataOfAdmins, validationFailed, phoneDisabled } from "../../../domain/supabase/AuthErrors.ts"
 import { bodyOf, challengeOf, empty, json, makeAuthRoutes, object, pkce, shortText } from "./Access.ts"
 
 const Body = Schema.Struct({
@@ -13,6 +13,7 @@ const Body = Schema.Struct({
   current_password: shortText,
   nonce: shortText,
   data: object,
+  app_metadata: object,
   ...pkce
 })
 const changeOf = bodyOf(Body)
@@ -43,6 +44,7 @@ export const AuthUserRoutes = HttpRouter.use(
         const session = yield* call.session
         const given = yield* changeOf(call)
         if (given.phone != null && given.phone !== "") return yield* phoneDisabled
+        if (given.app_metadata != null) return yield* appMetadataOfAdmins
         const { calls, redirectTo } = call
         const user = yield* calls.update(session, {
           email: given.email ?? undefined,

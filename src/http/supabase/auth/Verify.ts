@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { type ClientError } from "../../../domain/errors.ts"
 import { wordsOf } from "../../../domain/language/Language.ts"
-import { validationFailed, otpExpired } from "../../../domain/supabase/AuthErrors.ts"
+import { invalidPhone, validationFailed, otpExpired } from "../../../domain/supabase/AuthErrors.ts"
 import { redirectOf, withFragment, withQuery } from "../../../domain/supabase/Redirects.ts"
 import { BrandSettings } from "../../../services/identity/Brand.ts"
 import { CurrentLanguage } from "../../../services/identity/CurrentLanguage.ts"
@@ -147,8 +147,13 @@ export const AuthVerifyRoutes = HttpRouter.use(
             onSuccess: (to) => Effect.map(CurrentLanguage, (language) => redirectPage(to, language))
           })
         }
-        const { email, password, token, token_hash: tokenHash, type } = yield* verifyOf(call)
+        const { email, password, phone, token, token_hash: tokenHash, type } = yield* verifyOf(call)
         if (type == null || type === "") return yield* validationFailed("Verify requires a verification type")
+        // No account has a phone number, so no code for one is valid.
+        if (present(phone) !== undefined && !/^\+?[1-9]\d{1,14}$/.test(phone ?? "")) return yield* invalidPhone
+        if ((present(token) === undefined) === (present(tokenHash) === undefined)) {
+          return yield* validationFailed("Verify requires either a token or a token hash")
+        }
         const proof =
           tokenHash != null && tokenHash !== ""
             ? { type, tokenHash }

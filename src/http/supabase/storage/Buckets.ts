@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { shownFileBucket } from "../../../domain/audit/Shown.ts"
-import { InvalidRequest } from "../../../domain/errors.ts"
+import { InvalidRequest, NotImplemented } from "../../../domain/errors.ts"
 import { bytesOf, invalidBucket, isBucketName } from "../../../domain/supabase/FileNames.ts"
 import { describeChange } from "../../../services/audit/Change.ts"
 import { type Actor } from "../../../services/ports/Db.ts"
@@ -19,9 +19,15 @@ const change = {
   file_size_limit: optional(Schema.Union([Schema.Number, Schema.String])),
   allowed_mime_types: optional(
     Schema.Array(Schema.String.check(Schema.isMaxLength(200))).check(Schema.isMaxLength(200))
-  )
+  ),
+  versioning_status: optional(Schema.Literals(["DISABLED", "ENABLED", "SUSPENDED"]))
 }
-const New = Schema.Struct({ name: Schema.String, id: optional(Schema.String), ...change })
+const New = Schema.Struct({
+  name: Schema.String,
+  id: optional(Schema.String),
+  type: optional(Schema.Literals(["STANDARD", "ANALYTICS", "VECTOR"])),
+  ...change
+})
 const Changed = Schema.Struct(change)
 const newOf = payloadOf(New)
 const changedOf = payloadOf(Changed)
@@ -31,9 +37,15 @@ const invalidLimit = new InvalidRequest({
   code: "InvalidRequest"
 })
 
-const changeOf = (given: typeof Changed.Type) =>
+const notStandard = new NotImplemented({
+  error: "This server has buckets of the type STANDARD only, without versioning",
+  code: "FeatureNotEnabled"
+})
+
+const changeOf = (given: typeof Changed.Type & Partial<Pick<typeof New.Type, "type">>) =>
   Effect.gen(function* () {
-    const { allowed_mime_types: types, file_size_limit: limit } = given
+    const { allowed_mime_types: types, file_size_limit: limit, type, versioning_status: versioning } = given
+    if ((type ?? "STANDARD") !== "STANDARD" || (versioning ?? "DISABLED") !== "DISABLED") return yield* notStandard
     const bytes = limit == null ? limit : bytesOf(limit)
     if (limit != null && bytes === undefined) return yield* invalidLimit
     return {
@@ -48,11 +60,31 @@ const subjectOf = (id: string) => `file_bucket:${id}`
 const columns = ["id", "name", "created_at", "updated_at"] as const
 
 /** A whole number of the query, within limits. */
-const numberOf = (query: URLSearchParams, name: string, otherwise: number, most: number) => {
+const numberOf = (
+  query: URLSearchParams,
+  name: string,
+  otherwise: number,
+  { least, most }: { readonly least: number; readonly most: number }
+) => {
   const text = query.get(name)
-  const value = text !== null && /^\d{1,9}$/.test(text) ? Number(text) : otherwise
-  return Math.min(value, most)
+  if (text === null || text === "") return Effect.succeed(otherwise)
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : -1
+  return value >= least
+    ? Effect.succeed(Math.min(value, most))
+    : Effect.fail(invalidQuery(`querystring/${name} must be an integer >= ${least}`))
 }
+
+/** One of several values of the query. */
+const oneOf = <const A extends string>(query: URLSearchParams, name: string, all: ReadonlyArray<A>) => {
+  const text = query.get(name)
+  if (text === null || text === "") return Effect.undefined
+  const found = all.find((one) => one === text)
+  return found === undefined
+    ? Effect.fail(invalidQuery(`querystring/${name} must be one of ${all.join(", ")}`))
+    : Effect.succeed(found)
+}
+
+const invalidQuery = (error: string) => new InvalidRequest({ error, code: "InvalidRequest" })
 
 /** `/storage/v1/bucket`. */
 export const FileBucketsRoutes = HttpRouter.use(
@@ -67,14 +99,13 @@ export const FileBucketsRoutes = HttpRouter.use(
       const request = yield* access.request
       const actor = yield* access.enter
       const query = new URLSearchParams(queryOf(request.url))
-      const column = columns.find((one) => one === query.get("sortColumn")) ?? "name"
       return jsonAnswer(
         yield* buckets.list(actor, {
-          limit: numberOf(query, "limit", 1000, 1000),
-          offset: numberOf(query, "offset", 0, 1_000_000),
+          limit: yield* numberOf(query, "limit", 1000, { least: 1, most: 1000 }),
+          offset: yield* numberOf(query, "offset", 0, { least: 0, most: 1_000_000 }),
           search: query.get("search") ?? "",
-          column,
-          descending: query.get("sortOrder") === "desc"
+          column: (yield* oneOf(query, "sortColumn", columns)) ?? "name",
+          descending: (yield* oneOf(query, "sortOrder", ["asc", "desc"])) === "desc"
         })
       )
     })

@@ -14,18 +14,20 @@ import { queryOf } from "../../wire/Paths.ts"
 import { fileResponse, noTransformations, sizeOf, metadataText } from "./Downloads.ts"
 import {
   type Request,
+  copyOf,
   decodeCursor,
   fileOf,
   listV2Of,
   listingOf,
   makeAccess,
   moveOf,
+  refuseVersion,
   removeOf,
   restOf,
   signManyOf,
   signOf
 } from "./Requests.ts"
-import { withUpload } from "./Uploads.ts"
+import { headerMetadata, safeText, storedCacheControl, withUpload } from "./Uploads.ts"
 
 /** How long a URL for an upload is valid, in seconds. */
 const uploadSeconds = 2 * 60 * 60
@@ -72,6 +74,25 @@ interface SignedPath {
   readonly path: string
   readonly signedURL: string | null
 }
+
+/** The attributes of a copy, unless it has those of its source. As at Supabase, others than the given ones stay. */
+const replacementOf = (
+  request: Request,
+  {
+    copyMetadata,
+    metadata
+  }: {
+    readonly copyMetadata?: boolean | null
+    readonly metadata?: { readonly cacheControl?: string | null; readonly mimetype?: string | null } | null
+  }
+) =>
+  copyMetadata === false
+    ? Effect.map(headerMetadata(request), (userMetadata) => ({
+        userMetadata,
+        cacheControl: metadata?.cacheControl == null ? undefined : safeText(storedCacheControl(metadata.cacheControl)),
+        contentType: metadata?.mimetype == null ? undefined : safeText(metadata.mimetype)
+      }))
+    : Effect.undefined
 
 const urlOf = ({ bucket, name }: FileName) => `${bucket}/${name}`
 const queryParameter = ({ url }: Request, name: string) => new URLSearchParams(queryOf(url)).get(name) ?? ""
@@ -154,7 +175,8 @@ export const FilesRoutes = HttpRouter.use(
     const sign = forCaller("sign", (request, actor) =>
       Effect.gen(function* () {
         const file = yield* fileOf(request, "/object/sign")
-        const { expiresIn, transform } = yield* signOf(request)
+        const { expiresIn, transform, versionId } = yield* signOf(request)
+        yield* refuseVersion(versionId)
         if (transform != null) return yield* noTransformations
         yield* files.find(actor, file)
         return HttpServerResponse.jsonUnsafe({ signedURL: yield* signed(file, expiresIn, actor) })
@@ -237,23 +259,28 @@ export const FilesRoutes = HttpRouter.use(
     const moved = (moves: boolean) =>
       forCaller(moves ? "move" : "copy", (request, actor) =>
         Effect.gen(function* () {
-          const { bucketId: bucket, destinationBucket, destinationKey, sourceKey } = yield* moveOf(request)
+          const given: Effect.Success<ReturnType<typeof copyOf>> = yield* moves ? moveOf(request) : copyOf(request)
+          const { bucketId: bucket, destinationBucket, destinationKey, sourceKey, sourceVersionId } = given
+          yield* refuseVersion(sourceVersionId)
           const to = { bucket: destinationBucket ?? bucket, name: destinationKey }
           const from = { bucket, name: sourceKey }
-          const written = moves ? files.move(actor, from, to) : files.copy(actor, from, to, asked(request))
+          const written = moves
+            ? files.move(actor, from, to)
+            : files.copy(actor, from, to, asked(request), yield* replacementOf(request, given))
           const { id } = yield* turns.take(yield* clientOf(actor), written)
-          return HttpServerResponse.jsonUnsafe({
-            ...(moves ? { message: "Successfully moved" } : {}),
-            Id: id,
-            Key: urlOf(to)
-          })
+          if (moves) return HttpServerResponse.jsonUnsafe({ message: "Successfully moved", Id: id, Key: urlOf(to) })
+          const copied = yield* files.find(serviceActor, to)
+          return HttpServerResponse.jsonUnsafe({ ...copied, Id: id, Key: urlOf(to) })
         })
       )
 
     const removeMany = forCaller("delete_many", (request, actor) =>
       Effect.gen(function* () {
         const { prefixes } = yield* removeOf(request)
-        return HttpServerResponse.jsonUnsafe(yield* files.remove(actor, yield* restOf(request, "/object"), prefixes))
+        const names = yield* Effect.forEach(prefixes, (one) =>
+          typeof one === "string" ? Effect.succeed(one) : Effect.as(refuseVersion(one.versionId), one.name)
+        )
+        return HttpServerResponse.jsonUnsafe(yield* files.remove(actor, yield* restOf(request, "/object"), names))
       })
     )
 
@@ -279,6 +306,8 @@ export const FilesRoutes = HttpRouter.use(
       Effect.flatMap(access.request, (request) =>
         Effect.flatMap(restOf(request, prefix), (path) => (path.includes("/") ? object : bucket))
       )
+    // Probes ask it without credentials.
+    yield* router.add("GET", "/storage/v1/status", Effect.succeed(HttpServerResponse.empty({ status: 200 })))
     yield* router.add("POST", `${at}/list/:bucket`, list)
     yield* router.add("POST", `${at}/list-v2/:bucket`, listV2)
     yield* router.add("POST", `${at}/move`, moved(true))

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { type ClientError, InvalidRequest, NotFound } from "../../../domain/errors.ts"
+import { type ClientError, InvalidRequest, NotFound, NotImplemented } from "../../../domain/errors.ts"
 import { type Actor } from "../../../services/ports/Db.ts"
 import { type FileName } from "../../../services/supabase/Files.ts"
 import { noGate } from "../../access/Caller.ts"
@@ -100,7 +100,11 @@ const whole = (minimum: number, maximum: number) => {
   return Schema.Union([Schema.Int.check(inRange), Schema.FiniteFromString.check(Schema.isInt(), inRange)])
 }
 const Seconds = whole(1, maxSeconds)
-export const signOf = payloadOf(Schema.Struct({ expiresIn: Seconds, transform: Schema.optionalKey(Schema.Unknown) }))
+/** A version of an object, which this server does not keep: any is refused. */
+const version = Schema.optionalKey(Schema.NullOr(Schema.String))
+export const signOf = payloadOf(
+  Schema.Struct({ expiresIn: Seconds, transform: Schema.optionalKey(Schema.Unknown), versionId: version })
+)
 export const signManyOf = payloadOf(
   Schema.Struct({ expiresIn: Seconds, paths: Schema.Array(Name).check(Schema.isBetweenLength(1, 500)) })
 )
@@ -142,14 +146,36 @@ export const decodeCursor = Schema.decodeUnknownOption(
     Schema.Struct({ at: Schema.String.check(Schema.isPattern(/^(-infinity|[\d :.+-]{1,40})$/)), name: Name })
   )
 )
-export const moveOf = payloadOf(
+const places = {
+  bucketId: Name,
+  sourceKey: Name,
+  sourceVersionId: version,
+  destinationKey: Name,
+  destinationBucket: Schema.optionalKey(Schema.NullOr(Name))
+}
+export const moveOf = payloadOf(Schema.Struct(places))
+const Header = Schema.String.check(Schema.isMaxLength(200))
+export const copyOf = payloadOf(
   Schema.Struct({
-    bucketId: Name,
-    sourceKey: Name,
-    destinationKey: Name,
-    destinationBucket: Schema.optionalKey(Schema.NullOr(Name))
+    ...places,
+    copyMetadata: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+    metadata: Schema.optionalKey(
+      Schema.NullOr(
+        Schema.Struct({
+          cacheControl: Schema.optionalKey(Schema.NullOr(Header)),
+          mimetype: Schema.optionalKey(Schema.NullOr(Header))
+        })
+      )
+    )
   })
 )
+const Removed = Schema.Union([Name, Schema.Struct({ name: Name, versionId: version })])
 export const removeOf = payloadOf(
-  Schema.Struct({ prefixes: Schema.Array(Name).check(Schema.isBetweenLength(1, 1000)) })
+  Schema.Struct({ prefixes: Schema.Array(Removed).check(Schema.isBetweenLength(1, 1000)) })
 )
+
+/** Refuses a version of an object, and its transformation. */
+export const refuseVersion = (id: string | null | undefined) =>
+  id == null || id === ""
+    ? Effect.void
+    : Effect.fail(new NotImplemented({ error: "This server keeps no versions of objects", code: "FeatureNotEnabled" }))

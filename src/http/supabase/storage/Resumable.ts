@@ -4,6 +4,7 @@ import {
   type ClientError,
   InvalidRequest,
   isClientError,
+  PayloadTooLarge,
   PreconditionFailed,
   UnsupportedMediaType
 } from "../../../domain/errors.ts"
@@ -28,6 +29,8 @@ const mount = "/upload/resumable"
 const pieceType = "application/offset+octet-stream"
 
 const invalid = (error: string) => new InvalidRequest({ error, code: "InvalidRequest" })
+/** The text is that of tus. */
+const tooLarge = new PayloadTooLarge({ error: "Maximum size exceeded", code: "EntityTooLarge" })
 const wrongVersion = new PreconditionFailed({ error: "Tus-Resumable must be 1.0.0", code: "InvalidRequest" })
 const wrongType = new UnsupportedMediaType({ error: `The body must be ${pieceType}`, code: "InvalidRequest" })
 
@@ -47,13 +50,15 @@ const lengthOf = (text: string | undefined) =>
 const decodeMetadata = Schema.decodeUnknownEffect(Schema.fromJsonString(JsonObjectSchema))
 
 /** Clients of tus read the status, which other answers of storage have in the body only. */
-const withStatus = (error: ClientError) =>
-  withChosenStatus(
+const withStatus = (given: ClientError) => {
+  const error = given.code === "EntityTooLarge" ? tooLarge : given
+  return withChosenStatus(
     HttpServerResponse.jsonUnsafe(
       { statusCode: String(error.status), error: error.code, message: error.error, code: error.code },
       { status: error.status, headers: version }
     )
   )
+}
 
 /** `/storage/v1/upload/resumable`: tus 1.0.0. */
 export const ResumableRoutes = HttpRouter.use(

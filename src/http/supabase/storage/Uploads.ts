@@ -35,10 +35,15 @@ export const storedCacheControl = (text: string | undefined) =>
 /** Keeps the characters that are safe in a header sent to every reader. */
 export const safeText = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, "").slice(0, 200)
 
+/** The user's metadata in a header. */
+export const headerMetadata = (request: Request) => {
+  const encoded = headersOf(request)["x-metadata"]
+  return metadataOf(encoded && Buffer.from(encoded, "base64").toString("utf8"))
+}
+
 const raw = Effect.fnUntraced(function* (request: Request) {
   const headers = headersOf(request)
-  const encoded = headers["x-metadata"]
-  const userMetadata = yield* metadataOf(encoded && Buffer.from(encoded, "base64").toString("utf8"))
+  const userMetadata = yield* headerMetadata(request)
   const described = {
     contentType: safeText(headers["content-type"] ?? octets),
     cacheControl: safeText(storedCacheControl(headers["cache-control"])),

@@ -2,9 +2,11 @@ import { PgMigrator } from "@effect/sql-pg"
 import { Effect } from "effect"
 import { type SqlClient } from "effect/sql"
 import { quoteName } from "../../../domain/sql/Names.ts"
+import { placeholders } from "../../../domain/supabase/Extensions.ts"
 import { sqlStateOf } from "../../../services/OwnTables.ts"
 import { addAuthHelpers } from "../AuthHelpers.ts"
 import { needs } from "../Errors.ts"
+import { type InstallOptions } from "../Privileges.ts"
 import { extensions } from "./0001_extensions.ts"
 import { accounts } from "./0002_accounts.ts"
 import { files } from "./0003_files.ts"
@@ -15,9 +17,23 @@ import { users } from "./0007_users.ts"
 import { sessions } from "./0008_sessions.ts"
 import { laterFunctions } from "./0009_functions.ts"
 import { keys } from "./0010_keys.ts"
+import { newest } from "./0011_newest.ts"
+import { searchPath } from "./0012_search_path.ts"
+import { hooks } from "./0013_hooks.ts"
+import { confirmed, confirmedSetting } from "./0014_confirmed.ts"
 
 /** Roles that dumps and migrations name. None of them may log in, and none is used by the service. */
-const named = ["authenticator", "supabase_admin", "supabase_auth_admin", "supabase_storage_admin", "dashboard_user"]
+const named = [
+  "authenticator",
+  "supabase_admin",
+  "supabase_auth_admin",
+  "supabase_functions_admin",
+  "supabase_read_only_user",
+  "supabase_realtime_admin",
+  "supabase_replication_admin",
+  "supabase_storage_admin",
+  "dashboard_user"
+]
 
 /** Creates the roles that are missing. `service_role` bypasses row-level security, if the login may create such a role. */
 const supabaseRoles = (sql: SqlClient.SqlClient) =>
@@ -58,7 +74,11 @@ const steps = {
   "0007_users": users,
   "0008_sessions": sessions,
   "0009_functions": laterFunctions,
-  "0010_keys": keys
+  "0010_keys": keys,
+  "0011_newest": newest,
+  "0012_search_path": searchPath,
+  "0013_hooks": hooks,
+  "0014_confirmed": confirmed
 }
 
 /** Functions that act as any caller, and so are for the login of callers alone. */
@@ -68,18 +88,33 @@ const schemas = ["auth", "extensions", "realtime", "storage"]
 const runSteps = PgMigrator.make({})
 
 /** Installs roles and schemas of Supabase. Part of the installation's transaction, so that replicas take turns. */
-export const installSupabase = (sql: SqlClient.SqlClient, serviceRole: string, authenticator: string) =>
+export const installSupabase = (
+  sql: SqlClient.SqlClient,
+  { serviceRole, showsConfirmed = false }: InstallOptions,
+  authenticator: string
+) =>
   Effect.gen(function* () {
     yield* supabaseRoles(sql)
     const owner = quoteName(serviceRole)
-    for (const schema of schemas) {
+    // Files that create these extensions expect their schemas to be there.
+    const graphql = yield* sql`select from pg_available_extensions where name = 'pg_graphql'`
+    const wanted = new Set([...schemas, ...(graphql.length > 0 ? Object.values(placeholders) : [])])
+    for (const schema of wanted) {
       const there = yield* sql`select from pg_namespace where nspname = ${schema}`
       if (there.length === 0) yield* sql.unsafe(`create schema ${schema} authorization ${owner}`)
     }
     yield* addAuthHelpers(sql)
     const ran = yield* runSteps({ loader: PgMigrator.fromRecord(steps), table: "svc.supabase_migrations" })
     if (ran.length > 0) yield* give(sql, serviceRole)
+    yield* sql`insert into svc.settings (name, value) values (${confirmedSetting}, ${String(showsConfirmed)})
+      on conflict (name) do update set value = excluded.value where settings.value <> excluded.value`
     yield* fillUsers(sql)
+    const [hook] = yield* sql`
+      select from pg_proc where oid = to_regprocedure('auth.svc_run_hook(text, text, text)')
+        and not has_function_privilege(${serviceRole}, oid, 'execute')`
+    if (hook !== undefined) {
+      yield* sql.unsafe(`grant execute on function auth.svc_run_hook(text, text, text) to ${owner}`)
+    }
     const there =
       yield* sql`select to_regprocedure('realtime.svc_channel_rights(text, text, text, text)') is not null as there`
     if (there[0]?.["there"] === true) {

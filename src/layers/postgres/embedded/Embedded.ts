@@ -10,6 +10,7 @@ import { type Login } from "../Login.ts"
 import { PostgresAddress } from "../Address.ts"
 import { type PostgresBinaries, postgresBinaries, postgresPackage, programCopies } from "./Binaries.ts"
 import { checkCluster, clusterLink, clusterSetting, createCluster, findCluster, resetPassword } from "./Cluster.ts"
+import { extensionSettings } from "./Extensions.ts"
 import { endLast } from "./Last.ts"
 import { endBackends, lastPort, processKind, readPidFile } from "./Process.ts"
 import { finishReplacement } from "./Replacement.ts"
@@ -112,7 +113,10 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
   const fixed = yield* Effect.mapError(embeddedPort, ({ message }) => new StartError({ message }))
   const { password, ...rest } = yield* prepare(dir)
   const connections = yield* neededConnections(rest.cluster, rest.binaries, rest.user)
-  const settings = yield* replicationSettings(rest.cluster, rest.binaries, rest.user)
+  const settings = {
+    ...(yield* replicationSettings(rest.cluster, rest.binaries, rest.user)),
+    ...(yield* extensionSettings(programCopies(dir, rest.user), rest.binaries))
+  }
   const log = join(dir.path, "postgres.log")
   yield* rotateLog(log)
 

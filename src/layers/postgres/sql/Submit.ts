@@ -5,6 +5,7 @@ import { DatabaseError, type Unavailable } from "../../../domain/errors.ts"
 import { sqlResultTooLarge } from "../../../domain/sql/Result.ts"
 import { statusOfOwnSql } from "../../../domain/sql/States.ts"
 import { databaseUnreachable } from "../../../services/OwnTables.ts"
+import { hintOf } from "../Errors.ts"
 import { type SqlConnection } from "./Connection.ts"
 import { type Done } from "./InFlightQuery.ts"
 
@@ -24,7 +25,7 @@ const asApiError = (failure: unknown): DatabaseError | Unavailable => {
     code: code as SqlState,
     status: statusOfOwnSql(code, message),
     details: detailed(where, detail),
-    hint: hint ?? null,
+    hint: hintOf(code, message, hint ?? null),
     ...(position === undefined ? {} : { position: Number(position) })
   })
 }

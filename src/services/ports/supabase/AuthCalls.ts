@@ -71,6 +71,15 @@ export type Proven =
   | { readonly code: string; readonly type: string }
   | { readonly message: string; readonly type: string }
 
+/** A page of users, by the time at which they were created. */
+export interface UserPage {
+  readonly page: number
+  readonly perPage: number
+  /** A part of the address or of the full name; "" for all. */
+  readonly filter: string
+  readonly ascending: boolean
+}
+
 /** The fields of a user that admins set. */
 export interface UserChange {
   readonly email?: string
@@ -228,10 +237,7 @@ export interface AuthCalls {
   }
 
   readonly admin: {
-    readonly list: (
-      page: number,
-      perPage: number
-    ) => Call<{ readonly users: ReadonlyArray<User>; readonly total: number }>
+    readonly list: (page: UserPage) => Call<{ readonly users: ReadonlyArray<User>; readonly total: number }>
     readonly get: (id: string) => Call<User>
     readonly create: (id: string | undefined, change: UserChange) => Call<User>
     readonly update: (id: string, change: UserChange) => Call<User>

@@ -145,6 +145,11 @@ export const makeConnection = (
     )
     if (broadcast?.replay && rights.broadcast.read) yield* replay(member, broadcast.replay)
     if (member.presence && rights.presence.read) presence.tellState(member)
+    if (broadcast?.replication_ready === true) {
+      relay.whenConnected(() => {
+        if (!member.left) sendSystem(member, "system", "ok", "Replication connection established")
+      })
+    }
     return member
   })
 

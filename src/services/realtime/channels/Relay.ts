@@ -67,6 +67,8 @@ export const makeRelay = Effect.fnUntraced(function* () {
   /** The time of the last message of each other process. */
   const others = new Map<string, number>()
   let connected = false
+  /** Called when PostgreSQL's notifications arrive. */
+  const waiting: Array<() => void> = []
   let seq = 0
 
   const always = (message: Message) =>
@@ -148,7 +150,9 @@ export const makeRelay = Effect.fnUntraced(function* () {
       Effect.suspend(() => {
         if (message._tag === "Notification") return parsed(message.payload)
         connected = message._tag === "Connected"
-        if (connected) always({ kind: "hi" })
+        if (!connected) return Effect.void
+        always({ kind: "hi" })
+        for (const ready of waiting.splice(0)) ready()
         return Effect.void
       })
     yield* messages.pipe(
@@ -177,6 +181,11 @@ export const makeRelay = Effect.fnUntraced(function* () {
   return {
     process,
     start,
+    /** Calls it once messages that the database sends arrive, which may be now. */
+    whenConnected: (ready: () => void) => {
+      if (connected) ready()
+      else waiting.push(ready)
+    },
     presence: (change: PresenceChange) => send({ kind: "presence", change }),
     broadcast: (room: RoomName, { body, event }: Broadcast) => {
       const to = { name: room.name, private: room.private, event }

@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { TooManyRequests } from "../../../../domain/errors.ts"
 import { type MailText } from "../../../../domain/language/Language.ts"
 import { CurrentDevice } from "../../../ports/identity/Accounts.ts"
+import { AccountSettings } from "../../AccountSettings.ts"
 import { Devices } from "./Devices.ts"
 import { hashOf, AccountStore } from "../Store.ts"
 
@@ -16,11 +17,13 @@ const knownDays = 30
 
 /** What one client may attempt: how often, in how many seconds. */
 const ofClients = {
-  "registrations of": [10, 3600],
   "anonymous of": [30, 3600],
   "flows of": [60, 60],
   "mailed codes of": [100, 3600]
 } as const
+
+/** Window of SVC_AUTH_REGISTRATION_LIMIT, in s. */
+const registrationSeconds = 300
 
 /** What may be attempted on one account or address. */
 const ofNames = { "factors of": [20, 3600], "addresses of": [5, 3600], "codes of": [15, 3600] } as const
@@ -44,6 +47,10 @@ const exceeded = (seconds: number) =>
  */
 export class Limits extends Context.Service<Limits>()("svc/identity/Limits", {
   make: Effect.gen(function* () {
+    const ofClient = {
+      ...ofClients,
+      "registrations of": [(yield* AccountSettings).registrationsOfClient, registrationSeconds]
+    } as const
     const store = yield* AccountStore
     const devices = yield* Devices
     const rows = store.rows(Row)
@@ -76,9 +83,9 @@ export class Limits extends Context.Service<Limits>()("svc/identity/Limits", {
       if (now.count > limit) return yield* exceeded(now.seconds)
     })
     /** 429 above `limit` in `seconds` for the client that sends the request. */
-    const takeOfClient = Effect.fnUntraced(function* (purpose: keyof typeof ofClients) {
+    const takeOfClient = Effect.fnUntraced(function* (purpose: keyof typeof ofClient) {
       const { client } = yield* CurrentDevice
-      if (client !== undefined) yield* takeOf(purpose, client, ofClients[purpose][0], ofClients[purpose][1])
+      if (client !== undefined) yield* takeOf(purpose, client, ofClient[purpose][0], ofClient[purpose][1])
     })
     const allows = (purpose: string, name: string, limit: number, seconds: number) =>
       Effect.map(counted(purpose, name, seconds), ({ count }) => count <= limit)
@@ -110,7 +117,7 @@ export class Limits extends Context.Service<Limits>()("svc/identity/Limits", {
       /** Takes back an attempt that was right. */
       refund: (purpose: string, name: string) => Effect.asVoid(uncount(purpose, name)),
       takeOfClient,
-      refundClient: (purpose: keyof typeof ofClients) =>
+      refundClient: (purpose: keyof typeof ofClient) =>
         Effect.flatMap(CurrentDevice, ({ client }) =>
           client === undefined ? Effect.void : Effect.asVoid(uncount(purpose, client))
         ),

@@ -3,6 +3,7 @@ import { TooManyRequests, type Unavailable } from "../../../../domain/errors.ts"
 import { readAddress } from "../../../../domain/identity/Address.ts"
 import { isImportableHash, passwordFault } from "../../../../domain/identity/Password.ts"
 import { CurrentMeters } from "../../../metrics/Meters.ts"
+import { AuthHooks } from "../Hooks.ts"
 import { Limits } from "../limits/Limits.ts"
 import { importedHash, isImported, Passwords } from "./Passwords.ts"
 import { AccountStore, type Owner } from "../Store.ts"
@@ -19,6 +20,7 @@ export class PasswordSignIn extends Context.Service<PasswordSignIn>()("svc/ident
     const store = yield* AccountStore
     const passwords = yield* Passwords
     const limits = yield* Limits
+    const hooks = yield* AuthHooks
     const meters = yield* CurrentMeters
     const wrong = meters.counter("svc_sign_ins_refused_total", { reason: "credentials" })
     const limited = meters.counter("svc_sign_ins_refused_total", { reason: "limit" })
@@ -70,6 +72,7 @@ export class PasswordSignIn extends Context.Service<PasswordSignIn>()("svc/ident
         const attempt = Effect.gen(function* () {
           const { hash, owner } = lookup === undefined ? { owner: undefined, hash: null } : yield* find(lookup)
           const right = yield* passwords.matches(hash, password)
+          if (owner?.active === true && hash !== null) yield* hooks.password(owner.id, right)
           const refused = refusal(owner, right)
           if (refused !== undefined) return yield* Effect.fail(refused)
           return owner === undefined || hash === null ? yield* Effect.fail(wrongPassword) : { id: owner.id, hash }

@@ -6,6 +6,7 @@ import {
   noSession,
   reauthenticationInvalid,
   reauthenticationNeeded,
+  reauthenticationUnreachable,
   samePassword,
   weakPassword
 } from "../../../../domain/supabase/AuthErrors.ts"
@@ -118,7 +119,9 @@ export class SupabaseAccount extends Context.Service<SupabaseAccount>()("svc/ide
 
     const reauthenticate: AuthCalls["reauthenticate"] = Effect.fnUntraced(function* (session) {
       const { addresses } = yield* store.identity(session.userId)
-      const to = yield* reachableEmail(addresses[0]?.value ?? "")
+      const [address] = addresses
+      if (address === undefined) return yield* reauthenticationUnreachable
+      const to = yield* reachableEmail(address.value)
       yield* mails.mayMail("reauthentication", to.lookup)
       yield* store.atomically(mail("reauthentication", { challenge: undefined, redirectTo: "" }, to, session.userId))
     })

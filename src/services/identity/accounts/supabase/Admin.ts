@@ -61,7 +61,7 @@ export class SupabaseUserAdmin extends Context.Service<SupabaseUserAdmin>()("svc
 
     const calls: AuthCalls["admin"] = {
       ...passkeys,
-      list: (page, perPage) => users.page(page, perPage),
+      list: users.page,
       get: users.byId,
 
       create: Effect.fn("SupabaseAuth.create")(function* (given, change) {

@@ -8,6 +8,7 @@ import { IdentitySeals } from "../../../access/Seals.ts"
 import { type AuthCalls, type CurrentSession } from "../../../ports/supabase/AuthCalls.ts"
 import { AccountSettings } from "../../AccountSettings.ts"
 import { Flows } from "../Flows.ts"
+import { AuthHooks } from "../Hooks.ts"
 import { AccountSessions, secondFactorSql } from "../Sessions.ts"
 import { Limits } from "../limits/Limits.ts"
 import { isUuid, AccountStore } from "../Store.ts"
@@ -66,6 +67,7 @@ export class SupabaseFactors extends Context.Service<SupabaseFactors>()("svc/ide
     const seals = yield* IdentitySeals
     const users = yield* Users
     const tokens = yield* SupabaseTokens
+    const hooks = yield* AuthHooks
     const factors = store.rows(FactorRow)
     const has = store.rows(HasRow)
 
@@ -208,18 +210,24 @@ export class SupabaseFactors extends Context.Service<SupabaseFactors>()("svc/ide
 
       // Counted before it is compared, so that parallel guesses count too.
       yield* limits.take("factors of", userId)
+      const decided = (valid: boolean) => hooks.factor(userId, factorId, factor.kind, valid)
       if (!factor.verified) yield* store.exclusively(userId, first)
       else if (factor.kind === "totp") {
-        if (!("code" in proof) || !(yield* totp.show(userId, proof.code))) return yield* wrong
+        const right = "code" in proof && (yield* totp.show(userId, proof.code))
+        yield* decided(right)
+        if (!right) return yield* wrong
         yield* use
       } else {
         if ("code" in proof) return yield* noCredential
-        yield* securityKeys.show(userId, factor.key_id, proof, String(data["challenge"]), use)
+        yield* securityKeys
+          .show(userId, factor.key_id, proof, String(data["challenge"]), use)
+          .pipe(Effect.tapError(({ status }) => (status < 500 ? decided(false) : Effect.void)))
+        yield* decided(true)
       }
       yield* limits.refund("factors of", userId)
       yield* sessions.raise(session.id, factor.kind, true)
       yield* tokens.addMethod(session.id, factor.kind === "totp" ? "totp" : "mfa/webauthn")
-      return yield* tokens.renewed(session.id)
+      return yield* tokens.renewed(session.id, factor.kind === "totp" ? "totp" : "mfa/webauthn")
     })
 
     const unenroll: AuthCalls["unenroll"] = Effect.fnUntraced(function* ({ aal, userId }, factorId) {

@@ -109,7 +109,7 @@ export class SupabaseProviders extends Context.Service<SupabaseProviders>()("svc
       return yield* Effect.gen(function* () {
         if (linkTo !== undefined) {
           yield* links.linkTo(provider, person, linkTo.userId, sessions.stands(linkTo.id))
-          return yield* tokens.renewed(linkTo.id)
+          return yield* tokens.renewed(linkTo.id, "oauth")
         }
         yield* takeOver(provider, person)
         return yield* tokens.open(yield* links.identify(provider, person), "oauth")

@@ -8,13 +8,15 @@ import {
   usedRefreshToken,
   userBanned
 } from "../../../../domain/supabase/AuthErrors.ts"
-import { isJsonObject } from "../../../../domain/text/JsonObject.ts"
+import { DatabaseError } from "../../../../domain/errors.ts"
+import { isJsonObject, type JsonObject } from "../../../../domain/text/JsonObject.ts"
 import { JsonObjectSchema } from "../../../../domain/text/JsonObjectSchema.ts"
 import { sessionTokenType } from "../../../access/Tokens.ts"
 import { AccountSettings } from "../../AccountSettings.ts"
 import { OwnSigningKeys } from "../../../access/OwnSigningKeys.ts"
 import { type AuthSession, type CurrentSession } from "../../../ports/supabase/AuthCalls.ts"
 import { hashOf, isUuid, AccountStore } from "../Store.ts"
+import { AuthHooks } from "../Hooks.ts"
 import { Users } from "./Users.ts"
 import { AccountSessions } from "../Sessions.ts"
 import { jwtAudiences } from "../../../access/Tokens.ts"
@@ -25,6 +27,14 @@ const lifeSeconds = 3600
 const graceSeconds = 10
 /** Metadata of a user, in bytes, above which they are left out of tokens: verifiers and proxies limit those. */
 const maxClaims = 3072
+
+/** The longest token that is accepted. */
+const maxToken = 8192
+const tokenTooLong = new DatabaseError({
+  error: "The claims of the access token are too large",
+  code: "unexpected_failure",
+  status: 500
+})
 
 const CurrentRow = Schema.Struct({ id: Schema.String, user_id: Schema.String, aal: Schema.String, age: Schema.Finite })
 const RefreshedRow = Schema.Struct({
@@ -47,6 +57,7 @@ export class SupabaseTokens extends Context.Service<SupabaseTokens>()("svc/ident
     const audiences = yield* Effect.orDie(jwtAudiences)
     const store = yield* AccountStore
     const users = yield* Users
+    const hooks = yield* AuthHooks
     const keys = yield* OwnSigningKeys
     const sessions = yield* AccountSessions
     const current = store.rows(CurrentRow)
@@ -64,15 +75,19 @@ export class SupabaseTokens extends Context.Service<SupabaseTokens>()("svc/ident
         [id]
       )
 
-    /** The response to a client with a session, whose refresh token is stored already. */
-    const issued = Effect.fnUntraced(function* ({ aal, amr, id, user_id }: Refreshed, refreshToken: string) {
+    /** The response to a client with a session, whose refresh token is stored already. `method`: how it was obtained. */
+    const issued = Effect.fnUntraced(function* (
+      { aal, amr, id, user_id }: Refreshed,
+      refreshToken: string,
+      method: string
+    ) {
       const user = yield* users.byId(user_id)
       const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
       const { app_metadata, user_metadata } = user
       // The users' own metadata must not determine this.
-      const email_verified = typeof user["email_confirmed_at"] === "string"
+      const email_verified = yield* users.isProven(user_id)
       const fits = (value: unknown) => (Buffer.byteLength(JSON.stringify(value)) > maxClaims ? {} : value)
-      const token = yield* keys.sign(sessionTokenType, {
+      const claims = {
         iss: issuer,
         aud: audience,
         sub: user.id,
@@ -88,12 +103,16 @@ export class SupabaseTokens extends Context.Service<SupabaseTokens>()("svc/ident
         amr: amr.toReversed(),
         session_id: id,
         is_anonymous: user["is_anonymous"]
-      })
+      }
+      const signed = yield* hooks.claims(JSON.parse(JSON.stringify(claims)) as JsonObject, method)
+      const token = yield* keys.sign(sessionTokenType, signed)
+      if (token.length > maxToken) return yield* tokenTooLong
+      const until = Number(signed["exp"])
       const session: AuthSession = {
         access_token: token,
         token_type: "bearer",
-        expires_in: lifeSeconds,
-        expires_at: now + lifeSeconds,
+        expires_in: until - now,
+        expires_at: until,
         refresh_token: refreshToken,
         user
       }
@@ -102,6 +121,9 @@ export class SupabaseTokens extends Context.Service<SupabaseTokens>()("svc/ident
 
     const entry = (method: string) =>
       Effect.map(Clock.currentTimeMillis, (now) => JSON.stringify([{ method, timestamp: Math.floor(now / 1000) }]))
+
+    const end = (id: string) =>
+      store.count("delete from svc.identity_sessions where id = $1::text::uuid returning 1", [id])
 
     /** Starts a session. `passwordHash`: the one that was verified, which must still be the account's. */
     const open = Effect.fnUntraced(function* (userId: string, method: string, passwordHash?: string) {
@@ -118,11 +140,13 @@ export class SupabaseTokens extends Context.Service<SupabaseTokens>()("svc/ident
       )
       if (id === undefined) return yield* userBanned
       const [session] = yield* sessionOf(id)
-      return session === undefined ? yield* noSession : yield* issued(session, token)
+      if (session === undefined) return yield* noSession
+      // Its tokens were never given to anyone.
+      return yield* Effect.tapError(issued(session, token, method), () => end(id))
     })
 
-    /** Another refresh token of a session. */
-    const renewed = Effect.fnUntraced(function* (sessionId: string) {
+    /** Another refresh token of a session. `method`: why. */
+    const renewed = Effect.fnUntraced(function* (sessionId: string, method: string) {
       const [session] = yield* sessionOf(sessionId)
       if (session === undefined) return yield* noRefreshToken
       if (!session.active) return yield* userBanned
@@ -131,7 +155,7 @@ export class SupabaseTokens extends Context.Service<SupabaseTokens>()("svc/ident
         "insert into svc.supabase_refresh_tokens (hash, session_id) values ($1, $2::text::uuid) returning 1",
         [hashOf(token), sessionId]
       )
-      return yield* issued(session, token)
+      return yield* issued(session, token, method)
     })
 
     return {
@@ -154,7 +178,7 @@ export class SupabaseTokens extends Context.Service<SupabaseTokens>()("svc/ident
           header.alg !== "RS256" ||
           header.typ !== sessionTokenType ||
           header.kid === undefined ||
-          token.length > 8192
+          token.length > maxToken
         ) {
           return yield* badJwt
         }
@@ -203,9 +227,7 @@ export class SupabaseTokens extends Context.Service<SupabaseTokens>()("svc/ident
         const used = first ?? again
         if (used === undefined) return yield* noRefreshToken
         if (!used.recent) {
-          yield* store.count("delete from svc.identity_sessions where id = $1::text::uuid returning 1", [
-            used.session_id
-          ])
+          yield* end(used.session_id)
           return yield* usedRefreshToken
         }
         if (used.first) {
@@ -217,7 +239,14 @@ export class SupabaseTokens extends Context.Service<SupabaseTokens>()("svc/ident
             [used.session_id, sessionSeconds]
           )
         }
-        return yield* renewed(used.session_id)
+        // After a failure the client has no other token than this one.
+        const unused = store.count(
+          "update svc.supabase_refresh_tokens set used_at = null where hash = $1 returning 1",
+          [hash]
+        )
+        return yield* Effect.tapError(renewed(used.session_id, "token_refresh"), ({ status }) =>
+          used.first && status >= 500 ? unused : Effect.void
+        )
       }),
 
       logout: Effect.fnUntraced(function* ({ id, userId }: CurrentSession, scope: "global" | "local" | "others") {

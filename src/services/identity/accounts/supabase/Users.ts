@@ -3,7 +3,7 @@ import { noUser } from "../../../../domain/supabase/AuthErrors.ts"
 import { uuidOf } from "../../../../domain/sql/Uuids.ts"
 import { isJsonObject, type JsonObject } from "../../../../domain/text/JsonObject.ts"
 import { JsonObjectSchema } from "../../../../domain/text/JsonObjectSchema.ts"
-import { type CurrentSession, type User } from "../../../ports/supabase/AuthCalls.ts"
+import { type CurrentSession, type User, type UserPage } from "../../../ports/supabase/AuthCalls.ts"
 import { secondFactorSql } from "../Sessions.ts"
 import { iso, isUuid, AccountStore } from "../Store.ts"
 
@@ -76,6 +76,15 @@ export class Users extends Context.Service<Users>()("svc/identity/Users", {
 
     return {
       byId,
+      /** Whether the user has shown that the address is theirs, which `email_confirmed_at` does not say. */
+      isProven: (id: string) =>
+        Effect.map(
+          store.count(
+            "select 1 from svc.identity_addresses where identity_id = $1::text::uuid and verified_at is not null limit 1",
+            [id]
+          ),
+          (proven) => proven > 0
+        ),
       /** Refuses a session that lacks the second factors of its account. */
       whole: Effect.fnUntraced(function* <E>({ aal, userId }: CurrentSession, refusal: E) {
         if (aal === "aal2") return
@@ -105,11 +114,15 @@ export class Users extends Context.Service<Users>()("svc/identity/Users", {
         )
         return adopted === 0 ? undefined : yield* store.ownerOf(lookup)
       }),
-      page: Effect.fnUntraced(function* (page: number, perPage: number) {
-        const [total] = yield* totals(`select count(*)::int4 as total ${from}`)
+      page: Effect.fnUntraced(function* ({ ascending, filter, page, perPage }: UserPage) {
+        const matching = `${from} where $1::text = '' or strpos(lower(u.email), lower($1)) > 0
+          or strpos(lower(u.raw_user_meta_data ->> 'full_name'), lower($1)) > 0`
+        const direction = ascending ? "asc" : "desc"
+        const [total] = yield* totals(`select count(*)::int4 as total ${matching}`, [filter])
         const found = yield* rows(
-          `select ${userSql} as user ${from} order by u.created_at desc, u.id limit $1::int4 offset $2::float8::bigint`,
-          [perPage, (page - 1) * perPage]
+          `select ${userSql} as user ${matching} order by u.created_at ${direction}, u.id ${direction}
+           limit $2::int4 offset $3::float8::bigint`,
+          [filter, perPage, (page - 1) * perPage]
         )
         return { users: found.map(({ user }) => user as User), total: total?.total ?? 0 }
       }),

@@ -1,0 +1,10 @@
+/**
+ * Extensions that `supabase db pull` and `db dump` write into every file, whether a project uses them or not, with the
+ * schemas in which those files create them. The embedded server has placeholders for them, without functions.
+ */
+export const placeholders = {
+  pg_graphql: "graphql",
+  pgjwt: "extensions",
+  pgsodium: "pgsodium",
+  supabase_vault: "vault"
+} as const

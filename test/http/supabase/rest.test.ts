@@ -33,6 +33,15 @@ beforeAll(async () => {
     "create policy add on inbox for insert to anon, authenticated with check (true)",
     "comment on column todos.title is 'What to do'",
     "create table notes (id int primary key, todo int references todos, text varchar(20))",
+    "create table shown (a int, b int, c text[] default '{x}', d numeric default 1.5, e boolean default true, f timestamptz default now(), g varchar(9) default 'it', h jsonb default '{}', parent int references shown (i), i int unique, unique (a, b), foreign key (a, b) references shown (a, b))",
+    "create function shout(text) returns text language sql immutable as $$ select upper($1) $$",
+    "create function twice(int) returns int language sql immutable as $$ select $1 * 2 $$",
+    "create function twice(text default 'x') returns text language sql immutable as $$ select $1 || $1 $$",
+    "create function listed(int[]) returns int language sql immutable as $$ select cardinality($1) $$",
+    "create function rows_of(int) returns table (n int) language sql stable as $$ select generate_series(1, $1) $$",
+    "create function whole(jsonb) returns jsonb language sql immutable as $$ select $1 $$",
+    "create function two(int, int) returns int language sql immutable as $$ select $1 + $2 $$",
+    "create function vary(first text, variadic others text[]) returns int language sql immutable as $$ select cardinality(others) $$",
     "create function who() returns jsonb stable return jsonb_build_object('uid', auth.uid(), 'role', auth.role(), 'claim', auth.jwt() ->> 'role', 'key', current_setting('request.headers', true)::jsonb ->> 'apikey', 'path', current_setting('request.path', true))",
     `insert into todos (owner, title) values ('${ann}', 'Ann 1'), ('${bob}', 'Bob 1')`,
     "grant all on all tables in schema public to anon, authenticated"
@@ -103,6 +112,38 @@ describe("createClient(url, key) on tables and functions", () => {
       key: null,
       path
     })
+  })
+
+  it("functions with an unnamed argument take it by an empty key, as the generated types say", async () => {
+    const { data: text } = await anon.rpc("shout", { "": "abc" })
+    assert.strictEqual(text, "ABC")
+    const call = async (name: string, body: unknown) =>
+      (await ask(service, `POST /rest/v1/rpc/${name}`, { key: service.anon, body })).json
+    assert.strictEqual(await call("shout", [{ "": "abc" }]), "ABC")
+    assert.isNull(await call("shout", { "": null }))
+    assert.strictEqual(await call("listed", { "": [1, 2, 3] }), 3)
+    assert.deepStrictEqual(await call("rows_of?n=gt.1", { "": 3 }), [{ n: 2 }, { n: 3 }])
+    assert.deepStrictEqual(await call("whole", { "": 1 }), { "": 1 })
+    assert.deepInclude(await call("twice", { "": 2 }), {
+      code: "PGRST203",
+      message: "Could not choose the best candidate function between: public.twice( => integer), public.twice( => text)"
+    })
+    assert.strictEqual(await call("twice", {}), "xx")
+    assert.deepInclude(await call("shout", {}), { code: "PGRST202" })
+    assert.deepInclude(await call("shout", { "": "a", more: 1 }), { code: "PGRST202" })
+    assert.deepInclude(await call("two", { "": 1 }), { code: "PGRST202" })
+  })
+
+  it("a constraint does not say which side of a reference to the same table is meant", async () => {
+    const { json, status } = await ask(service, "GET /rest/v1/shown?select=i,shown!shown_parent_fkey(i)", {
+      key: service.anon
+    })
+    assert.strictEqual(status, 400)
+    assert.deepInclude(json, { code: "PGRST200" })
+    const { status: named } = await ask(service, "GET /rest/v1/shown?select=i,shown!parent(i),parent(i)", {
+      key: service.anon
+    })
+    assert.strictEqual(named, 200)
   })
 
   it("/v1/db keeps its own defaults", async () => {
@@ -232,7 +273,7 @@ describe("the wire", () => {
     assert.strictEqual(swagger as unknown, "2.0")
     // n8n lists the tables by the paths, and the columns by the definitions.
     const tables = Object.keys(paths ?? {}).filter((path) => path !== "/" && !path.startsWith("/rpc/"))
-    assert.deepStrictEqual(tables, ["/inbox", "/notes", "/todos"])
+    assert.deepStrictEqual(tables, ["/inbox", "/notes", "/shown", "/todos"])
     assert.hasAllKeys(paths?.["/todos"], ["get", "post", "patch", "delete"])
     assert.hasAllKeys(paths?.["/rpc/who"], ["get", "post"])
     const { properties, required } = definitions!["todos"] as Record<string, Record<string, unknown>>
@@ -249,6 +290,42 @@ describe("the wire", () => {
       description: "What to do"
     })
     assert.deepStrictEqual(properties?.["done"], { type: "boolean", format: "boolean" })
+    const shown_ = definitions?.["shown"]?.["properties"] as Record<string, Record<string, unknown>>
+    const shownAs = Object.fromEntries(
+      Object.entries(shown_).map(([name, { default: preset, description }]) => [name, preset ?? description])
+    )
+    assert.deepStrictEqual(shownAs, {
+      a: undefined,
+      b: undefined,
+      c: undefined,
+      d: 1.5,
+      e: true,
+      f: "now()",
+      g: "it",
+      h: undefined,
+      i: undefined,
+      parent: "Note:\nThis is a Foreign Key to `shown.i`.<fk table='shown' column='i'/>"
+    })
+    const parametersOf = (name: string) => (paths?.[`/rpc/${name}`]?.["get"] as { parameters: unknown }).parameters
+    assert.deepStrictEqual(parametersOf("vary"), [
+      { name: "first", required: true, in: "query", format: "text", type: "string" },
+      {
+        name: "others",
+        required: true,
+        in: "query",
+        type: "array",
+        items: { type: "string", format: "text" },
+        collectionFormat: "multi"
+      }
+    ])
+    const { parameters: posted } = paths?.["/rpc/listed"]?.["post"] as {
+      parameters: ReadonlyArray<{ schema: unknown }>
+    }
+    assert.deepStrictEqual(posted[0]?.schema, {
+      required: [""],
+      type: "object",
+      properties: { "": { format: "integer[]", type: "array", items: { type: "integer" } } }
+    })
     const notes = definitions?.["notes"]?.["properties"] as Record<string, Record<string, unknown>>
     assert.include(notes["todo"]?.["description"], "<fk table='todos' column='id'/>")
     assert.strictEqual(notes["text"]?.["maxLength"], 20)

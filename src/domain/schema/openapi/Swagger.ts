@@ -72,19 +72,33 @@ const itemOf = (types: OutlinedTypes, oid: number): Json => {
   return type === undefined || type === "array" ? {} : { type }
 }
 
-/** Notes about keys in descriptions of columns, which tools read. */
+/** Notes about keys in descriptions of columns, which tools read: of a foreign key of this column alone, the first. */
 const keyNotes = (column: string, primaryKey: ReadonlyArray<string>, foreign: ReadonlyArray<ForeignKey>) => [
   ...(primaryKey.includes(column) ? ["This is a Primary Key.<pk/>"] : []),
-  ...foreign.flatMap(({ columns, references }) => {
-    const at = columns.indexOf(column)
-    if (at < 0) return []
-    const [table, there] = [references.table, references.columns[at]]
-    return [`This is a Foreign Key to \`${table}.${there}\`.<fk table='${table}' column='${there}'/>`]
-  })
+  ...foreign
+    .filter(({ columns }) => columns.length === 1 && columns[0] === column)
+    .slice(0, 1)
+    .map(({ references: { columns, table } }) => {
+      const [there] = columns
+      return `This is a Foreign Key to \`${table}.${there}\`.<fk table='${table}' column='${there}'/>`
+    })
 ]
 
-/** A constant as its text; other expressions as they are. */
-const defaultOf = (expression: string) => /^'((?:[^']|'')*)'(?:::[\w ."[\]()]+)?$/.exec(expression)?.[1] ?? expression
+/** A type without its length or precision, as PostgREST names it. */
+const bare = (sql: string) => sql.replace(/\([\d,]+\)/, "")
+
+/** A default of text as its text, or its expression; of another type as the JSON that it may be, else undefined. */
+const defaultOf = (expression: string, sql: string, type: unknown): unknown => {
+  const cast = `::${sql}`
+  if (type === "string") {
+    return expression.endsWith(cast) ? expression.slice(0, -cast.length).replaceAll(/^'+|'+$/g, "") : expression
+  }
+  try {
+    return JSON.parse(expression) as unknown
+  } catch {
+    return undefined
+  }
+}
 
 interface Context {
   readonly types: OutlinedTypes
@@ -108,12 +122,14 @@ const definitionOf = ({ relations, relationships, types }: Context, relation: Ou
     const text = [column.comment ?? "", notes.length === 0 ? "" : `Note:\n${notes.join("\n")}`].filter(
       (one) => one !== ""
     )
+    const type = typeOf(types, column.type)
+    const preset = column.default === null ? undefined : defaultOf(column.default, bare(column.sql), type["type"])
     return {
       ...(text.length === 0 ? {} : { description: text.join("\n\n") }),
-      ...(column.default === null ? {} : { default: defaultOf(column.default) }),
+      ...(preset === undefined ? {} : { default: preset }),
       ...(column.length === null ? {} : { maxLength: column.length }),
-      format: column.sql,
-      ...typeOf(types, column.type)
+      format: bare(column.sql),
+      ...type
     }
   }
   const required = seen.filter((column) => column.not_null).map(({ name }) => name)
@@ -153,20 +169,29 @@ const pathOf = ({ columns, comment, delete: deletes, name, writable }: OutlinedR
 const callOf = (types: OutlinedTypes, { arguments: all, comment, name, volatile }: OutlinedFunction): Json => {
   const named = all.filter((argument) => argument.name !== "")
   const schema = (type: number): Json => ({ format: types.get(type).sql, ...typeOf(types, type) })
-  const required = named.filter(({ optional }) => !optional).map((argument) => argument.name)
+  const required = all.filter(({ optional }) => !optional).map((argument) => argument.name)
+  /** Several values of a VARIADIC argument; other arrays are texts in braces, as JSON is a text. */
+  const inQuery = ({ type, variadic }: OutlinedFunction["arguments"][number]): Json => {
+    const { of, sql } = types.get(type)
+    if (!variadic || of === null) {
+      const { type: named } = typeOf(types, type)
+      return { format: sql, type: named === undefined || named === "array" ? "string" : named }
+    }
+    return { type: "array", items: { ...itemOf(types, of), format: types.get(of).sql }, collectionFormat: "multi" }
+  }
   const common = { tags: [`(rpc) ${name}`], ...described(comment), produces: media }
   const responses = { 200: { description: "OK" } }
   const body = {
     ...(required.length === 0 ? {} : { required }),
     type: "object",
-    properties: Object.fromEntries(named.map((argument) => [argument.name, schema(argument.type)]))
+    properties: Object.fromEntries(all.map((argument) => [argument.name, schema(argument.type)]))
   }
   return {
     ...(!volatile && {
       get: {
         ...common,
-        parameters: named.map(({ name, optional, type }) =>
-          Object.assign({ name, required: !optional, in: "query" }, schema(type))
+        parameters: named.map((argument) =>
+          Object.assign({ name: argument.name, required: !argument.optional, in: "query" }, inQuery(argument))
         ),
         responses
       }
@@ -215,7 +240,7 @@ export function* swaggerDocument(outline: SchemaOutline, schema: string): Genera
   }
   const called = new Set<string>()
   for (const fn of outline.functions) {
-    if (called.has(fn.name) || callForm(types, fn) === undefined) continue
+    if (called.has(fn.name) || (callForm(types, fn) === undefined && fn.arguments.length !== 1)) continue
     called.add(fn.name)
     paths.push(entry(`/rpc/${fn.name}`, callOf(types, fn)))
     yield

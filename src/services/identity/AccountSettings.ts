@@ -22,7 +22,6 @@ const hookSettings = Effect.gen(function* () {
     const setting = `GOTRUE_HOOK_${name}`
     const uri = yield* text(`${setting}_URI`, undefined)
     if (!(yield* flag(`${setting}_ENABLED`, uri !== undefined))) continue
-    if (!supabase) return yield* new SettingError({ message: `${setting}_URI requires SVC_SUPABASE=true` })
     const instead = otherHooks[name]
     if (instead !== undefined) {
       return yield* new SettingError({
@@ -35,6 +34,7 @@ const hookSettings = Effect.gen(function* () {
         message: `${setting}_URI must be pg-functions://postgres/<schema>/<function>, the name of a function in the database`
       })
     }
+    if (!supabase) return yield* new SettingError({ message: `${setting}_URI requires SVC_SUPABASE=true` })
     hooks[name as HookName] = hook
   }
   return hooks

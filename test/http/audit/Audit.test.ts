@@ -485,7 +485,7 @@ describe("writes by Supabase's clients with a service_role key", () => {
     assert.deepInclude(done(changed.entries), {
       action: "file_bucket.update",
       subject,
-      after: { file_size_limit: 20_971_520 }
+      after: { file_size_limit: 20_000_000 }
     })
     assert.deepInclude(done((await write(`POST ${at}/empty`)).entries), { action: "file_bucket.empty", subject })
     assert.deepInclude(done((await write(`DELETE ${at}`)).entries), { action: "file_bucket.remove", subject })

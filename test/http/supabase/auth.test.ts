@@ -32,7 +32,11 @@ const signedUp = async (data: object = {}) => {
 }
 
 beforeAll(async () => {
-  service = await serveInProcess({ SVC_SUPABASE: "true", SVC_SUPABASE_ANONYMOUS: "true" })
+  service = await serveInProcess({
+    SVC_SUPABASE: "true",
+    SVC_SUPABASE_ANONYMOUS: "true",
+    SVC_AUTH_REGISTRATION_LIMIT: "5"
+  })
   admin = client(service.service_role)
   for (const text of [
     "create table profiles (id uuid primary key references auth.users on delete cascade, name text, provider text)",
@@ -461,6 +465,34 @@ describe("requests have no field that is accepted and ignored", () => {
     const either = "400 validation_failed Verify requires either a token or a token hash"
     assert.strictEqual(await verify({ type: "email", email: "a@example.com" }), either)
     assert.strictEqual(await verify({ type: "email", token: "1", token_hash: "2" }), either)
+    for (const [line, body] of [
+      ["POST /signup", { password }],
+      ["POST /token?grant_type=password", { password }],
+      ["POST /otp", { create_user: true, channel: "sms" }],
+      ["POST /magiclink", {}],
+      ["POST /resend", { type: "sms" }]
+    ] as const) {
+      assert.match(
+        await call(line, service.anon, { ...body, phone: "+4915112345678" }),
+        /^400 phone_provider_disabled/,
+        line
+      )
+    }
+    const factor = { factor_type: "phone", friendly_name: "x", phone: "+4915112345678" }
+    assert.match(
+      await call("POST /factors", service.anon, factor, session.access_token),
+      /mfa_phone_enroll_not_enabled/
+    )
+    const idToken = { id_token: "x", issuer: "https://accounts.example.com", client_id: "app" }
+    assert.match(await call("POST /token?grant_type=id_token", service.anon, idToken), /oauth_provider_not_supported/)
+    assert.match(
+      await call("POST /otp", service.anon, {
+        email: freshEmail(),
+        code_challenge: "short",
+        code_challenge_method: "s256"
+      }),
+      /^400 validation_failed code_challenge/
+    )
     ok(await supabase.auth.reauthenticate())
     const anonymous = client()
     ok(await anonymous.auth.signInAnonymously())
@@ -469,6 +501,23 @@ describe("requests have no field that is accepted and ignored", () => {
       "400 validation_failed Reauthentication requires the user to have an email or a phone number"
     )
   })
+})
+
+it("one client registers as many accounts as the setting says, here and by /api/auth", async () => {
+  const headers = { "x-forwarded-for": "198.51.100.7" }
+  const signUp = async () => {
+    const body = { email: freshEmail(), password }
+    return (await ask(service, "POST /auth/v1/signup", { key: service.anon, headers, body })).json as { code?: string }
+  }
+  for (let n = 0; n < 4; n++) assert.isUndefined((await signUp()).code)
+  const registered = (email = freshEmail()) =>
+    ask(service, "POST /api/auth/register", { headers, body: { email, password } })
+  assert.strictEqual((await registered()).status, 201)
+  assert.strictEqual((await signUp()).code, "over_request_rate_limit")
+  const refused = await registered()
+  assert.deepStrictEqual([refused.status, (refused.json as { code: string }).code], [429, "TOO_MANY_GUESSES"])
+  assert.isAtMost(Number(refused.headers.get("retry-after")), 300)
+  assert.isUndefined((await signedUp()).user.banned_until)
 })
 
 describe("an address that is not confirmed", () => {

@@ -41,6 +41,8 @@ beforeAll(async () => {
     "create function rows_of(int) returns table (n int) language sql stable as $$ select generate_series(1, $1) $$",
     "create function whole(jsonb) returns jsonb language sql immutable as $$ select $1 $$",
     "create function two(int, int) returns int language sql immutable as $$ select $1 + $2 $$",
+    "create function test(val int, param int, name int) returns int language sql immutable as $$ select 1 $$",
+    "create function test(id int, attr int) returns int language sql immutable as $$ select 2 $$",
     "create function vary(first text, variadic others text[]) returns int language sql immutable as $$ select cardinality(others) $$",
     "create function who() returns jsonb stable return jsonb_build_object('uid', auth.uid(), 'role', auth.role(), 'claim', auth.jwt() ->> 'role', 'key', current_setting('request.headers', true)::jsonb ->> 'apikey', 'path', current_setting('request.path', true))",
     `insert into todos (owner, title) values ('${ann}', 'Ann 1'), ('${bob}', 'Bob 1')`,
@@ -132,6 +134,20 @@ describe("createClient(url, key) on tables and functions", () => {
     assert.deepInclude(await call("shout", {}), { code: "PGRST202" })
     assert.deepInclude(await call("shout", { "": "a", more: 1 }), { code: "PGRST202" })
     assert.deepInclude(await call("two", { "": 1 }), { code: "PGRST202" })
+  })
+
+  it("a call that no function fits names another, as PostgREST does", async () => {
+    const hint = async (name: string, body: object) =>
+      ((await ask(service, `POST /rest/v1/rpc/${name}`, { key: service.anon, body })).json as { hint: string | null })
+        .hint
+    const other = (signature: string) => `Perhaps you meant to call the function public.${signature}`
+    assert.strictEqual(await hint("testt", { val: 1 }), other("test"))
+    assert.isNull(await hint("noclosealternative", {}))
+    assert.strictEqual(await hint("test", { vall: 1, pqaram: 1, nam: 1 }), other("test(name, param, val)"))
+    assert.strictEqual(await hint("test", { val: 1, param: 1 }), other("test(name, param, val)"))
+    assert.strictEqual(await hint("test", { id: 1, attrs: 1 }), other("test(attr, id)"))
+    assert.strictEqual(await hint("test", { id: 1 }), other("test(attr, id)"))
+    assert.isNull(await hint("test", { noclosealternative: 1 }))
   })
 
   it("a constraint does not say which side of a reference to the same table is meant", async () => {
@@ -306,7 +322,7 @@ describe("the wire", () => {
       i: undefined,
       parent: "Note:\nThis is a Foreign Key to `shown.i`.<fk table='shown' column='i'/>"
     })
-    const parametersOf = (name: string) => (paths?.[`/rpc/${name}`]?.["get"] as { parameters: unknown }).parameters
+    const parametersOf = (name: string) => (paths![`/rpc/${name}`]!["get"] as { parameters: unknown }).parameters
     assert.deepStrictEqual(parametersOf("vary"), [
       { name: "first", required: true, in: "query", format: "text", type: "string" },
       {
@@ -318,7 +334,7 @@ describe("the wire", () => {
         collectionFormat: "multi"
       }
     ])
-    const { parameters: posted } = paths?.["/rpc/listed"]?.["post"] as {
+    const { parameters: posted } = paths!["/rpc/listed"]!["post"] as {
       parameters: ReadonlyArray<{ schema: unknown }>
     }
     assert.deepStrictEqual(posted[0]?.schema, {

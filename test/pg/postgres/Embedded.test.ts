@@ -113,7 +113,7 @@ describe("the embedded PostgreSQL", () => {
       // An extension as a package has it: its library is one of PostgreSQL's, under another name.
       const native = yield* postgresPackage
       const library = (yield* Effect.promise(() => readdir(join(native, "native/lib/postgresql")))).find((name) =>
-        /^unaccent\./.test(name)
+        name.startsWith("unaccent.")
       )
       yield* Effect.promise(async () => {
         await mkdir(join(directory, "share/extension"), { recursive: true })

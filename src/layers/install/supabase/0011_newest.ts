@@ -13,6 +13,15 @@ const replaced = (signature: string, mark: string, create: string) => `do $do$ b
     end if;
   end $do$`
 
+/** Adds columns to a table that has those of an earlier step: a dump's is left as it is. */
+const completed = (table: string, columns: string, added: string) => `do $do$ begin
+    if (select string_agg(attname::text, ' ' order by attname::text collate "C") from pg_attribute
+        where attrelid = to_regclass('${table}') and attnum > 0 and not attisdropped) = '${columns}'
+    then
+      alter table ${table} ${added};
+    end if;
+  end $do$`
+
 /**
  * The policies of realtime.messages test the topic that a message is for. They may call functions that find their tables by
  * the caller's search_path, so these functions set none.
@@ -71,13 +80,19 @@ const ofFiles = statements(
        create type storage.buckettype as enum ('STANDARD', 'ANALYTICS', 'VECTOR');
      end if;
    end $do$`,
-  `alter table storage.buckets
-     add column if not exists type storage.buckettype not null default 'STANDARD' check (type = 'STANDARD'),
-     add column if not exists versioning_status text not null default 'DISABLED' check (versioning_status = 'DISABLED')`,
-  `alter table storage.objects
-     add column if not exists archived_at timestamptz,
-     add column if not exists is_delete_marker boolean not null default false,
-     add column if not exists is_versioned boolean not null default false`,
+  completed(
+    "storage.buckets",
+    "allowed_mime_types avif_autodetection created_at file_size_limit id name owner owner_id public updated_at",
+    `add column type storage.buckettype not null default 'STANDARD' check (type = 'STANDARD'),
+     add column versioning_status text not null default 'DISABLED' check (versioning_status = 'DISABLED')`
+  ),
+  completed(
+    "storage.objects",
+    "bucket_id created_at id last_accessed_at metadata name owner owner_id path_tokens updated_at user_metadata version",
+    `add column archived_at timestamptz,
+     add column is_delete_marker boolean not null default false,
+     add column is_versioned boolean not null default false`
+  ),
   `do $do$ begin
      if to_regprocedure('storage.get_size_by_bucket()') is null then
        create function storage.get_size_by_bucket() returns table (size bigint, bucket_id text) language plpgsql stable as $$

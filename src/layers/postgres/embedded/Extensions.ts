@@ -30,7 +30,8 @@ const filesOf = (name: string) =>
     [`${name}.control`]: [
       `comment = 'a placeholder without functions, for files that name ${name}'`,
       `default_version = '${version}'`,
-      "relocatable = true"
+      "relocatable = true",
+      "superuser = false"
     ],
     [`${name}--${version}.sql`]: [
       `do $$ begin raise warning '${name} is not included: the extension has no functions here' using hint = 'See docs/operations.md#extensions'; end $$;`

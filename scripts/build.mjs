@@ -145,12 +145,15 @@ const build = async () => {
         if (folder !== undefined) packages.add(relative(root, folder).replaceAll("\\", "/"))
       }
     }
-    // What a release names in its list of contents and licences.
-    writeFileSync(join(unfinished, "packages.json"), `${JSON.stringify([...packages].toSorted(), null, 2)}\n`)
+    // What a release contains.
+    const built = { files: readdirSync(unfinished), packages: [...packages].toSorted() }
+    writeFileSync(join(unfinished, "built.json"), `${JSON.stringify(built, null, 2)}\n`)
     chmodSync(join(unfinished, "svc.mjs"), 0o755)
     const written = readdirSync(unfinished).toSorted((name) => (name === "main.mjs" ? 1 : -1))
     for (const name of written) renameSync(join(unfinished, name), join(dist, name))
-    const old = readdirSync(dist).filter((name) => name.endsWith(".mjs") && !written.includes(name))
+    // A service that runs still loads files of its own build.
+    const isOld = (name) => !written.includes(name) && changedAt(join(dist, name)) < Date.now() - 86_400_000
+    const old = readdirSync(dist).filter((name) => name.endsWith(".mjs") && isOld(name))
     for (const name of old) rmSync(join(dist, name), { force: true })
   } finally {
     rmSync(unfinished, { recursive: true })

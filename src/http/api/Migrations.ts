@@ -10,6 +10,7 @@ import {
   MigrationText
 } from "../../domain/migrations/Migration.ts"
 import { Management } from "../access/Access.ts"
+import { Utf8Bodies } from "../wire/Body.ts"
 
 const refused = [Conflict, Forbidden, Unprocessable, Unavailable] as const
 
@@ -55,6 +56,7 @@ export class MigrationsApi extends HttpApiGroup.make("migrations")
       error: [InvalidRequest, NotFound, Unprocessable]
     }).annotateMerge(OpenApi.annotations({ summary: "Show the SQL of a migration" }))
   )
+  .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/migrations")
   .annotateMerge(OpenApi.annotations({ title: "Migrations", description: "SQL files that run once each" })) {}

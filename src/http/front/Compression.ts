@@ -44,8 +44,7 @@ export const compressedRoutes: ReadonlySet<string> = new Set([
   "GET /api/migrations/idempotent/status",
   "GET /api/migrations/preview/{migration_name}",
   "GET /api/backups",
-  "GET /api/branches/{id}/tables",
-  "GET /api/branches/{id}/differences"
+  "GET /api/branches/{id}/tables"
 ])
 
 /** Texts; a function of the database may choose another type, which may be compressed already. */

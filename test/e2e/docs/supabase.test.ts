@@ -6,6 +6,17 @@ import { type Service, startService } from "../../support/service.ts"
 
 const ann = "22222222-2222-4222-8222-222222222222"
 
+/** What `supabase db pull` writes at the start, whether a project uses it or not. */
+const pulled = [
+  'create extension if not exists "pg_graphql" with schema "graphql"',
+  'create extension if not exists "pg_stat_statements" with schema "extensions"',
+  'create extension if not exists "pgcrypto" with schema "extensions"',
+  'create extension if not exists "pgjwt" with schema "extensions"',
+  'create extension if not exists "pgsodium" with schema "pgsodium"',
+  'create extension if not exists "supabase_vault" with schema "vault"',
+  'create extension if not exists "uuid-ossp" with schema "extensions"'
+]
+
 /** What `pg_dump --schema=public` writes for a project with profiles, and rows of users. */
 const dump = [
   "create table public.profiles (id uuid not null primary key, name text)",
@@ -34,9 +45,11 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]())
 
 it("the dump of a project, its tokens and its client work as they are", async () => {
-  const body = { statements: dump.map((sql) => ({ sql })) }
-  const ran = await ask(service, "POST /v1/sql/transaction", { key: service.service_role, body })
-  assert.strictEqual(ran.status, 200, ran.text)
+  for (const texts of [pulled, dump]) {
+    const body = { statements: texts.map((sql) => ({ sql })) }
+    const ran = await ask(service, "POST /v1/sql/transaction", { key: service.service_role, body })
+    assert.strictEqual(ran.status, 200, ran.text)
+  }
 
   const exp = Math.floor(Date.now() / 1000) + 60
   const token = hs256(

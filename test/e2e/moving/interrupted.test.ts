@@ -15,6 +15,8 @@ import { type S3, startS3 } from "../../support/storage/s3.ts"
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 })
 
 const Bucket = "photos"
+/** Four segments: an export of it is killed after the first. */
+const largeSize = 64 * 1024 * 1024
 let service: Service
 let env: MovingEnv
 let place: string
@@ -49,7 +51,7 @@ beforeAll(async () => {
   await (await embeddedStore(service.dataDir, env["S3_EMBEDDED_PORT"] ?? "")).send(new CreateBucketCommand({ Bucket }))
   for (const [key, size] of [
     ["a", 10],
-    ["large", 100 * 1024 * 1024],
+    ["large", largeSize],
     ["z", 10]
   ] as const)
     stored.set(key, await put(key, size))
@@ -85,7 +87,7 @@ it("a killed export continues by the same command, also if the object in which i
     assert.deepStrictEqual(await readdir(place).then((names) => names.filter((name) => name.startsWith(change))), [
       `${change}.partial`
     ])
-    if (change === "large") stored.set("large", await put("large", 100 * 1024 * 1024))
+    if (change === "large") stored.set("large", await put("large", largeSize))
     const { code, output } = await moved("export", archive, service.dataDir, env)
     assert.strictEqual(code, 0, output)
     assert.match(output, /Continuing the export of .*: \d{8,} bytes are written/)

@@ -2,6 +2,7 @@ import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import { assert } from "vitest"
 import { S3Client } from "@aws-sdk/client-s3"
@@ -67,7 +68,7 @@ const storedSegments = async (dataDir: string) => {
 export const killedWriting = async (archive: string, dataDir: string, env: MovingEnv = {}) => {
   const { child, killed } = launch("export", archive, dataDir, env)
   const closed = killed()
-  while (child.exitCode === null && (await storedSegments(dataDir)) === 0) await new Promise(setImmediate)
+  while (child.exitCode === null && (await storedSegments(dataDir)) === 0) await sleep(1)
   child.kill("SIGKILL")
   await closed
 }

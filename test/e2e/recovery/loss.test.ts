@@ -12,6 +12,7 @@ import {
   recoveryState,
   restoreTo
 } from "../../support/recovery/calls.ts"
+import { effort } from "../../support/properties.ts"
 import { postmasterOf, runToEnd, type Service, startService, until } from "../../support/service.ts"
 
 vi.setConfig({ testTimeout: 300_000 })
@@ -94,7 +95,7 @@ it("no committed row is missing in a restore to any time, while service, Postgre
     assert.strictEqual(state.spans.length, 1, JSON.stringify(state.spans))
     assert.isAtMost(Date.parse(state.earliest ?? ""), begun)
     const ended = journal.at(-1)?.to ?? 0
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < 3 * effort; round++) {
       const target = Math.floor(begun + Math.random() * (ended - begun))
       const { connection } = await restoreTo(service, target)
       const client = new Client({ connectionString: connection })

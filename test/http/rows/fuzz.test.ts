@@ -4,6 +4,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { anyRowRequest, anything, type RowRequest, bytes } from "../../support/rows/anyRequest.ts"
 import { replyOf, sql, talk } from "../../support/client.ts"
 import { type InProcessService } from "../../support/inProcess.ts"
+import { effort } from "../../support/properties.ts"
 import { clientOf, resetVessels, startVessels } from "../../support/rows/relatedTables.ts"
 
 let service: InProcessService
@@ -57,19 +58,19 @@ const assertSane = ({ status, text }: { readonly status: number; readonly text: 
     assert.notInclude(["42601", "26000", "25P02", "42P02", "08P01", "42712"], code, about)
 }
 
-/** Checks a hundred values, and as many more as about that time allows. */
+/** Checks a hundred values, and as many more as about that time allows, multiplied by the effort. */
 const within = async <A>(arbitrary: fc.Arbitrary<A>, millis: number, check: (value: A) => Promise<void>) => {
   const property = fc.asyncProperty(arbitrary, check)
   const began = Date.now()
   await fc.assert(property, { numRuns: 100 })
   const took = Date.now() - began
-  const more = Math.floor((100 * (millis - took)) / took)
+  const more = Math.floor((100 * (millis * effort - took)) / took)
   if (more > 0) await fc.assert(property, { numRuns: more })
 }
 
 describe("any request", () => {
   it("gets rows or a client error, never a server error", { timeout: 120_000 }, async () => {
-    await within(anyRowRequest, 8_000, async (one) => {
+    await within(anyRowRequest, 2_000, async (one) => {
       assertSane(await send(one), { ...one, body: one.body?.toString() })
     })
     // Everything was rolled back, and the service still works.
@@ -90,7 +91,7 @@ describe("any request", () => {
         Buffer.concat([Buffer.from(`POST /v1/db/ships HTTP/1.1\r\n${head}content-length: ${all.length}\r\n\r\n`), all])
       )
     )
-    await within(line, 3_000, async (all) => {
+    await within(line, 750, async (all) => {
       const reply = replyOf(await talk(service, all))
       assertSane(
         { status: reply.status, text: reply.status < 300 ? "" : reply.text.slice(0, reply.text.lastIndexOf("}") + 1) },
@@ -102,7 +103,7 @@ describe("any request", () => {
   it("reads values back as they were written", { timeout: 120_000 }, async () => {
     const db = clientOf(service, { Prefer: "tx=commit" })
     const text = anything.map((any) => any.replaceAll("\0", "").toWellFormed())
-    await within(text, 4_000, async (value) => {
+    await within(text, 1_000, async (value) => {
       const row = { t: value, tags: [value, ""], doc: { [value]: [value, null] } }
       const made = await db.from("texts").insert(row).select("id, t, tags, doc").single()
       assert.isNull(made.error, JSON.stringify(made.error))

@@ -10,7 +10,7 @@ import { type Linked, linked, linkedQueries, linkedTable } from "../../support/c
 import { spiesSql } from "../../support/catalogue/spies.ts"
 import { catalogue } from "../../support/catalogue/current.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
-import { holds } from "../../support/properties.ts"
+import { effort, holds } from "../../support/properties.ts"
 import { anon, raw, refusal } from "../../support/requests.ts"
 
 const suite = layer(
@@ -98,7 +98,7 @@ suite("statements that count as free of user code", (it) => {
           const asked = Effect.flatMap(isClean, (clean) => (clean === true ? askAll : Effect.void))
           yield* unmake === undefined ? asked : Effect.ensuring(asked, sql(unmake))
         })
-      yield* holds(linked, check, { runs: 12, millis: 4_000 })
+      yield* holds(linked, check, { runs: 12, millis: 1_000 * effort })
     })
   )
 })

@@ -8,6 +8,7 @@ import { Db } from "../../../src/services/ports/Db.ts"
 import { Functions } from "../../../src/services/rows/Functions.ts"
 import { Rows } from "../../../src/services/rows/Rows.ts"
 import { layerDatabase, live } from "../../support/database.ts"
+import { holds } from "../../support/properties.ts"
 import { asJson, rpcText, service } from "../../support/requests.ts"
 
 const columns = ["id", "t", "n", "ts", "j", "jb", "a", "r", "e", "d", "b", "p", "q\"u'o\\t,e", "日本 (x)"]
@@ -189,33 +190,18 @@ const sane = (outcome: { readonly _tag: "Success" } | { readonly _tag: "Failure"
   assert.notInclude(["42601", "26000", "25P02", "42P02", "08P01", "42712"], failure.code, failure.error)
 }
 
-/** Runs a property for 2 s, at most 2,000 times. */
+/** Checks that requests of generated values end, and are answered or rejected. */
 const property = <Args extends readonly [unknown, ...ReadonlyArray<unknown>], R>(
   arbitraries: { readonly [K in keyof Args]: fc.Arbitrary<Args[K]> },
   ask: (...args: Args) => Effect.Effect<unknown, ClientError, R>
 ) =>
-  Effect.gen(function* () {
-    const context = yield* Effect.context<R>()
-    const run = Effect.runPromiseWith(context)
-    const all = fc.tuple(...(arbitraries as unknown as ReadonlyArray<fc.Arbitrary<unknown>>))
-    yield* Effect.promise(() =>
-      fc.assert(
-        fc.asyncProperty(all, async (args) =>
-          sane(
-            await run(
-              Effect.result(
-                Effect.timeoutOrElse(ask(...(args as unknown as Args)), {
-                  duration: "10 seconds",
-                  orElse: () => Effect.die("It hangs")
-                })
-              )
-            )
-          )
-        ),
-        { numRuns: 2000, interruptAfterTimeLimit: 2000, markInterruptAsFailure: false }
-      )
+  holds(fc.tuple(...(arbitraries as unknown as ReadonlyArray<fc.Arbitrary<unknown>>)), (args) =>
+    ask(...(args as unknown as Args)).pipe(
+      Effect.timeoutOrElse({ duration: "10 seconds", orElse: () => Effect.die("It hangs") }),
+      Effect.result,
+      Effect.map(sane)
     )
-  })
+  )
 
 const request = (
   table: string,

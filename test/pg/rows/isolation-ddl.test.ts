@@ -6,6 +6,7 @@ import {
   restoreTableSql,
   tenantFunction
 } from "../../../bench/isolation/database.ts"
+import { effort } from "../../support/properties.ts"
 import {
   assertNone,
   type CallerName,
@@ -149,7 +150,7 @@ describe("no caller gets another's rows or is taken for another during", () => {
     const asked = (caller: CallerName, n: number) => (n % 5 === 4 ? call("my_tenant")(caller) : ask(caller))
     const result = await underLoad(asked, async () => {
       await pause(200)
-      for (let turn = 0; turn < 12; turn++) {
+      for (let turn = 0; turn < 6 * effort; turn++) {
         await isolated.outside(`begin; ${turn % 2 === 0 ? to : back}; commit`)
         await pause(turn % 2 === 0 ? 60 : 150)
       }
@@ -185,7 +186,7 @@ describe("no caller gets another's rows, once the service has noticed,", () => {
       while (JSON.stringify(await epoch()) === JSON.stringify(before)) await pause(50)
       await pause(300)
     })
-    const result = await underLoad(read(table), () => pause(1000))
+    const result = await underLoad(read(table), (answered) => answered(300 * effort))
     await isolated.outside(`begin; ${back}; commit`)
     assertNone(result)
   })
@@ -200,7 +201,7 @@ it("requests are answered while DDL comes faster than the catalogue can be read"
     return fault
   }
   const result = await underLoad(ask, async () => {
-    for (const end = performance.now() + 4000; performance.now() < end; await pause(10)) {
+    for (const end = performance.now() + 1000 * effort; performance.now() < end; await pause(10)) {
       await isolated.outside("create table passing (id int); drop table passing")
     }
   })

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "vitest"
 import { builtIn } from "../../../bench/isolation/database.ts"
+import { effort } from "../../support/properties.ts"
 import {
   assertNone,
   type CallerName,
   errorIn,
   type Fault,
   ownedTable,
-  pause,
   serveIsolated,
   underLoad
 } from "../../support/rows/isolation.ts"
@@ -96,7 +96,7 @@ describe("no caller is harmed by", () => {
         if (n % 10 === 9) return attack().then(() => undefined)
         return n % 3 === 0 ? change(caller) : n % 3 === 1 ? insert(caller, n) : read(caller)
       },
-      () => pause(2000)
+      (answered) => answered(600 * effort)
     )
     assertNone(result)
     const foreign = await isolated.outside("select id, owner, changed_by from items where changed_by <> owner limit 3")

@@ -1,13 +1,7 @@
 import { describe, it } from "vitest"
 import { builtIn, tenantFunction } from "../../../bench/isolation/database.ts"
-import {
-  assertNone,
-  type CallerName,
-  ownedTable,
-  pause,
-  serveIsolated,
-  underLoad
-} from "../../support/rows/isolation.ts"
+import { effort } from "../../support/properties.ts"
+import { assertNone, type CallerName, ownedTable, serveIsolated, underLoad } from "../../support/rows/isolation.ts"
 
 const isTenant =
   "language plpgsql stable as $$ begin return tenant() = current_setting('request.jwt.sub', true); end $$"
@@ -69,6 +63,6 @@ describe("no caller is taken for another by", () => {
   ])("$what", async ({ request }) => {
     await renew()
     const asked = (caller: CallerName, n: number) => (n % 5 === 4 ? call("my_tenant")(caller) : request(caller))
-    assertNone(await underLoad(asked, () => pause(700)))
+    assertNone(await underLoad(asked, (answered) => answered(250 * effort)))
   })
 })

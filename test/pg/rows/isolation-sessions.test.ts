@@ -1,5 +1,6 @@
 import { assert, describe, it } from "vitest"
 import { builtIn } from "../../../bench/isolation/database.ts"
+import { effort } from "../../support/properties.ts"
 import {
   assertNone,
   type CallerName,
@@ -35,7 +36,7 @@ describe("no function of a caller without a service key can", () => {
     it.each(["none", "anon", "authenticated", ""])(`${how} the sessions of others as role "%s"`, async (role) => {
       const ended: Array<string> = []
       const result = await underLoad(own, async () => {
-        for (let n = 0; n < 12; n++) {
+        for (let n = 0; n < 4 * effort; n++) {
           const answer = await ask(n % 2 === 0 ? "anon" : "u1", `POST /v1/db/rpc/${how}_others`, { role })
           if (answer.status < 300 && answer.text !== "0") ended.push(answer.text)
           await pause(100)

@@ -149,26 +149,32 @@ export interface Load {
   readonly faults: ReadonlyArray<string>
 }
 
+/** Waits for so many more answers. */
+type Answered = (count: number) => Promise<void>
+
 /** Lets users repeat a request, `loops` at once, until `during` ends. */
 export const underLoad = async (
   request: (caller: CallerName, n: number) => Promise<Fault>,
-  during: () => Promise<unknown>,
+  during: (answered: Answered) => Promise<unknown>,
   loops = 30
 ): Promise<Load> => {
   const faults: Array<string> = []
-  let answers = 0
-  const load = { running: true }
+  const load = { running: true, answers: 0 }
   const loop = async (at: number) => {
     for (let n = at; load.running; n += loops) {
       const fault = await request(userOf(n + Math.floor(n / 20)), n)
-      answers += 1
+      load.answers += 1
       if (fault !== undefined) faults.push(fault)
     }
   }
   const loaded = Promise.all(Array.from({ length: loops }, (_, at) => loop(at)))
-  await during().finally(() => (load.running = false))
+  const answered: Answered = async (count) => {
+    const enough = load.answers + count
+    while (load.answers < enough) await sleep(5)
+  }
+  await during(answered).finally(() => (load.running = false))
   await loaded
-  return { answers, faults }
+  return { answers: load.answers, faults }
 }
 
 /** Fails with the number of faults and some of them, first those that are no errors. */

@@ -142,9 +142,10 @@ export class AccountSessions extends Context.Service<AccountSessions>()("svc/ide
     ) {
       const { ip, userAgent } = yield* CurrentDevice
       const { identityId, kind, method, passwordHash = null, token } = session
+      // The lock waits for an account that is being deleted: the foreign key would be an error of ours.
       const stored = `s as (insert into svc.identity_sessions (identity_id, kind, token_hash, methods, expires_at, ip, user_agent)
          select id, $2, $3, array[$4::text], now() + make_interval(secs => $5::float8), $6, $7 from svc.identities
-         where id = $1::text::uuid and state = 'active' and ($8::text is null or password_hash = $8) returning id)`
+         where id = $1::text::uuid and state = 'active' and ($8::text is null or password_hash = $8) for key share returning id)`
       const [row] = yield* begun(`with ${[stored, ...ctes].join(", ")} select id::text from s`, [
         identityId,
         kind,

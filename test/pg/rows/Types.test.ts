@@ -186,8 +186,14 @@ suite("values", (it) => {
       Effect.gen(function* () {
         const { sql } = yield* Outside
         yield* sql(`drop table if exists typed; create table typed (id int, v ${type})`)
-        assert.strictEqual(yield* refusal(raw.post("typed", `{"v":${sent}}`)), expected)
-        assert.strictEqual(yield* refusal(raw.post("typed", `[{"v":${sent}},{"id":1}]`)), expected)
+        // The catalogue of the table before this one refuses what may run user code, such as a domain's check.
+        const settled = (body: string) =>
+          Effect.repeat(refusal(raw.post("typed", body)), {
+            while: (answer) => answer === "503 EXECUTION_IN_DOUBT",
+            times: 20
+          })
+        assert.strictEqual(yield* settled(`{"v":${sent}}`), expected)
+        assert.strictEqual(yield* settled(`[{"v":${sent}},{"id":1}]`), expected)
         assert.deepStrictEqual(yield* get("typed"), [])
       })
     )

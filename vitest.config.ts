@@ -10,16 +10,19 @@ const timeout = inCi ? 180_000 : 60_000
 const slow = { testTimeout: timeout, hookTimeout: timeout, retry }
 const server = "test/support/postgres/server.ts"
 
-/** Tests that measure waiting or losses under load: three files at a time, after all others. */
+/** Tests that measure waiting or losses under load: after all others, when no browser runs. */
 const underLoad = ["test/e2e/**/{bad-days,loss}.test.ts"]
+
+/** Unit tests first: some files wait for half a minute, when other projects have work for the processors. */
+const projectOrder = ["unit", "e2e", "http", "pg", "ui", "e2e-alone"]
 
 /** Starts the longest files under load first. Without results of an earlier run, Vitest takes the largest, which these are not. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>) {
-    const group = ({ project }: TestSpecification) => project.config.sequence.groupOrder
+    const place = ({ project }: TestSpecification) => projectOrder.indexOf(project.name)
     const order = [/\/loss\.test/, /\/postgres\/bad-days\.test/, /./]
     const rank = ({ moduleId }: TestSpecification) => order.findIndex((name) => name.test(moduleId))
-    return (await super.sort(files)).toSorted((a, b) => group(a) - group(b) || rank(a) - rank(b))
+    return (await super.sort(files)).toSorted((a, b) => place(a) - place(b) || rank(a) - rank(b))
   }
 }
 
@@ -84,8 +87,7 @@ export default defineConfig({
           setupFiles,
           // A worker starts one browser for all of its files.
           isolate: false,
-          maxWorkers: 3,
-          sequence: { groupOrder: 1 },
+          maxWorkers: 4,
           ...slow
         }
       },
@@ -96,8 +98,8 @@ export default defineConfig({
           globalSetup: [server, "test/support/sharedService.ts"],
           setupFiles,
           isolate: false,
-          maxWorkers: 3,
-          sequence: { groupOrder: 2 },
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
           ...slow
         }
       }

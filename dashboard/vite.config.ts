@@ -1,15 +1,21 @@
-import { readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { brotliCompressSync, constants, gzipSync } from "node:zlib"
-import { type Plugin, defineConfig } from "vite"
+import { build, type Plugin, defineConfig } from "vite"
 
 const packageOf = /^(.*node_modules\/((?:@[^/]+\/)?[^/]+))\//
 
-/** Writes licenses.txt: the packages in the bundle, the icons and the fonts, with the texts that their licences require. */
-const licenses = (): Plugin => ({
+const own = (path: string) => readFileSync(join(import.meta.dirname, "src/ui", path), "utf8").trim()
+const iconsAndFonts = [
+  ["Geist", `Geist, Geist Mono (OFL-1.1)\n\n${own("fonts/LICENSE.txt")}`],
+  ["Lucide", `Lucide (ISC)\n\n${own("icons-license.txt")}`]
+] as const
+
+/** Writes licenses.txt: the packages in the bundle and the others, with the texts that their licences require. */
+const licenses = (others: ReadonlyArray<readonly [string, string]>): Plugin => ({
   name: "licenses",
   generateBundle(_options, bundle) {
-    const parts = new Map<string, string>()
+    const parts = new Map(others)
     for (const output of Object.values(bundle)) {
       for (const id of output.type === "chunk" ? output.moduleIds : []) {
         const [, folder, name] = packageOf.exec(id) ?? []
@@ -22,9 +28,6 @@ const licenses = (): Plugin => ({
         parts.set(name, `${name} ${version} (${license})\n\n${text}`)
       }
     }
-    const own = (path: string) => readFileSync(join(import.meta.dirname, "src/ui", path), "utf8").trim()
-    parts.set("Geist", `Geist, Geist Mono (OFL-1.1)\n\n${own("fonts/LICENSE.txt")}`)
-    parts.set("Lucide", `Lucide (ISC)\n\n${own("icons-license.txt")}`)
     const sorted = Array.from(parts).toSorted(([one], [other]) => (one < other ? -1 : 1))
     const source = sorted.map(([, text]) => text).join(`\n\n${"-".repeat(72)}\n\n`)
     this.emitFile({ type: "asset", fileName: "licenses.txt", source: `${source}\n` })
@@ -49,6 +52,45 @@ const precompress = (): Plugin => ({
   }
 })
 
+const todo = join(import.meta.dirname, "../examples/todo")
+
+/** Writes the migrations of the example, which the service runs, beside its page, which is served at `/example/`. */
+const migrations = (): Plugin => ({
+  name: "migrations",
+  generateBundle() {
+    const directory = join(todo, "supabase/migrations")
+    for (const fileName of readdirSync(directory)) {
+      this.emitFile({ type: "asset", fileName, source: readFileSync(join(directory, fileName), "utf8") })
+    }
+  }
+})
+
+/** Builds the example into the folder `example` of the dashboard, so that one folder has all pages of the service. */
+const example = (): Plugin => ({
+  name: "example",
+  apply: "build",
+  async closeBundle() {
+    if (!existsSync(todo)) return this.warn("examples/todo is missing: svc start --example will not work")
+    await build({
+      configFile: false,
+      root: todo,
+      base: "/example/",
+      logLevel: "error",
+      // The page's own origin and key, instead of constants.
+      resolve: { alias: [{ find: "./constants.ts", replacement: join(import.meta.dirname, "example/constants.ts") }] },
+      plugins: [licenses([]), precompress(), migrations()],
+      build: {
+        outDir: join(import.meta.dirname, "dist/example"),
+        target: "es2022",
+        emptyOutDir: true,
+        modulePreload: { polyfill: false },
+        assetsInlineLimit: 0,
+        reportCompressedSize: false
+      }
+    })
+  }
+})
+
 /** The service that `npm run dev:dashboard` uses; start it with DASHBOARD_URL=http://localhost:5173/dashboard. */
 const service = "http://127.0.0.1:3000"
 
@@ -58,7 +100,7 @@ if (process.argv.includes("build")) process.env["NODE_ENV"] = "production"
 export default defineConfig({
   root: import.meta.dirname,
   base: "/dashboard/",
-  plugins: [licenses(), precompress()],
+  plugins: [licenses(iconsAndFonts), precompress(), example()],
   build: {
     target: "es2022",
     emptyOutDir: true,

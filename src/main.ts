@@ -7,6 +7,7 @@ import { layerConnectionProbe } from "./layers/connections/Probe.ts"
 import { layerDashboardFiles } from "./layers/dashboard/Files.ts"
 import { layerDashboardAddress } from "./layers/dashboard/Address.ts"
 import * as dumps from "./layers/dumps/layer.ts"
+import { layerExampleStart } from "./layers/example/Start.ts"
 import * as flagEngine from "./layers/flags/layer.ts"
 import * as identityProvider from "./layers/identity/layer.ts"
 import { layerFirstKeys } from "./layers/install/FirstKeys.ts"
@@ -125,7 +126,7 @@ const Api = layerShutdownDelay.pipe(
   Layer.provide(realtime.layerShutdown),
   Layer.provide(http.layer),
   Layer.provide(layerHttpListener),
-  Layer.provide(McpTools.layer.pipe(Layer.provide(layerDocFiles))),
+  Layer.provide([McpTools.layer.pipe(Layer.provide(layerDocFiles)), layerExampleStart]),
   Layer.provide(Capabilities),
   Layer.provide(Shutdown.layer)
 )

@@ -20,6 +20,7 @@ import { DashboardFilesRoutes } from "./handlers/DashboardFiles.ts"
 import { DatabaseSchemasHandlers } from "./handlers/DatabaseSchemas.ts"
 import { DocsRoutes } from "./handlers/Docs.ts"
 import { EnvironmentsHandlers } from "./handlers/Environments.ts"
+import { ExamplePageRoutes } from "./handlers/ExamplePage.ts"
 import { FlagEvaluationRoutes } from "./handlers/FlagEvaluation.ts"
 import { FlagChangesHandlers, FlagsHandlers } from "./handlers/Flags.ts"
 import { ForeignDataHandlers } from "./handlers/ForeignData.ts"
@@ -158,6 +159,7 @@ export const Routes = Layer.mergeAll(
   OAuth2EndpointsRoutes,
   DocsRoutes,
   DashboardFilesRoutes,
+  ExamplePageRoutes,
   FunctionsProxyRoutes,
   BroadcastRoutes,
   AuthSignInRoutes,

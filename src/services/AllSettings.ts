@@ -8,6 +8,7 @@ import { changeSettings } from "./changes/Settings.ts"
 import { ConnectionSettings } from "./connections/Settings.ts"
 import { DashboardSettings } from "./dashboard/Settings.ts"
 import { EnvironmentSettings } from "./environments/Settings.ts"
+import { ExampleSettings } from "./example/Settings.ts"
 import { FlagSettings } from "./flags/Settings.ts"
 import { AccountSettings } from "./identity/AccountSettings.ts"
 import { BrandSettings } from "./identity/Brand.ts"
@@ -34,6 +35,7 @@ export const layerAllSettings = Layer.mergeAll(
   ConnectionSettings.layer,
   DashboardSettings.layer,
   EnvironmentSettings.layer,
+  ExampleSettings.layer,
   ExposedSchemas.layer,
   FlagSettings.layer,
   IdentitySettings.layer,

@@ -40,6 +40,8 @@ export interface ServiceOptions {
   /** The data directory of an earlier service; default: a copy of the run's prepared directory. */
   readonly dataDir?: string
   readonly jwtSecret?: string
+  /** The arguments of Node; default: the built service. */
+  readonly program?: ReadonlyArray<string>
   /** Runs between the launch and the wait for readiness. */
   readonly meanwhile?: (output: () => string) => Promise<unknown>
 }
@@ -103,7 +105,7 @@ export const startService = async (options: ServiceOptions = {}): Promise<Servic
   const dataDir = options.dataDir ?? (await (embedded ? copyDataDir(inject("preparedDataDir")) : makeDataDir()))
   const jwtSecret = options.jwtSecret ?? randomBytes(32).toString("base64url")
   const env = { ...testSettings, SVC_DATA_DIR: dataDir, SVC_JWT_SECRET: jwtSecret, ...options.env }
-  const { child, ended, output } = launch(entry, env)
+  const { child, ended, output } = launch(options.program ?? entry, env)
   const stop = (signal: NodeJS.Signals = "SIGTERM") => {
     child.kill(signal)
     return ended

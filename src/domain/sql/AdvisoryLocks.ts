@@ -44,3 +44,5 @@ export const changeLogLock = "7298113061"
 export const recoveryDrillLock = "7298113063"
 /** Held by the process that counts which tables have changed. */
 export const tableCountsLock = "7298113064"
+/** Held while the example is made or removed. */
+export const exampleLock = "7298113065"

@@ -3,20 +3,13 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomBytes } from "node:crypto"
 import { NotFound } from "../../domain/errors.ts"
 import { DashboardSettings } from "../../services/dashboard/Settings.ts"
-import { type DashboardFile, DashboardFiles } from "../../services/ports/DashboardFiles.ts"
+import { DashboardFiles } from "../../services/ports/DashboardFiles.ts"
 import { ObjectStore } from "../../services/ports/ObjectStore.ts"
-import { preferredEncoding } from "../wire/Encoding.ts"
+import { builtFile } from "../wire/BuiltFile.ts"
 import { headersOf } from "../wire/Headers.ts"
 import { notBuiltPage } from "../pages/NoticePages.ts"
 import { queryOf } from "../wire/Paths.ts"
 
-const types: Readonly<Record<string, string>> = {
-  js: "text/javascript; charset=utf-8",
-  css: "text/css; charset=utf-8",
-  svg: "image/svg+xml",
-  txt: "text/plain; charset=utf-8",
-  woff2: "font/woff2"
-}
 const html = "text/html; charset=utf-8"
 
 /** The place of the nonce in index.html. CodeMirror makes a `<style>`, which needs one. */
@@ -45,16 +38,6 @@ const policy = (nonce: string, store: string) =>
     "require-trusted-types-for 'script'",
     "trusted-types 'none'"
   ].join("; ")
-
-const encoded = ({ plain, ...bodies }: DashboardFile, accepted: string | undefined) => {
-  const encoding = preferredEncoding(
-    accepted,
-    (["br", "gzip"] as const).filter((name) => bodies[name] !== undefined)
-  )
-  return encoding === undefined
-    ? { body: plain, encoding: {} }
-    : { body: bodies[encoding] ?? plain, encoding: { "content-encoding": encoding } }
-}
 
 const noFile = new NotFound({
   error: "No such file of the dashboard",
@@ -98,16 +81,7 @@ export const DashboardFilesRoutes = HttpRouter.use(
       }
       const found = name === "index.html" ? undefined : files.get(name)
       if (found === undefined) return name.startsWith("assets/") ? yield* noFile : yield* page
-      const { body, encoding } = encoded(found, headersOf(request)["accept-encoding"])
-      return HttpServerResponse.uint8Array(body, {
-        contentType: types[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream",
-        headers: {
-          ...encoding,
-          // The names of assets contain a hash of their content.
-          "cache-control": name.startsWith("assets/") ? "public, max-age=31536000, immutable" : "no-cache",
-          vary: "Accept-Encoding"
-        }
-      })
+      return builtFile(name, found, headersOf(request)["accept-encoding"])
     })
 
     yield* router.add("GET", "/dashboard/*", file)

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { Argument, Command, Flag, GlobalFlag } from "effect/cli"
 import { AsJson } from "../process/Output.ts"
 import { startService } from "./Start.ts"
@@ -21,9 +21,40 @@ const run =
       yield* Effect.provideService(program(input), AsJson, asJson)
     })
 
-const start = Command.make("start", {}, () => Effect.promise(startService)).pipe(
+const start = Command.make(
+  "start",
+  {
+    example: Flag.Literals("example", ["todo"]).pipe(
+      Flag.optional,
+      Flag.withDescription(
+        "Make an example if it does not exist, with tables, two accounts, files and a flag, and serve its app at /example/. Sets SVC_SUPABASE=true unless it is set"
+      )
+    )
+  },
+  ({ example }) => Effect.promise(() => startService(Option.getOrUndefined(example)))
+).pipe(
   Command.withDescription("Start the service (docs/operations.md). SIGTERM or Ctrl+C ends it"),
-  Command.withShortDescription("Start the service")
+  Command.withShortDescription("Start the service"),
+  Command.withExamples([{ command: "svc start --example todo" }])
+)
+
+const example = Command.make("example").pipe(
+  Command.withDescription("The example of svc start --example"),
+  Command.withShortDescription("Remove the example"),
+  Command.withSubcommands([
+    Command.make(
+      "remove",
+      {
+        name: Argument.Literals("name", ["todo"]),
+        yes: Flag.Boolean("yes").pipe(Flag.withoutNegation, Flag.withDefault(false), Flag.withDescription("Do not ask"))
+      },
+      run(async () => (await import("../programs/example.ts")).removeExample)
+    ).pipe(
+      Command.withDescription(
+        "Remove all that the example has made, and nothing else, whether the service runs or not: tables with their rows, accounts, files, flag and key"
+      )
+    )
+  ])
 )
 
 const check = Command.make(
@@ -274,7 +305,7 @@ export const svcCommand = Command.make("svc").pipe(
     "A self-hosted backend over PostgreSQL. Settings are environment variables, also of a file .env"
   ),
   Command.withSubcommands([
-    { group: "Service", commands: [start, check, grants, printVersion] },
+    { group: "Service", commands: [start, example, check, grants, printVersion] },
     { group: "Access", commands: [key, account] },
     { group: "Database", commands: [psql, dbUrl, genTypes, migrations] },
     { group: "Installation", commands: [exportCommand, importCommand, recover, upgradeDatabase] }

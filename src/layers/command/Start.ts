@@ -14,9 +14,14 @@ const entry = () => {
 
 /**
  * Runs the service in place of this command, in the process whose id a supervisor knows. Where the system can't replace the
- * program of a process, the service is loaded into this one.
+ * program of a process, the service is loaded into this one. `example`: an example that it makes and serves.
  */
-export const startService = async (): Promise<void> => {
+export const startService = async (example?: "todo"): Promise<void> => {
+  if (example !== undefined) {
+    process.env["SVC_EXAMPLE"] = example
+    // The example is an app of Supabase's client.
+    process.env["SVC_SUPABASE"] ||= "true"
+  }
   const main = entry()
   const missing = options.filter((option) => !process.execArgv.includes(option))
   // A channel to the parent would be lost.

@@ -4,6 +4,7 @@ import { resolve } from "node:path"
 import { secret, text } from "../../domain/Settings.ts"
 import { DashboardSessions } from "../../services/dashboard/Sessions.ts"
 import { DashboardSettings } from "../../services/dashboard/Settings.ts"
+import { Example } from "../../services/example/Example.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { Accounts } from "../../services/ports/identity/Accounts.ts"
 import { DashboardFiles } from "../../services/ports/DashboardFiles.ts"
@@ -28,6 +29,14 @@ interface Row {
   readonly value: string
   readonly note?: string
 }
+
+/** The page of the example and its people. */
+const exampleRow = Effect.fnUntraced(function* (api: string) {
+  const record = yield* Effect.orElseSucceed((yield* Example).current, () => undefined)
+  if (record === undefined) return []
+  const people = record.people.map(({ email }) => email).join(", ")
+  return [{ name: "Example", value: `${api}/example/`, note: `${people}; svc example remove todo removes it` }]
+})
 
 /** The rows under each other, with a note below its value. */
 const summary = (rows: ReadonlyArray<Row>) => {
@@ -59,7 +68,11 @@ export const layerDashboardAddress = Layer.effectDiscard(
     const shown = enabled && files !== undefined
     const api = publicUrl ?? `http://${reached}:${address.port}`
     const url = `${api}/dashboard/`
-    if (!process.stdout.isTTY) return shown ? yield* Effect.logInfo(`Dashboard: ${url}`) : undefined
+    const example = yield* exampleRow(api)
+    if (!process.stdout.isTTY) {
+      for (const { value } of example) yield* Effect.logInfo(`Example: ${value}`)
+      return shown ? yield* Effect.logInfo(`Dashboard: ${url}`) : undefined
+    }
     const embedded = (yield* secret("DATABASE_URL")) === undefined
     const local =
       loopback.test(host) &&
@@ -92,6 +105,7 @@ export const layerDashboardAddress = Layer.effectDiscard(
               note: "makes one account the administrator, once, within an hour"
             }
           ]),
+      ...example,
       { name: "Files (S3)", value: (yield* ObjectStoreAddress).publicEndpoint },
       {
         name: "Data",

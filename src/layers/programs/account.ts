@@ -20,7 +20,8 @@ const EncryptionKeysOfDatabase = Layer.unwrap(
   )
 )
 
-const Parts = identityProvider.layerPorts.pipe(
+/** Accounts and their database. */
+export const layerAccountsOfProgram = identityProvider.layerPorts.pipe(
   Layer.provideMerge(identityProvider.layerKeys),
   Layer.provide(EncryptionKeysOfDatabase),
   Layer.provideMerge(layerDb),
@@ -40,7 +41,7 @@ export const exportAccounts = Effect.fnUntraced(function* () {
     endOnDone: false
   })
   yield* Stream.run(exportText(exported), stdout)
-}, Effect.provide(Parts))
+}, Effect.provide(layerAccountsOfProgram))
 
 /**
  * `svc account …`: accounts, directly in the database, for operators without e-mail or without an administrator. Works whether
@@ -59,4 +60,4 @@ export const changeAccount = Effect.fnUntraced(function* (command: "create" | "a
   const { link } = yield* admin.recoveryLink(identity.id)
   const text = command === "admin" ? `Administrator: ${identity.id}\n${link}` : link
   return yield* printResult(text, { id: identity.id, administrator: command === "admin", link })
-}, Effect.provide(Parts))
+}, Effect.provide(layerAccountsOfProgram))

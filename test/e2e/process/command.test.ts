@@ -8,9 +8,10 @@ import { copyDataDir, makeDataDir, removeDataDir } from "../../support/dataDir.t
 import { listeningAt, onTerminal, root, runToEnd, startService, testSettings, until } from "../../support/service.ts"
 
 const run = promisify(execFile)
-const commands = "start check grants version key account psql db-url gen-types migrations export import recover".split(
-  " "
-)
+const commands =
+  "start example check grants version key account psql db-url gen-types migrations export import recover upgrade-database".split(
+    " "
+  )
 
 type Env = Readonly<Record<string, string>>
 
@@ -45,6 +46,8 @@ describe("svc", () => {
       [["key", "admin"], /^svc: .*"admin".*anon.*service_role.*\nUsage: svc key /],
       [["key", "anon", "x".repeat(101)], /^svc: .*A label has up to 100 characters.*\nUsage: svc key /],
       [["account", "create"], /^svc: .*email.*\nUsage: svc account create /],
+      [["start", "--example", "blog"], /^svc: .*"blog".*todo.*\nUsage: svc start /],
+      [["example", "remove", "blog"], /^svc: .*"blog".*todo.*\nUsage: svc example remove /],
       [["recover", "--to", "x"], /^svc: .*--to.*\nUsage: svc recover /],
       [
         ["migrations", "resolve", "x", "undone"],

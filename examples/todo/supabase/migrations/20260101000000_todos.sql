@@ -29,7 +29,7 @@ create function public.handle_new_user() returns trigger
 as $$
 begin
   insert into public.profiles (id, name)
-    values (new.id, coalesce(new.raw_user_meta_data ->> 'name', split_part(new.email, '@', 1)));
+    values (new.id, coalesce(new.raw_user_meta_data ->> 'name', split_part(new.email, '@', 1), 'Anonymous'));
   return new;
 end
 $$;

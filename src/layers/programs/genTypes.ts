@@ -19,5 +19,6 @@ export const generateTypes = Effect.fnUntraced(function* (wanted: Wanted) {
   }
   if (Option.isNone(wanted.out)) return yield* printResult(text.trimEnd(), { types: text })
   const out = wanted.out.value
-  return yield* Effect.tryPromise({ try: () => writeFile(out, text), catch: (cause) => failed(reasonOfCause(cause)) })
+  yield* Effect.tryPromise({ try: () => writeFile(out, text), catch: (cause) => failed(reasonOfCause(cause)) })
+  return yield* printResult(`${out}: written`, { out })
 })

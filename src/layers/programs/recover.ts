@@ -111,7 +111,7 @@ const recover = Effect.fnUntraced(
     let placeObjects: Effect.Effect<void, StartError> = Effect.void
     if (objects.state === undefined) {
       const since = Number.isFinite(objects.earliest) ? `only of ${iso(objects.earliest)} and later` : "none"
-      yield* Console.log(`Objects are not recovered: the archive has ${since}`)
+      yield* Console.error(`Objects are not recovered: the archive has ${since}`)
     } else {
       let bytes = 0
       placeObjects = yield* recoverObjects(
@@ -123,7 +123,7 @@ const recover = Effect.fnUntraced(
         (done) => (bytes = done)
       )
       const late = objects.state.until < target - objectsLate
-      yield* Console.log(
+      yield* Console.error(
         `The objects are recovered (${Math.ceil(bytes / 1_048_576)} MiB)${late ? `, as of ${iso(objects.state.until)}: later changes are not in the archive` : ""}`
       )
     }

@@ -1,7 +1,7 @@
 import { execFile, spawn } from "node:child_process"
 import { existsSync } from "node:fs"
 import { readdir, readFile } from "node:fs/promises"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, inject, it } from "vitest"
 import { copyDataDir, makeDataDir, removeDataDir } from "../../support/dataDir.ts"
@@ -88,6 +88,11 @@ describe("svc", () => {
     assert.deepInclude(made, { type: "anon", label: "for a page" })
     const { url } = JSON.parse((await svc(["db-url", "--json"], env)).stdout) as { readonly url: string }
     assert.match(url, /^postgres:\/\/postgres:\S+@127\.0\.0\.1:/)
+    const out = join(await makeDataDir(), "types.ts")
+    const written = await svc(["gen-types", "--url", service.url, "--out", out, "--json"], env)
+    assert.deepStrictEqual(JSON.parse(written.stdout), { out })
+    assert.include(await readFile(out, "utf8"), "export type Database = ")
+    await removeDataDir(dirname(out))
     const failed = await svc(["account", "recover", "nobody@example.com", "--json"], env)
     assert.deepStrictEqual(
       [failed.code, failed.stdout, JSON.parse(failed.stderr)],

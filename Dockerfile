@@ -10,6 +10,7 @@ COPY tsconfig.json releases.json CHANGELOG.md README.md LICENSE NOTICE .env.exam
 COPY scripts ./scripts
 COPY src ./src
 COPY dashboard ./dashboard
+COPY examples/todo ./examples/todo
 COPY docs/*.md ./docs/
 COPY deploy ./deploy
 # The commit that `svc version` names: --build-arg COMMIT=$(git rev-parse HEAD)

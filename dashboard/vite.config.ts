@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { brotliCompressSync, constants, gzipSync } from "node:zlib"
 import { build, type Plugin, defineConfig } from "vite"
@@ -70,7 +70,6 @@ const example = (): Plugin => ({
   name: "example",
   apply: "build",
   async closeBundle() {
-    if (!existsSync(todo)) return this.warn("examples/todo is missing: svc start --example will not work")
     await build({
       configFile: false,
       root: todo,

@@ -85,7 +85,9 @@ const separator = `\n\n${"-".repeat(72)}\n\n`
 
 /** The packages and fonts of the dashboard, from the list that its own build writes. */
 export const dashboardParts = async (): Promise<ReadonlyArray<Part>> => {
-  const listed = (await readFile(join(root, "dashboard/dist/licenses.txt"), "utf8")).trim().split(separator)
+  const files = ["dashboard/dist/licenses.txt", "dashboard/dist/example/licenses.txt"]
+  const texts = await Promise.all(files.map((file) => readFile(join(root, file), "utf8")))
+  const listed = texts.flatMap((text) => text.trim().split(separator))
   return listed.map((text) => {
     const [heading = "", ...rest] = text.split("\n")
     const [, name = heading, version = "", license = "UNKNOWN"] = /^(\S.*?)(?: (\d\S*))? \((.+)\)$/.exec(heading) ?? []

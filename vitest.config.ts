@@ -87,7 +87,8 @@ export default defineConfig({
           setupFiles,
           // A worker starts one browser for all of its files.
           isolate: false,
-          maxWorkers: 4,
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
           ...slow
         }
       },
@@ -99,7 +100,7 @@ export default defineConfig({
           setupFiles,
           isolate: false,
           maxWorkers: 4,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
           ...slow
         }
       }

@@ -63,7 +63,7 @@ export const makeExampleMaking = Effect.gen(function* () {
         })
       yield* asService
       for (const migration of migrations) {
-        const script = migrationScript(migration, "supabase")
+        const script = migrationScript(migration, "own")
         if ("problem" in script) return yield* Effect.die(new Error(script.problem))
         for (const piece of script.pieces) yield* sql.unsafe(piece.text)
       }

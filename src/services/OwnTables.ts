@@ -33,7 +33,8 @@ const temporary = (error: unknown): Unavailable | undefined => {
       hint: "Look for locks on tables of schema svc, and at the database's disk",
       retry_after: 10
     })
-  if (state === "40P01" || state === "40001")
+  // Our own statements look for what they refer to, so a missing row (23503) was deleted meanwhile.
+  if (["40P01", "40001", "23503"].includes(state))
     return new Unavailable({
       error: "The change collided with another one and was not made; retry",
       code: "DATABASE_BUSY",

@@ -1,5 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { randomUUID } from "node:crypto"
+import { onOwnTables } from "../../../src/services/OwnTables.ts"
 import { layerIdentityUpkeep } from "../../../src/services/identity/accounts/Upkeep.ts"
 import { Accounts } from "../../../src/services/ports/identity/Accounts.ts"
 import { IdP } from "../../../src/services/ports/IdP.ts"
@@ -33,6 +36,16 @@ layer(layerEmbedded("identity_growth"), live)("the tables of accounts", (it) => 
       assert.strictEqual(yield* counted("identity_sessions"), 200)
       for (let turn = 0; turn < 60; turn++) yield* idp.beginTotp(credential)
       assert.strictEqual(yield* counted("identity_flows"), 50)
+    })
+  )
+
+  it.effect("refuse for a moment what belongs to an account that is deleted meanwhile", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const flow = sql`insert into svc.identity_flows (kind, identity_id, data, expires_at)
+        values ('settings', ${randomUUID()}::text::uuid, '{}', now())`
+      const failure = yield* Effect.flip(onOwnTables(flow))
+      assert.include(failure, { code: "DATABASE_BUSY", retry_after: 1 })
     })
   )
 

@@ -5,6 +5,7 @@ import { afterAll, assert, beforeAll, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
 import { type Service, startService } from "../support/service.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 checkPages()
 let service: Service
@@ -78,8 +79,8 @@ it("a backup in progress is cancelled, and a failed one says why", async () => {
   await row.getByRole("button", { name: "Cancel" }).click()
   await page.getByRole("dialog").getByRole("button", { name: "Cancel backup" }).click()
   await row.getByText("Cancelled", { exact: true }).waitFor()
-  assert.strictEqual(await row.getByRole("link", { name: "Download" }).count(), 0)
-  assert.strictEqual(await row.getByRole("button", { name: "Restore" }).count(), 0)
+  await assertCount(row.getByRole("link", { name: "Download" }), 0)
+  await assertCount(row.getByRole("button", { name: "Restore" }), 0)
   await row.getByRole("button", { name: "Delete" }).click()
   await page.getByRole("button", { name: "Delete backup" }).click()
   await row.waitFor({ state: "detached" })
@@ -105,11 +106,11 @@ it(
     await page.goto(at("/backups", service))
     const row = page.getByRole("row", { name: /is good/ })
     await row.getByText("verified", { exact: true }).waitFor({ timeout: 60_000 })
-    assert.strictEqual(await row.getByRole("button", { name: "Restore" }).count(), 1)
+    await assertCount(row.getByRole("button", { name: "Restore" }), 1)
     await rm(join(service.dataDir, "backups"), { recursive: true })
     await row.getByText("file missing").waitFor({ timeout: 30_000 })
-    assert.strictEqual(await row.getByRole("button", { name: "Restore" }).count(), 0)
-    assert.strictEqual(await row.getByRole("link", { name: "Download" }).count(), 0)
+    await assertCount(row.getByRole("button", { name: "Restore" }), 0)
+    await assertCount(row.getByRole("link", { name: "Download" }), 0)
   }
 )
 

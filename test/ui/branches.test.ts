@@ -4,6 +4,7 @@ import { ask, sql } from "../support/client.ts"
 import { type Service, startService } from "../support/service.ts"
 import { assertAccessible } from "../support/ui/accessible.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 checkPages()
 let service: Service
@@ -55,7 +56,7 @@ it("a column is dropped on a branch, and the main database keeps it", async () =
   await page.getByRole("link", { name: "Tables" }).click()
   await page.getByRole("link", { name: "parts" }).click()
   await page.getByRole("columnheader", { name: /^id/ }).waitFor()
-  assert.strictEqual(await page.getByRole("columnheader", { name: /colour/ }).count(), 0)
+  await assertCount(page.getByRole("columnheader", { name: /colour/ }), 0)
   assert.deepStrictEqual(await columns(), ["colour", "id"])
 
   await page.getByRole("link", { name: "Branches" }).click()

@@ -2,6 +2,7 @@ import { assert, describe, inject, it } from "vitest"
 import { sql } from "../support/client.ts"
 import { at, checkPages, openPage, watchTasks } from "../support/ui/dashboard.ts"
 import { makeShop } from "../support/ui/tables.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 /** What users of other dashboards complain about, as far as the tests of the pages do not show it. */
 
@@ -169,7 +170,7 @@ describe("a table", () => {
     await page.getByRole("columnheader", { name: /^note/ }).waitFor({ state: "detached" })
     await page.reload()
     await page.getByRole("columnheader", { name: /^total/ }).waitFor()
-    assert.strictEqual(await page.getByRole("columnheader", { name: /^note/ }).count(), 0)
+    await assertCount(page.getByRole("columnheader", { name: /^note/ }), 0)
   })
 
   it("follows a reference by two columns as a whole, from the row that is referred to", async () => {

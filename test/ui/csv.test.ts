@@ -5,6 +5,7 @@ import { ask, sql } from "../support/client.ts"
 import { assertAccessible } from "../support/ui/accessible.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 import { makeShop } from "../support/ui/tables.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 const service = inject("service")
 checkPages()
@@ -37,7 +38,7 @@ describe("importing", () => {
     await page.getByText('Bo, the "second"').waitFor()
     assert.strictEqual(await page.getByLabel("Column for Name").inputValue(), "name")
     assert.strictEqual(await page.getByLabel("Column for unused").inputValue(), "")
-    assert.strictEqual(await dialogOf(page).locator("td .null").count(), 2)
+    await assertCount(dialogOf(page).locator("td .null"), 2)
     await assertAccessible(page, "import with a preview")
     await dialogOf(page).getByRole("button", { name: "Import" }).click()
     await page.getByText(`3 rows imported into ${table}`).waitFor()

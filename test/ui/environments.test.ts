@@ -3,6 +3,7 @@ import { ask, sql } from "../support/client.ts"
 import { type Service, startService } from "../support/service.ts"
 import { assertAccessible } from "../support/ui/accessible.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 checkPages()
 let service: Service
@@ -52,13 +53,13 @@ it("an environment is created with its schema and bucket, changed, replaced as t
   await dialog.getByRole("button", { name: "Cancel" }).click()
   await page.reload()
   await page.getByText(/2 environments of at most 2/).waitFor()
-  assert.strictEqual(await page.getByRole("button", { name: "Create environment" }).count(), 0)
+  await assertCount(page.getByRole("button", { name: "Create environment" }), 0)
 
   const other = page.getByRole("row", { name: /^Other/ })
   await other.getByRole("button", { name: "Make default" }).click()
   await page.getByText("Other is the default").waitFor()
   await page.getByRole("row", { name: /^Other default/ }).waitFor()
-  assert.strictEqual(await other.getByRole("button", { name: "Delete" }).count(), 0)
+  await assertCount(other.getByRole("button", { name: "Delete" }), 0)
   await page
     .getByRole("row", { name: /^Development/ })
     .getByRole("button", { name: "Delete" })

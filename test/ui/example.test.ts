@@ -12,6 +12,7 @@ import { freePort } from "../../bench/support/freePort.ts"
 import { onTerminal, root, runToEnd, type Service, startService, testSettings, until } from "../support/service.ts"
 import { assertAccessible } from "../support/ui/accessible.ts"
 import { checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 checkPages()
 
@@ -88,8 +89,8 @@ it("the example's people have private, live lists, avatars, and see each other",
   await other.getByLabel("New to-do").fill("Sell milk")
   await other.getByRole("button", { name: "Add" }).click()
   await items(other).getByText("Sell milk").waitFor()
-  assert.strictEqual(await items(other).count(), 1)
-  assert.strictEqual(await items(phone).count(), 1)
+  await assertCount(items(other), 1)
+  await assertCount(items(phone), 1)
 
   await phone.getByLabel("Avatar").setInputFiles({ name: "me.png", mimeType: "image/png", buffer: png })
   const avatar = phone.getByAltText("Your avatar")
@@ -257,7 +258,7 @@ it(
         await page.getByRole("button", { name: "Sign in" }).click()
         await page.getByText("Signed in as Ann").waitFor()
         await page.getByRole("checkbox", { name: "Start the example", checked: true }).waitFor()
-        assert.strictEqual(await page.getByText("Sign in as Ben").count(), 0)
+        await assertCount(page.getByText("Sign in as Ben"), 0)
         await page.waitForFunction(() => document.querySelector<HTMLImageElement>("#avatar")?.naturalWidth === 1)
         await page.getByLabel("New to-do").fill(`Look at it in ${colorScheme}`)
         await page.getByRole("button", { name: "Add", exact: true }).click()

@@ -1,10 +1,11 @@
 import { type Page } from "playwright-core"
-import { assert, beforeAll, inject } from "vitest"
+import { beforeAll, inject } from "vitest"
 import { ask, sql } from "../support/client.ts"
 import { flagOf, makeFlag, makeSegment } from "../support/flags/api.ts"
 import { at, checkPages } from "../support/ui/dashboard.ts"
 import { checkStates, type States } from "../support/ui/states.ts"
 import { makeShop } from "../support/ui/tables.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 const service = inject("service")
 checkPages()
@@ -150,7 +151,7 @@ const states: States = {
     await page.getByText("This schema is not in").waitFor()
     const card = page.getByRole("region", { name: "kept" })
     await card.getByText("integer").waitFor()
-    assert.strictEqual(await card.getByRole("link").count(), 0)
+    await assertCount(card.getByRole("link"), 0)
   },
   "schema, none matches": async (page) => {
     await page.goto(at("/schema?find=nowhere"))

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises"
 import { ask, sql } from "../support/client.ts"
 import { assertAccessible } from "../support/ui/accessible.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 const service = inject("service")
 checkPages()
@@ -28,7 +29,7 @@ it("shows who changed what, what it was before, and filters by the address", asy
     .click()
   await page.waitForURL(new RegExp(`subject=key(:|%3A)${id}`))
   await page.getByRole("button", { name: `Remove filter key:${id}` }).waitFor()
-  assert.strictEqual(await list.getByRole("row").count(), 3)
+  await assertCount(list.getByRole("row"), 3)
   await page.reload()
   await list.getByRole("button", { name: `Show details of key.update key:${id}` }).click()
   const dialog = page.getByRole("dialog")

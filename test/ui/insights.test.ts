@@ -1,6 +1,7 @@
 import { assert, inject, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 const service = inject("service")
 checkPages()
@@ -35,7 +36,7 @@ it("a finding's fix is opened in the workbench, run there, and the finding is go
   await page.goto(at("/insights"))
   await page.getByRole("button", { name: "Check again" }).waitFor()
   await page.getByText("Checked", { exact: true }).waitFor()
-  assert.strictEqual(await item.count(), 0)
+  await assertCount(item, 0)
   assert.notInclude((await ask(service, "GET /api/insights", { key: service.service_role })).text, table)
 })
 

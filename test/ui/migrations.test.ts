@@ -7,6 +7,7 @@ import { writeFiles } from "../support/migrations/directory.ts"
 import { type Service, startService } from "../support/service.ts"
 import { assertAccessible } from "../support/ui/accessible.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 checkPages()
 let service: Service
@@ -57,7 +58,7 @@ it("pending files are run in order, a broken one shows its line, and a changed o
   await page.getByRole("dialog").getByRole("button", { name: "Run" }).click()
   await page.getByText("1 migration applied").waitFor()
   await page.getByRole("row", { name: /2_broken applied/ }).waitFor()
-  assert.strictEqual(await page.getByRole("button", { name: /^Run/ }).count(), 0)
+  await assertCount(page.getByRole("button", { name: /^Run/ }), 0)
   assert.lengthOf(await sql(service, "select from pg_class where relname in ('books', 'pages')"), 2)
 
   await writeFiles(directory, {
@@ -67,7 +68,7 @@ it("pending files are run in order, a broken one shows its line, and a changed o
   await page.getByRole("button", { name: "Reload" }).click()
   await page.getByText(/1 applied migration has changed since/).waitFor()
   await page.getByRole("row", { name: /3_more pending/ }).waitFor()
-  assert.strictEqual(await page.getByRole("button", { name: /^Run/ }).count(), 0)
+  await assertCount(page.getByRole("button", { name: /^Run/ }), 0)
   await assertAccessible(page, "a changed migration")
   await page.getByRole("link", { name: "1_books" }).click()
   await page.getByText("SHA-256 of what was applied").waitFor()
@@ -133,7 +134,7 @@ it("the history of another tool is shown, and not written", async () => {
     const page = await openPage({ on: knex })
     await page.goto(at("/migrations", knex))
     await page.getByText(/has the history of knex/i).waitFor()
-    assert.strictEqual(await page.getByRole("button", { name: /^Run/ }).count(), 0)
+    await assertCount(page.getByRole("button", { name: /^Run/ }), 0)
   } finally {
     await knex[Symbol.asyncDispose]()
   }

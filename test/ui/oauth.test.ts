@@ -5,6 +5,7 @@ import { type IdentityService, startIdentityService } from "../support/identity/
 import { type Service, startService } from "../support/service.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 import { checkStates, type States } from "../support/ui/states.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 checkPages()
 let parts: IdentityService
@@ -78,7 +79,7 @@ it("a client is registered, its secret shown once, changed, given a new secret, 
   await page.getByRole("button", { name: "Delete client" }).click()
   await page.waitForURL(/\/clients$/)
   await page.getByRole("link", { name: "Photo album" }).waitFor()
-  assert.strictEqual(await page.getByRole("link", { name: "Web shop" }).count(), 0)
+  await assertCount(page.getByRole("link", { name: "Web shop" }), 0)
   await page.goto(here(`/clients/${id}`))
   await page.getByRole("heading", { name: "No such client" }).waitFor()
 })
@@ -94,7 +95,7 @@ it("an app without a server has no secret to rotate", async () => {
   await form.getByRole("button", { name: "Register client" }).click()
   await page.getByRole("heading", { name: "Mobile app" }).waitFor()
   await page.getByText("app without a server").waitFor()
-  assert.strictEqual(await page.getByRole("button", { name: "Rotate secret" }).count(), 0)
+  await assertCount(page.getByRole("button", { name: "Rotate secret" }), 0)
 })
 
 it("claims are previewed for a user before they are saved, and asked about when leaving", async () => {

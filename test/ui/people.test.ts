@@ -6,6 +6,7 @@ import { sessionCookie } from "../support/identity/people.ts"
 import { type Address, type Service, startService } from "../support/service.ts"
 import { assertAccessible } from "../support/ui/accessible.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 checkPages()
 const shared = inject("service")
@@ -107,7 +108,7 @@ it("an administrator without a key, by their own session, sees people and delete
   await page.getByLabel("Type gone@example.com to confirm").fill("gone@example.com")
   await page.getByRole("button", { name: "Delete person" }).click()
   await page.getByRole("link", { name: "operator@example.com" }).waitFor()
-  assert.strictEqual(await page.getByRole("link", { name: "gone@example.com" }).count(), 0)
+  await assertCount(page.getByRole("link", { name: "gone@example.com" }), 0)
   assert.strictEqual(await signIn(own, "gone@example.com", password), 401)
   // It has the password hashes of everyone.
   const refused = await page.request.get(`${own.url}/api/identities/export`)
@@ -128,7 +129,7 @@ it("a lost factor is removed, which its dialog names", async () => {
   await dialog.getByRole("button", { name: "Remove factor" }).click()
   await page.getByText("Factor removed").waitFor()
   await factors.getByText("Authenticator app").waitFor({ state: "detached" })
-  assert.strictEqual(await factors.getByRole("button").count(), 0)
+  await assertCount(factors.getByRole("button"), 0)
 })
 
 it("traits are edited, and what another operator has changed meanwhile is not overwritten unseen", async () => {
@@ -253,7 +254,7 @@ it("an invitation and a recovery link are shown once, and sign in", async () => 
   assert.isAtLeast((await ask(own, "POST /api/auth/recovery/confirm", { body })).status, 400)
   await page.getByRole("button", { name: "Mark as verified" }).click()
   await page.getByText("verified", { exact: true }).waitFor()
-  assert.strictEqual(await page.getByRole("button", { name: "Mark as verified" }).count(), 0)
+  await assertCount(page.getByRole("button", { name: "Mark as verified" }), 0)
 })
 
 it("a mail that was not delivered says why, is read, and sent again", async () => {
@@ -275,7 +276,7 @@ it("a mail that was not delivered says why, is read, and sent again", async () =
 it("without a mail server, the outbox says so", async () => {
   const page = await open(shared, "/mails")
   await page.getByText("No e-mail is sent").waitFor()
-  assert.strictEqual(await page.getByRole("button", { name: "Send again" }).count(), 0)
+  await assertCount(page.getByRole("button", { name: "Send again" }), 0)
 })
 
 const others: ReadonlyArray<readonly [string, string, () => Address]> = [
@@ -290,7 +291,7 @@ describe("where the service keeps no accounts", () => {
   it.each(others)("%s: %s explains it", async (title, path, on) => {
     const reach = async (page: Page) => {
       await page.getByRole("heading", { name: title }).waitFor()
-      assert.strictEqual(await page.getByRole("alert").count(), 0)
+      await assertCount(page.getByRole("alert"), 0)
     }
     const page = await open(on(), path, { viewport: { width: 390, height: 780 } })
     await reach(page)

@@ -6,6 +6,7 @@ import { archivedUntilNow } from "../support/recovery/calls.ts"
 import { type Service, startService, until } from "../support/service.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 import { checkStates, type States } from "../support/ui/states.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 checkPages()
 let service: Service
@@ -146,7 +147,7 @@ it("without point-in-time recovery the page says how to switch it on", async () 
   await page.goto(at("/protection"))
   const missing = page.getByRole("region", { name: "What is not protected" })
   await missing.getByText("SVC_PITR=true").waitFor()
-  assert.strictEqual(await page.getByRole("button", { name: "Restore to a time" }).count(), 0)
+  await assertCount(page.getByRole("button", { name: "Restore to a time" }), 0)
   await page.keyboard.press("Control+k")
   await page.keyboard.type("protection")
   await page.getByRole("option", { name: /Protection/ }).waitFor()
@@ -231,7 +232,7 @@ it("an archive that can't be read any more takes the place of what could be rest
   const json = { ...body, details: "its disk is not mounted", hint: null, request_id: "1" }
   await page.route("**/api/backups/pitr", (route) => route.fulfill({ status: 503, json }))
   await page.getByRole("heading", { name: "The archive could not be read" }).waitFor()
-  assert.strictEqual(await page.locator(".verdict").count(), 0)
+  await assertCount(page.locator(".verdict"), 0)
 })
 
 const states: States = {

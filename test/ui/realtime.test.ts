@@ -2,6 +2,7 @@ import { type Page, type WebSocketRoute } from "playwright-core"
 import { assert, beforeEach, inject, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 const service = inject("service")
 checkPages()
@@ -52,8 +53,8 @@ it("an update shows what differs, with exact numbers, and is found by its text a
   await list(page).getByText("note: before → after").click()
   const panel = page.getByRole("complementary", { name: "Event" })
   await panel.getByRole("row", { name: /note.*changed.*before.*after/ }).waitFor()
-  assert.strictEqual(await panel.getByText("12345678901234567890.10").count(), 2)
-  assert.strictEqual(await panel.getByText("changed").count(), 1)
+  await assertCount(panel.getByText("12345678901234567890.10"), 2)
+  await assertCount(panel.getByText("changed"), 1)
   await page.getByLabel("Operation").selectOption("INSERT")
   await page.waitForURL(/operation=INSERT/)
   await page
@@ -74,7 +75,7 @@ it("while paused, what arrives is kept, and shown on resuming", async () => {
   await page.getByRole("button", { name: "Pause" }).click()
   await sql(service, `insert into ${table} select i, 1, 'later' from generate_series(2, 4) i`)
   await page.getByRole("button", { name: "Resume (3 new)" }).waitFor()
-  assert.strictEqual(await list(page).getByText("later").count(), 0)
+  await assertCount(list(page).getByText("later"), 0)
   await page.getByRole("button", { name: "Resume (3 new)" }).click()
   await list(page).getByText("note: later").nth(2).waitFor()
 })
@@ -93,7 +94,7 @@ it("a lost connection is resumed: what was missed is replayed, and nothing is sh
   await page.getByText("This browser read too slowly").waitFor()
   await sql(service, `insert into ${table} values (2, 1, 'during the cut')`)
   await list(page).getByText("during the cut").waitFor()
-  assert.strictEqual(await list(page).getByText("before the cut").count(), 1)
+  await assertCount(list(page).getByText("before the cut"), 1)
   assert.match(sockets.at(-1)?.url() ?? "", /since=[1-9]\d{10,}/)
   assert.notMatch(sockets.at(-1)?.url() ?? "", /apikey/)
 })
@@ -148,7 +149,7 @@ it("an event names a table's row as text, never as HTML", async () => {
   await sql(service, `insert into ${table} values (1, 1, '<img src=x onerror=alert(1)>')`)
   await list(page).getByText("<img src=x onerror=alert(1)>").click()
   await page.getByRole("complementary", { name: "Event" }).getByText("<img src=x").waitFor()
-  assert.strictEqual(await page.locator("main img").count(), 0)
+  await assertCount(page.locator("main img"), 0)
 })
 
 it("tables with row-level security are marked: most clients receive no events of them", async () => {

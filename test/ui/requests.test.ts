@@ -1,6 +1,7 @@
 import { assert, inject, it } from "vitest"
 import { ask } from "../support/client.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 const service = inject("service")
 checkPages()
@@ -67,12 +68,12 @@ it("the page of keys counts the requests of each, and leads to them", async () =
   await row.getByRole("link", { name: "1 refused" }).click()
   await page.waitForURL(/\/requests\?key=\d+&status=4xx$/)
   await page.getByRole("button", { name: "Copy request id refused-to-this-key" }).waitFor()
-  assert.strictEqual(await page.getByRole("table", { name: "Latest requests" }).getByRole("row").count(), 2)
+  await assertCount(page.getByRole("table", { name: "Latest requests" }).getByRole("row"), 2)
   await page.goBack()
   await row.getByRole("link", { name: "2 requests, show the latest" }).click()
   await page.waitForURL(/\/requests\?key=\d+$/)
   await page.getByRole("button", { name: "Copy request id of-this-key" }).waitFor()
-  assert.strictEqual(await page.getByRole("table", { name: "Latest requests" }).getByRole("row").count(), 3)
+  await assertCount(page.getByRole("table", { name: "Latest requests" }).getByRole("row"), 3)
 })
 
 it("an address that the service refuses is a problem, not an empty list", async () => {

@@ -3,6 +3,7 @@ import { assert, describe, inject, it } from "vitest"
 import { sql } from "../support/client.ts"
 import { at, checkPages, openPage, watchTasks } from "../support/ui/dashboard.ts"
 import { makeShop } from "../support/ui/tables.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 const service = inject("service")
 checkPages()
@@ -39,7 +40,7 @@ describe("reading", () => {
       request,
       /^curl -H "apikey: \$SERVICE_KEY" .*--data-raw '\{"sql":"select 9007.*"read_only":true\}' 'http.*\/v1\/sql'$/
     )
-    assert.strictEqual(await result(page).getByText("one", { exact: true }).count(), 0)
+    await assertCount(result(page).getByText("one", { exact: true }), 0)
   })
 
   it("completes columns behind an alias", async () => {
@@ -87,20 +88,20 @@ describe("reading", () => {
     const page = await open({ permissions: ["clipboard-read", "clipboard-write"] })
     const field = (number: number) => page.getByRole("textbox", { name: `$${number}`, exact: true })
     await write(page, `select 'no $1', "no $2".x from (select $$ $3 $$ || $t$ $4 $t$ as x /* $5 */) "no $2" -- $6`)
-    assert.strictEqual(await page.getByRole("group", { name: "Parameters" }).count(), 0)
+    await assertCount(page.getByRole("group", { name: "Parameters" }), 0)
     await write(
       page,
       `select id || '-' || coalesce($2, 'none') || '-' || coalesce($10, 'none') as found from ${order} where id = $1::int + 0`
     )
     await field(10).waitFor()
-    assert.strictEqual(await page.getByRole("group", { name: "Parameters" }).getByRole("textbox").count(), 3)
+    await assertCount(page.getByRole("group", { name: "Parameters" }).getByRole("textbox"), 3)
     const requests: Array<string> = []
     page.on("request", (request) => {
       if (request.method() === "POST") requests.push(request.postData() ?? "")
     })
     await page.keyboard.press("Control+Enter")
     await page.getByRole("alert").first().waitFor()
-    assert.strictEqual(await page.getByText("Enter a value, or choose NULL or empty").count(), 3)
+    await assertCount(page.getByText("Enter a value, or choose NULL or empty"), 3)
     assert.isTrue(await field(1).evaluate((element) => element === document.activeElement))
     assert.deepStrictEqual(requests, [])
     await field(1).fill("2")

@@ -6,6 +6,7 @@ import { ask } from "../support/client.ts"
 import { until } from "../support/service.ts"
 import { assertAccessible } from "../support/ui/accessible.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 const service = inject("service")
 checkPages()
@@ -151,7 +152,7 @@ it("a large file goes up in parts, is resumed where it was cancelled, and leaves
   page.setDefaultTimeout(60_000)
   await page.goto(at(`/storage/${bucket}`))
   await page.getByText("No files yet").waitFor()
-  assert.strictEqual(await page.getByRole("button", { name: "Allow this page" }).count(), 0)
+  await assertCount(page.getByRole("button", { name: "Allow this page" }), 0)
   const size = 101 * 1024 * 1024
   const give = (name: string) =>
     page.evaluate(
@@ -321,7 +322,7 @@ it("a bucket is opened to everyone by prefix and closed again, and its CORS rule
   await rules.getByRole("button", { name: "Rule", exact: true }).click()
   await rules.getByLabel("Origins of pages").fill("https://app.example.com")
   await rules.getByRole("button", { name: "Rule for this dashboard" }).click()
-  assert.strictEqual(await rules.getByLabel("Origins of pages").count(), 2)
+  await assertCount(rules.getByLabel("Origins of pages"), 2)
   await assertAccessible(page, "access and CORS")
   await rules.getByRole("button", { name: "Save rules" }).click()
   await page.getByText("CORS rules saved").waitFor()

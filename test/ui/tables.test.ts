@@ -3,6 +3,7 @@ import { assert, describe, inject, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 import { makeShop } from "../support/ui/tables.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 const service = inject("service")
 checkPages()
@@ -61,7 +62,7 @@ describe("reading", () => {
     await page.waitForURL(/order=total\.desc/)
     await page.reload()
     await page.getByText("84 rows").waitFor()
-    assert.strictEqual(await page.locator("[aria-sort=descending]").count(), 1)
+    await assertCount(page.locator("[aria-sort=descending]"), 1)
     await goTo(page, 0, 0)
     assert.strictEqual(await activeText(page), "250")
     await page.getByRole("button", { name: /^Remove filter/ }).click()
@@ -275,7 +276,7 @@ describe("editing", () => {
     await review(page)
     const dialog = page.getByRole("dialog", { name: "Review changes" })
     await dialog.getByText("It may have done this all the same").waitFor()
-    assert.strictEqual(await dialog.getByText("Nothing was saved").count(), 0)
+    await assertCount(dialog.getByText("Nothing was saved"), 0)
     await page.unrouteAll()
     await dialog.getByRole("button", { name: "Save" }).click()
     await page.getByText("1 row saved").waitFor()
@@ -295,7 +296,7 @@ describe("editing", () => {
     await press(page, "Enter")
     await page.getByRole("button", { name: "Discard" }).click()
     await page.getByText("1 change discarded").waitFor()
-    assert.strictEqual(await page.getByRole("gridcell", { name: "mine" }).count(), 0)
+    await assertCount(page.getByRole("gridcell", { name: "mine" }), 0)
     await page.getByRole("button", { name: "Undo" }).click()
     await page.getByRole("gridcell", { name: "mine" }).waitFor()
     await page.getByRole("button", { name: "Theme and session" }).click()
@@ -391,7 +392,7 @@ describe("editing", () => {
       if (type === "boolean" || type.endsWith("_mood")) await field.selectOption(text)
       else await field.fill(text)
     }
-    assert.strictEqual(await form.getByLabel(/^(?:id|made)\b/).count(), 0)
+    await assertCount(form.getByLabel(/^(?:id|made)\b/), 0)
     await form.getByRole("button", { name: "Save", exact: true }).click()
     await page.getByText("1 row", { exact: true }).waitFor()
     // Another key of the same value is edited: the numbers beside it stay as they are.

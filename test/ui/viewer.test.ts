@@ -3,6 +3,7 @@ import { assert, describe, inject, it } from "vitest"
 import { sql } from "../support/client.ts"
 import { assertAccessible } from "../support/ui/accessible.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 const service = inject("service")
 checkPages()
@@ -35,7 +36,7 @@ describe("the rows of a table, as another caller sees them", () => {
     await viewAs(page, "ann")
     await page.getByText("100 rows").waitFor()
     await page.getByRole("button", { name: "As user ann" }).waitFor()
-    assert.strictEqual(await page.getByRole("button", { name: "Insert" }).count(), 0)
+    await assertCount(page.getByRole("button", { name: "Insert" }), 0)
     await page.getByRole("grid").focus()
     await page.keyboard.press("Control+End")
     await page.waitForFunction(() => document.querySelector("#active-cell")?.textContent === "note 4")

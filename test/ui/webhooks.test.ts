@@ -3,6 +3,7 @@ import { ask, sql } from "../support/client.ts"
 import { type Service, startService } from "../support/service.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 import { type Receiver, startReceiver } from "../support/webhooks/receiver.ts"
+import { assertCount } from "../support/ui/counts.ts"
 
 checkPages()
 let service: Service
@@ -139,7 +140,7 @@ it("a receiver that is down shows why and that it is tried again; the filter is 
   await page.waitForURL(/outcome=failed/)
   await page.reload()
   await page.getByText("try 2").waitFor()
-  assert.strictEqual(await page.getByRole("table", { name: "Deliveries" }).getByText("TEST").count(), 0)
+  await assertCount(page.getByRole("table", { name: "Deliveries" }).getByText("TEST"), 0)
   await page.goto(at("/webhooks", service))
   await page
     .getByRole("row", { name: /to \/down/ })

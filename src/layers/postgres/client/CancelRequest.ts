@@ -10,6 +10,9 @@ interface Wire extends EventEmitter {
 }
 
 const timeoutMillis = 2_000
+const attempts = 10
+/** ms between two requests to cancel the same statement. */
+const interval = 100
 
 /** Asks PostgreSQL to cancel a session's statement. Calls back when the request was received, or after a timeout. */
 export const cancelRequest = (
@@ -31,3 +34,21 @@ export const cancelRequest = (
   if (host.startsWith("/")) wire.connect(`${host}/.s.PGSQL.${port}`)
   else wire.connect(port, host)
 }
+
+/**
+ * Asks PostgreSQL to cancel a session's statement, and calls back when it has ended, or still runs after some requests. As
+ * PostgreSQL ignores a request that arrives before the statement does, another one follows while it runs.
+ */
+export const cancelWhileRunning = (
+  login: Login,
+  processId: number,
+  secretKey: number,
+  runs: () => boolean,
+  done: () => void,
+  left = attempts
+): void =>
+  cancelRequest(login, processId, secretKey, () => {
+    const again = () => (runs() ? cancelWhileRunning(login, processId, secretKey, runs, done, left - 1) : done())
+    if (runs() && left > 1) setTimeout(again, interval)
+    else done()
+  })

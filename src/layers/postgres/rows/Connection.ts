@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type Socket } from "node:net"
 import { type Client } from "pg"
 import { type AnswerMemory } from "../../../services/access/AnswerBudget.ts"
-import { cancelRequest } from "../client/CancelRequest.ts"
+import { cancelWhileRunning } from "../client/CancelRequest.ts"
 import { internalsOf, keptAlive, newClient } from "../client/Client.ts"
 import { atPrimary, type Login } from "../Login.ts"
 import { requirePrimary } from "../servers/Primary.ts"
@@ -44,9 +44,6 @@ export interface AnswerLimits {
 }
 
 const connectTimeout = 4_000
-const cancelAttempts = 10
-/** ms between two requests to cancel the same statement. */
-const cancelInterval = 100
 /** A longer text is not kept prepared. */
 const maxPreparedText = 8 * 1024
 const prepares = ({ prepare, text }: Command) => prepare && text.length <= maxPreparedText
@@ -188,16 +185,9 @@ export class RowConnection {
     return this.prepared.count
   }
 
-  /**
-   * Asks PostgreSQL to cancel the running statement, and calls back when the session can be closed. PostgreSQL ignores a
-   * request that arrives before the statement does, so another one follows while it runs.
-   */
-  cancel(done: () => void, attempts = cancelAttempts): void {
-    cancelRequest(this.login, this.processId, this.secretKey, () => {
-      const again = () => (this.inFlight.length === 0 ? done() : this.cancel(done, attempts - 1))
-      if (this.inFlight.length === 0 || attempts <= 1) done()
-      else setTimeout(again, cancelInterval)
-    })
+  /** Cancels the running statement, and calls back when the session can be closed. */
+  cancel(done: () => void): void {
+    cancelWhileRunning(this.login, this.processId, this.secretKey, () => this.inFlight.length > 0, done)
   }
 
   /** Ends the session after the messages that were sent. */

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type Socket } from "node:net"
 import { type Client, type Submittable } from "pg"
 import { maxResultSize } from "../../../domain/sql/Result.ts"
-import { cancelRequest } from "../client/CancelRequest.ts"
+import { cancelWhileRunning } from "../client/CancelRequest.ts"
 import { claimsSetting, serviceActor } from "../../../services/ports/Db.ts"
 import { internalsOf, keptAlive, newClient } from "../client/Client.ts"
 import { atPrimary, type Login } from "../Login.ts"
@@ -176,8 +176,8 @@ export class SqlConnection {
     this.internals.connection.stream.destroy()
   }
 
-  /** See `cancelRequest`. */
-  cancel(done: () => void) {
-    cancelRequest(this.login, this.internals.processID, this.internals.secretKey, done)
+  /** See `cancelWhileRunning`. */
+  cancel(runs: () => boolean, done: () => void) {
+    cancelWhileRunning(this.login, this.internals.processID, this.internals.secretKey, runs, done)
   }
 }

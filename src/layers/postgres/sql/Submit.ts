@@ -65,17 +65,7 @@ export const submit = <A>(
       if (ended) over()
       else {
         whenEnded = over
-        // The connection is closed if the statement still runs some time after the cancel request.
-        connection.cancel(() => {
-          const timer = setTimeout(over, cancelTimeoutMillis)
-          whenEnded = () => {
-            clearTimeout(timer)
-            over()
-          }
-          if (ended) whenEnded()
-        })
+        connection.cancel(() => !ended, over)
       }
     })
   })
-
-const cancelTimeoutMillis = 2_000

@@ -34,7 +34,7 @@ export const idpTotp = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
         const person = yield* Effect.promise(() => makePerson(idp))
         const credential = yield* Effect.promise(() => signIn(idp, person))
         // There is none to remove, which is done.
-        checkCookies(credential, yield* port.removeTotp(credential), "remove")
+        yield* port.removeTotp(credential)
         assert.isFalse((yield* port.factors(person.id)).totp)
         const { flowId, issuer, secret } = yield* port.beginTotp(credential)
         assert.match(Redacted.value(secret), /^[A-Z2-7]{32}$/)
@@ -64,7 +64,7 @@ export const idpTotp = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
         assert.strictEqual((yield* port.session(later)).session.aal, "aal2")
         checkCookies(credential, yield* port.removeTotp(credential), "remove")
         assert.isFalse((yield* port.factors(person.id)).totp)
-        checkCookies(credential, yield* port.removeTotp(credential), "remove")
+        yield* port.removeTotp(credential)
         assert.strictEqual((yield* port.session(yield* Effect.promise(() => signIn(idp, person)))).session.aal, "aal1")
         // Its secret has been used up.
         assert.strictEqual(yield* refusal(confirm(totpCode(Redacted.value(secret)))), "410 FLOW_EXPIRED")

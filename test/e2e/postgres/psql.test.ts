@@ -69,6 +69,6 @@ describe("svc psql", () => {
   it("says what to do where there is no psql", async () => {
     const { code, output } = await runToEnd({ ...env, PATH: "/nonexistent" }, program)
     assert.strictEqual(code, 1)
-    assert.match(output, /^svc: psql was not found: .*svc db-url .*\n$/)
+    assert.match(output, /^svc: psql was not found: .*svc db-url\n$/)
   })
 })

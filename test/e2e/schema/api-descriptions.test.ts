@@ -104,7 +104,7 @@ describe("types of the database", () => {
     const how = ["--key", service.service_role, "--url", service.url, "--schema", "public"]
     try {
       const written = await generate(...how, "--out", out)
-      assert.deepStrictEqual([written.code, written.output], [0, ""])
+      assert.deepStrictEqual([written.code, written.output], [0, `${out}: written\n`])
       const source = await readFile(out, "utf8")
       assert.match(source, /^ {6}described: \{$/m)
       assert.strictEqual((await generate(...how)).output, source)

@@ -19,10 +19,12 @@ import { type Service, startService } from "../service.ts"
 import { onwardIn, pressed, sendForm } from "./pageForm.ts"
 
 /** The service with accounts of its own, at the address that its tokens name. */
-export const startProvider = async (): Promise<Service & { readonly issuer: string }> => {
+export const startProvider = async (
+  env: Readonly<Record<string, string>> = {}
+): Promise<Service & { readonly issuer: string }> => {
   const port = String(await freePort())
   const issuer = `http://127.0.0.1:${port}`
-  return Object.assign(await startService({ env: { PORT: port, PUBLIC_URL: issuer } }), { issuer })
+  return Object.assign(await startService({ env: { PORT: port, PUBLIC_URL: issuer, ...env } }), { issuer })
 }
 type ProviderService = Awaited<ReturnType<typeof startProvider>>
 

@@ -22,6 +22,16 @@ const stored = (payload: AdapterPayload): AdapterPayload => {
   return { ...payload, jti: undefined, returnTo: undefined, session: kept }
 }
 
+/** What the clients of a session know it by: they are notified of its end by that (OpenID Connect Back-Channel Logout 2.4). */
+const sidsOf = ({ authorizations }: AdapterPayload) =>
+  authorizations === undefined
+    ? null
+    : JSON.stringify(
+        Object.fromEntries(
+          Object.entries(authorizations).flatMap(([id, { sid }]) => (sid === undefined ? [] : [[id, sid]]))
+        )
+      )
+
 /** An interaction with the answer that the current request continues with. */
 const withAnswer = (payload: AdapterPayload, { resource, result, sessionLost }: InteractionAnswer): AdapterPayload => ({
   ...payload,
@@ -56,13 +66,13 @@ export const adapterOn = ({ answer, ask, client, ownAccounts, sql }: OAuth2Store
       const { accountId = null } = payload
       const values = sql`${this.kind}::text, ${tokenHashOf(id)}::text, ${JSON.stringify(stored(payload))}::text,
         ${payload.grantId ?? null}::text, ${payload.uid ?? null}::text, ${accountId}::text,
-        now() + make_interval(secs => ${expiresIn})`
+        now() + make_interval(secs => ${expiresIn}), ${sidsOf(payload)}::text::jsonb`
       const written =
         await ask(sql`${accountId !== null && ownAccounts ? ofPerson(accountId, this.kind) : sql.literal("")}
-        insert into svc.oauth2_items (kind, id, payload, grant_id, uid, account_id, expires_at)
+        insert into svc.oauth2_items (kind, id, payload, grant_id, uid, account_id, expires_at, sids)
         select ${values} ${accountId !== null && ownAccounts ? sql.literal("from person") : sql.literal("")}
         on conflict (kind, id) do update set payload = excluded.payload, grant_id = excluded.grant_id,
-          uid = excluded.uid, account_id = excluded.account_id, expires_at = excluded.expires_at
+          uid = excluded.uid, account_id = excluded.account_id, expires_at = excluded.expires_at, sids = excluded.sids
         returning 1 as one`)
       // A session or a waiting request may be left unstored: it is then unknown in the next request.
       if (written.length === 0 && !ofBrowsers.has(this.kind)) throw new errors.InvalidGrant("the user is not active")

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { type SqlClient } from "effect/sql"
 import { type ConsentSession, type OAuth2Client } from "../../../domain/oauth2/OAuth2.ts"
+import { endSessions } from "../../../domain/oauth2/Revocations.ts"
 import { type OAuth2 } from "../../ports/OAuth2.ts"
 import { isId } from "../../../domain/oauth2/Text.ts"
 import { clientOf, type StoredClient } from "./clients/ClientFields.ts"
@@ -67,7 +68,7 @@ export const endGrants = (sql: SqlClient.SqlClient, grants: ReadonlyArray<string
   )
 
 /** The consents and sign-ins of users. */
-export const consentsOn = ({ own, sql }: OAuth2Store) => {
+export const consentsOn = ({ noticesDue, own, sql }: OAuth2Store) => {
   const consents: Port["consents"] = Effect.fn("OAuth2.consents")(function* (subject) {
     if (!isId(subject)) return []
     const rows = yield* own(sql<ListedConsent>`
@@ -102,7 +103,7 @@ export const consentsOn = ({ own, sql }: OAuth2Store) => {
 
   const revokeLogins: Port["revokeLogins"] = (subject) =>
     isId(subject)
-      ? Effect.asVoid(own(sql`delete from svc.oauth2_items where kind = 'Session' and account_id = ${subject}`))
+      ? Effect.asVoid(Effect.andThen(own(sql.unsafe(endSessions("account_id = $1"), [subject])), noticesDue.open))
       : Effect.void
 
   return { consents, revokeConsents, revokeLogins }

@@ -10,6 +10,7 @@ import { challengesOn } from "./Challenges.ts"
 import { consentsOn } from "./Consents.ts"
 import { type Library, type Loaded } from "./Library.ts"
 import { logoutsOn } from "./Logouts.ts"
+import { keepNotifying } from "./LogoutNotices.ts"
 import { type OAuth2Store, makeOAuth2Store } from "./Store.ts"
 import { clientsOn } from "./clients/Clients.ts"
 
@@ -74,13 +75,14 @@ const makeOAuth2Embedded = Effect.fnUntraced(function* (options: EmbeddedOptions
   const store = yield* makeOAuth2Store(options.ownAccounts ?? false)
   const library = libraryOf(store, options, Effect.runPromiseWith(yield* Effect.context<never>()))
   yield* Effect.forkScoped(keepClean(store))
+  yield* Effect.forkScoped(keepNotifying(store, library))
   const { issuer } = options
   const port = OAuth2.of({
     configured: true,
     ready: Effect.succeed(true),
     ...challengesOn(store, library, issuer),
     ...consentsOn(store),
-    ...logoutsOn(store, library, issuer),
+    ...logoutsOn(store, issuer),
     ...clientsOn(store, library)
   })
   const endpoints = OAuth2Endpoints.of({

@@ -1,12 +1,13 @@
 import { timingSafeEqual } from "node:crypto"
 import { type IncomingMessage, type ServerResponse } from "node:http"
 import { Effect } from "effect"
+import { decodeProtectedHeader } from "jose"
 import type { Client, OIDCContext, Provider, UnknownObject } from "oidc-provider"
 import { Unavailable } from "../../../domain/errors.ts"
 import { tokenHashOf } from "./Store.ts"
 
 /** Behaviour that the library's configuration can't express. Its classes are public, and each provider has its own. */
-export const overrideClasses = ({ Claims, Client, OIDCContext }: Provider) => {
+export const overrideClasses = ({ Claims, Client, IdToken, OIDCContext }: Provider) => {
   // The consent already determined its claims; the library would remove all but standard ones.
   Object.defineProperty(Claims.prototype, "result", {
     value: function (this: { readonly available: UnknownObject }) {
@@ -25,6 +26,14 @@ export const overrideClasses = ({ Claims, Client, OIDCContext }: Provider) => {
     value: function (this: Client, given: string) {
       const [a, b] = [Buffer.from(tokenHashOf(given)), Buffer.from(this.clientSecret ?? "")]
       return a.length === b.length && timingSafeEqual(a, b)
+    }
+  })
+  // Tokens of other kinds have the same issuer, audience and key, such as those that notify of a sign-out (RFC 8725 3.12).
+  const { validate } = IdToken
+  Object.defineProperty(IdToken, "validate", {
+    value: async (token: string, client: Client) => {
+      if (decodeProtectedHeader(token).typ !== undefined) throw new TypeError("not an ID token")
+      return validate.call(IdToken, token, client)
     }
   })
 }

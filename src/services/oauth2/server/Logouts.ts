@@ -2,10 +2,11 @@ import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
 import type { KoaContextWithOIDC } from "oidc-provider"
 import { Gone } from "../../../domain/errors.ts"
+import { endSessions } from "../../../domain/oauth2/Revocations.ts"
 import { type OAuth2 } from "../../ports/OAuth2.ts"
 import { unknownChallenge } from "./Challenges.ts"
 import { clientOf } from "./clients/ClientFields.ts"
-import { type Library, libraryCall } from "./Library.ts"
+import { libraryCall } from "./Library.ts"
 import { tokenHashOf, type OAuth2Store } from "./Store.ts"
 
 type Port = OAuth2["Service"]
@@ -47,9 +48,7 @@ export const endLogout = async ({ ask, sql }: OAuth2Store, verifier: string) => 
 }
 
 /** Pending sign-outs, by their challenges. */
-export const logoutsOn = (store: OAuth2Store, library: Library, issuer: string) => {
-  const { client, own, sql } = store
-
+export const logoutsOn = ({ client, noticesDue, own, sql }: OAuth2Store, issuer: string) => {
   const find = Effect.fnUntraced(function* (challenge: string) {
     if (!challengeText.test(challenge)) return yield* unknownChallenge
     const [row] = yield* own(sql<StoredLogout>`
@@ -57,27 +56,6 @@ export const logoutsOn = (store: OAuth2Store, library: Library, issuer: string) 
       from svc.oauth2_logouts where id = ${tokenHashOf(challenge)}`)
     if (row === undefined) return yield* unknownChallenge
     return row.gone ? yield* gone : row
-  })
-
-  /** Notifies the clients of a session that it has ended (OpenID Connect Back-Channel Logout 1.0). */
-  const notifyClients = Effect.fnUntraced(function* (sessionUid: string) {
-    const { provider } = yield* library
-    const session = yield* libraryCall(() => provider.Session.findByUid(sessionUid))
-    if (session?.accountId === undefined) return
-    const { accountId } = session
-    const send = Effect.fnUntraced(function* (clientId: string) {
-      const client = yield* libraryCall(() => provider.Client.find(clientId))
-      const post = client?.["backchannelLogout"]
-      if (client?.backchannelLogoutUri === undefined || typeof post !== "function") return
-      yield* Effect.tryPromise(() => post.call(client, accountId, session.sidFor(clientId)) as Promise<void>).pipe(
-        Effect.catch((cause) => Effect.logWarning(`Failed to notify the client ${clientId} of a sign-out`, cause))
-      )
-    })
-    yield* Effect.forEach(Object.keys(session.authorizations ?? {}), send, { concurrency: 4, discard: true }).pipe(
-      // The user does not wait for other servers.
-      Effect.catchCause((cause) => Effect.logWarning("Failed to notify clients of a sign-out", cause)),
-      Effect.forkDetach
-    )
   })
 
   const logoutRequest: Port["logoutRequest"] = Effect.fn("OAuth2.logoutRequest")(function* (challenge) {
@@ -98,8 +76,8 @@ export const logoutsOn = (store: OAuth2Store, library: Library, issuer: string) 
       update svc.oauth2_logouts set done_at = now(), verifier = ${tokenHashOf(verifier)}
       where id = ${tokenHashOf(challenge)} and done_at is null returning id`)
     if (accepted.length === 0) return yield* gone
-    yield* notifyClients(session_uid)
-    yield* own(sql`delete from svc.oauth2_items where kind = 'Session' and uid = ${session_uid}`)
+    yield* own(sql.unsafe(endSessions("uid = $1"), [session_uid]))
+    yield* noticesDue.open
     return { redirectTo: `${issuer}/oauth2/sessions/logout?logout_verifier=${verifier}` }
   })
 

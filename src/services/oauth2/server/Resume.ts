@@ -1,4 +1,6 @@
+import { Effect } from "effect"
 import { errors, type ErrorOut, type InteractionResults, type KoaContextWithOIDC, type Provider } from "oidc-provider"
+import { endSessions } from "../../../domain/oauth2/Revocations.ts"
 import { endLogout } from "./Logouts.ts"
 import { offlineMark, silentMark } from "./Requests.ts"
 import { tokenHashOf, type OAuth2Store } from "./Store.ts"
@@ -69,7 +71,9 @@ export const middlewareOn = (store: OAuth2Store, provider: Provider, { issuer, p
     // Another tab may have signed in another user meanwhile.
     const isOther = result.login !== undefined && session.accountId !== result.login.accountId
     const sessionLost = session.accountId !== undefined && (answer.session_lost || isOther)
-    if (sessionLost) await ask(sql`delete from svc.oauth2_items where kind = 'Session' and uid = ${session.uid}`)
+    if (sessionLost) {
+      await ask(Effect.andThen(sql.unsafe(endSessions("uid = $1"), [session.uid]), store.noticesDue.open))
+    }
     store.continueWith({ uid, result, resource: answer.resource, sessionLost: sessionLost || answer.session_lost })
     return false
   }

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Latch } from "effect"
 import { SqlClient } from "effect/sql"
 import { AsyncLocalStorage } from "node:async_hooks"
 import { createHash } from "node:crypto"
@@ -19,6 +19,8 @@ export interface OAuth2Store {
   readonly ask: <A>(effect: Effect.Effect<A, OwnTablesFailure>) => Promise<A>
   /** Runs a statement for an effect. */
   readonly own: <A>(effect: Effect.Effect<A, OwnTablesFailure>) => Effect.Effect<A, Unavailable>
+  /** Open when clients may have to be notified of the end of sessions; their delivery closes it. */
+  readonly noticesDue: Latch.Latch
   /** A registered client. Read once for each request, in which the library needs it up to six times. */
   readonly client: (id: string) => Promise<StoredClient | undefined>
   /** Runs the library for a request. */
@@ -49,6 +51,7 @@ const isStorable = (id: string) => id.isWellFormed() && !id.includes("\0")
 export const makeOAuth2Store = Effect.fnUntraced(function* (ownAccounts: boolean) {
   const sql = yield* SqlClient.SqlClient
   const run = Effect.runPromiseWith(yield* Effect.context<never>())
+  const noticesDue = yield* Latch.make(true)
   const requests = new AsyncLocalStorage<RequestState>()
 
   const ask: OAuth2Store["ask"] = (effect) => run(onOwnTables(effect))
@@ -68,6 +71,7 @@ export const makeOAuth2Store = Effect.fnUntraced(function* (ownAccounts: boolean
     ownAccounts,
     ask,
     own: (effect) => onOwnTables(effect),
+    noticesDue,
     client,
     withRequest: (run) => requests.run({ clients: new Map(), answer: undefined }, run),
     answer: () => requests.getStore()?.answer,

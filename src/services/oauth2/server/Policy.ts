@@ -36,7 +36,9 @@ export const policyOn = ({ client }: OAuth2Store) => {
     if (answered) return false
     const none = oidc.prompts.has("none")
     if (none || oidc.params?.[silentMark] !== undefined) {
-      if (oidc.account === undefined || isTooOld(oidc) || !isHinted(oidc)) throw new errors.LoginRequired()
+      // The library turns max_age=0 into prompt=login, even beside prompt=none.
+      const renewed = oidc.prompts.has("login")
+      if (oidc.account === undefined || renewed || isTooOld(oidc) || !isHinted(oidc)) throw new errors.LoginRequired()
       // The session at the identity provider may have ended: the bridge checks that without asking the user.
       if (none) Object.assign(oidc.params ?? {}, { prompt: undefined, [silentMark]: "1" })
     }

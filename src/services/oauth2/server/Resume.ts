@@ -29,7 +29,12 @@ const adapted = (given: string) => {
   query.delete(silentMark)
   query.delete(offlineMark)
   // The library grants offline_access only with prompt=consent (OpenID Connect Core 11); the bridge asks in any case.
-  const prompts = (query.get("prompt") ?? "").split(" ").filter(Boolean)
+  // A choice between accounts is made by signing in to one.
+  const prompts = (query.get("prompt") ?? "")
+    .split(" ")
+    .map((one) => (one === "select_account" ? "login" : one))
+    .filter(Boolean)
+  if (query.has("prompt")) query.set("prompt", [...new Set(prompts)].join(" "))
   const offline = (query.get("scope") ?? "").split(" ").includes("offline_access")
   const silent = prompts.join(" ") === "none"
   if (offline && !prompts.includes("consent") && (silent || !prompts.includes("none"))) {
@@ -140,12 +145,17 @@ const toClient = async ({ ask, sql }: OAuth2Store, ctx: KoaContextWithOIDC, uid:
     select request_url, used_at is not null as used from svc.oauth2_challenges where id = ${tokenHashOf(uid)}`)
   const request = row && new URL(row.request_url).searchParams
   const redirectUri = request?.get("redirect_uri") ?? null
-  if (row === undefined || redirectUri === null) return false
+  // A client that expects a form (response_mode=form_post) does not read a query: the service's page shows the error.
+  if (row === undefined || redirectUri === null || request?.get("response_mode") === "form_post") return false
   const to = new URL(redirectUri)
-  to.searchParams.set("error", row.used ? "access_denied" : "request_forbidden")
   const state = request?.get("state") ?? null
-  if (state !== null) to.searchParams.set("state", state)
-  to.searchParams.set("iss", issuer)
+  const answer = {
+    error: row.used ? "access_denied" : "request_forbidden",
+    ...(state === null ? {} : { state }),
+    iss: issuer
+  }
+  if (request?.get("response_mode") === "fragment") to.hash = new URLSearchParams(answer).toString()
+  else for (const [name, value] of Object.entries(answer)) to.searchParams.set(name, value)
   ctx.status = 303
   ctx.redirect(to.href)
   return true

@@ -251,3 +251,215 @@ describe("OpenID Connect, plan Basic OP", () => {
     })
   })
 })
+
+const endpoint = (path: string) => `${service.issuer}${path}`
+
+/** An answer of the token endpoint to a form. */
+const tokenAnswer = async (form: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) => {
+  const response = await fetch(endpoint("/oauth2/token"), { method: "POST", headers, body: new URLSearchParams(form) })
+  const body = (await response.json()) as Readonly<Record<string, unknown>>
+  return { status: response.status, headers: response.headers, error: body["error"], body }
+}
+const basic = (id: string, secret: string) => ({
+  authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`
+})
+
+describe("authorization errors", () => {
+  beforeAll(async () => {
+    person = await makePerson(service)
+    await party.signIn(person)
+  })
+
+  it.each<[string, Parameters, string]>([
+    ["prompt=none with another value", { prompt: "none login" }, "invalid_request"],
+    ["an unknown prompt", { prompt: "create" }, "invalid_request"],
+    ["a negative max_age", { max_age: "-1" }, "invalid_request"],
+    ["a max_age that is no number", { max_age: "soon" }, "invalid_request"],
+    ["prompt=none that max_age=0 makes impossible", { prompt: "none", max_age: "0" }, "login_required"],
+    ["a forged id_token_hint", { id_token_hint: "a.b.c" }, "invalid_request"],
+    ["an unknown response type", { response_type: "none" }, "unsupported_response_type"],
+    ["a scope that is not the client's", { scope: "openid orders:read" }, "invalid_scope"],
+    ["PKCE with plain", { code_challenge: "a".repeat(43), code_challenge_method: "plain" }, "invalid_request"],
+    ["a PKCE method without a challenge", { code_challenge_method: "S256" }, "invalid_request"],
+    ["a resource that is not the client's", { resource: "https://other.example" }, "invalid_target"],
+    ["a registration", { registration: "{}" }, "registration_not_supported"]
+  ])("return %s to the client with state and iss", async (_name, more, error) => {
+    const { parameters, query, url } = await party.authorize(person, more)
+    assert.strictEqual(`${url.origin}${url.pathname}`, callback, url.href)
+    assert.deepInclude(query, { error, state: parameters.get("state"), iss: service.issuer })
+    assert.notProperty(query, "code")
+  })
+
+  it("use the response mode of the request, whichever part of the service answers", async () => {
+    for (const prompt of ["none", "none login"]) {
+      const stranger = await makePerson(service)
+      const { page, url } = await party.authorize(stranger, { prompt, response_mode: "fragment" })
+      assert.strictEqual(url.search, "", url.href)
+      assert.isString(new URLSearchParams(url.hash.slice(1)).get("error"), page.text.slice(0, 200))
+    }
+  })
+
+  it.each<[string, Parameters]>([
+    ["an unknown client", { client_id: "unknown" }],
+    ["no client", { client_id: undefined }],
+    ["no redirect_uri", { redirect_uri: undefined, client_id: "unknown" }],
+    ["a redirect_uri with a fragment", { redirect_uri: `${callback}#x` }],
+    ["a redirect_uri of a client with another case", { redirect_uri: callback.replace("callback", "Callback") }]
+  ])("stay at the service with %s", async (_name, more) => {
+    const { page, url } = await party.authorize(person, more)
+    assert.strictEqual(`${url.origin}${url.pathname}`, endpoint("/oauth2/error"))
+    assert.strictEqual(page.status, 400)
+  })
+
+  it("refuse a parameter that is given twice", async () => {
+    const { parameters } = await party.authorize(person)
+    for (const name of ["state", "nonce", "scope", "prompt"]) {
+      const query = new URLSearchParams(parameters)
+      query.append(name, "one")
+      query.append(name, "two")
+      const { headers, status } = await fetch(`${endpoint("/oauth2/auth")}?${query}`, { redirect: "manual" })
+      const location = new URL(headers.get("location") ?? "")
+      assert.strictEqual(status, 303, name)
+      assert.strictEqual(location.searchParams.get("error"), "invalid_request", `${name} ${location.href}`)
+    }
+  })
+})
+
+describe("a request", () => {
+  it("with max_age=0 asks for a new sign-in, as prompt=login does", async () => {
+    person = await makePerson(service)
+    await party.signIn(person)
+    const { claims, seen } = await party.signIn(person, { max_age: "0" })
+    assert.include(seen, "/auth/login")
+    assert.isDefined(claims.auth_time)
+  })
+
+  it("with prompt=select_account lets the person choose, and with prompt=consent asks for consent each time", async () => {
+    person = await makePerson(service)
+    await party.signIn(person)
+    assert.include((await party.signIn(person, { prompt: "consent" })).seen, "/oauth2/consent")
+    assert.include((await party.signIn(person, { prompt: "select_account" })).seen, "/auth/login")
+  })
+
+  it("that was answered before ends with an error in the response mode of the request", async () => {
+    person = await makePerson(service)
+    const { parameters } = await party.authorize(person)
+    const places = { query: callback, fragment: callback, form_post: endpoint("/oauth2/error") }
+    for (const [mode, place] of Object.entries(places)) {
+      parameters.set("response_mode", mode)
+      let last: URL | undefined
+      const isApp = (to: URL) => {
+        if (to.searchParams.has("verifier")) last = to
+        return to.port === "5555"
+      }
+      await person.browser.go(`${endpoint("/oauth2/auth")}?${parameters}`, isApp)
+      assert.isDefined(last)
+      const { url } = await person.browser.go(last!, isApp)
+      assert.strictEqual(`${url.origin}${url.pathname}`, place, `${mode} ${url.href}`)
+      const answer = new URLSearchParams(mode === "fragment" ? url.hash.slice(1) : url.search)
+      assert.isString(answer.get("error"), url.href)
+      assert.strictEqual(url.search === "", mode === "fragment", url.href)
+    }
+  })
+
+  it("gets the code in the fragment, if it asks for that", async () => {
+    person = await makePerson(service)
+    const { url, parameters } = await party.authorize(person, { response_mode: "fragment" })
+    const back = new URLSearchParams(url.hash.slice(1))
+    assert.isString(back.get("code"))
+    assert.deepStrictEqual([back.get("state"), back.get("iss")], [parameters.get("state"), service.issuer])
+  })
+})
+
+describe("the token endpoint", () => {
+  it("refuses what the standard refuses, with its errors, and lets nobody keep the answer", async () => {
+    person = await makePerson(service)
+    const form = { grant_type: "authorization_code", code: "unknown", redirect_uri: callback }
+    const own = basic(party.id, party.secret)
+    const wrong = await tokenAnswer(form, basic(party.id, "wrong"))
+    assert.deepStrictEqual([wrong.status, wrong.error], [401, "invalid_client"])
+    assert.match(wrong.headers.get("www-authenticate") ?? "", /^Basic realm=/)
+    assert.match(wrong.headers.get("cache-control") ?? "", /no-store/)
+    const refusals: ReadonlyArray<
+      readonly [string, Readonly<Record<string, string>>, Readonly<Record<string, string>>, number, string]
+    > = [
+      ["an unknown code", form, own, 400, "invalid_grant"],
+      [
+        "an unknown grant type",
+        { grant_type: "password", username: "a", password: "b" },
+        own,
+        400,
+        "unsupported_grant_type"
+      ],
+      ["no grant type", { code: "x" }, own, 400, "invalid_request"],
+      ["client credentials", { grant_type: "client_credentials" }, own, 400, "unsupported_grant_type"],
+      [
+        "two methods at once",
+        { ...form, client_id: party.id, client_secret: party.secret },
+        own,
+        400,
+        "invalid_request"
+      ],
+      ["no client", form, {}, 400, "invalid_request"],
+      ["a client without its secret", { ...form, client_id: party.id }, {}, 401, "invalid_client"]
+    ]
+    for (const [name, given, headers, status, error] of refusals) {
+      const answer = await tokenAnswer(given, headers)
+      assert.deepStrictEqual([answer.status, answer.error], [status, error], `${name}: ${JSON.stringify(answer.body)}`)
+    }
+    const { url } = await party.authorize(person)
+    const code = url.searchParams.get("code") ?? ""
+    const other = await tokenAnswer({ ...form, code, redirect_uri: `${callback}/other` }, own)
+    assert.deepStrictEqual([other.status, other.error], [400, "invalid_grant"])
+    const right = await tokenAnswer({ ...form, code }, own)
+    assert.strictEqual(right.status, 200, JSON.stringify(right.body))
+    assert.match(right.headers.get("cache-control") ?? "", /no-store/)
+    assert.isString(right.body["id_token"])
+  })
+})
+
+describe("userinfo", () => {
+  it("says by WWW-Authenticate why it refuses a token", async () => {
+    const ask = (headers: Readonly<Record<string, string>>, query = "") =>
+      fetch(`${endpoint("/oauth2/userinfo")}${query}`, { headers })
+    const none = await ask({})
+    assert.match(none.headers.get("www-authenticate") ?? "", /^Bearer/)
+    const wrong = await ask({ authorization: "Bearer wrong" })
+    assert.strictEqual(wrong.status, 401)
+    assert.match(wrong.headers.get("www-authenticate") ?? "", /^Bearer .*error="invalid_token"/)
+    person = await makePerson(service)
+    const { tokens } = await party.signIn(person)
+    const queried = await ask({}, `?access_token=${tokens.access_token}`)
+    assert.isAtLeast(queried.status, 400)
+    const right = await ask({ authorization: `Bearer ${tokens.access_token}` })
+    assert.match(right.headers.get("content-type") ?? "", /^application\/json/)
+    const idToken = await ask({ authorization: `Bearer ${tokens.id_token ?? ""}` })
+    assert.strictEqual(idToken.status, 401)
+  })
+})
+
+describe("a rotation of keys", () => {
+  it("signs with a new key at once, and the old one still verifies tokens and hints", async () => {
+    person = await makePerson(service)
+    const before = await party.signIn(person)
+    const rotated = await ask(service, "POST /api/oauth2/keys/rotate", { key: service.service_role })
+    assert.strictEqual(rotated.status, 200, rotated.text)
+    // Clients keep the keys that they have read for a while.
+    const fresh = await makeParty(service)
+    const after = await fresh.signIn(person)
+    const keys = createRemoteJWKSet(new URL(endpoint("/.well-known/jwks.json")))
+    const kids = await Promise.all(
+      [before, after].map(async ({ claims, tokens }) => {
+        const { protectedHeader } = await jwtVerify(tokens.id_token ?? "", keys, {
+          issuer: service.issuer,
+          audience: claims.aud
+        })
+        return protectedHeader.kid
+      })
+    )
+    assert.lengthOf(new Set(kids), 2)
+    const { query } = await party.authorize(person, { prompt: "none", id_token_hint: before.tokens.id_token })
+    assert.isString(query["code"], JSON.stringify(query))
+    assert.strictEqual((await party.userinfo(before.tokens.access_token)).status, 200)
+  })
+})

@@ -121,6 +121,21 @@ describe("a person", () => {
     assertRefused(await asMember(service, other, "POST /api/auth/login/factor", again), 400, "INVALID_CODE")
   })
 
+  it("is told when a second factor is removed, once for each", async () => {
+    const { cookie, email } = await register(service)
+    await addTotp(cookie)
+    for (let times = 0; times < 2; times++) {
+      assert.strictEqual((await asMember(service, cookie, "DELETE /api/auth/mfa/totp")).status, 200)
+      assert.strictEqual((await asMember(service, cookie, "DELETE /api/auth/mfa/recovery-codes")).status, 200)
+      assert.strictEqual((await asMember(service, cookie, "DELETE /api/auth/mfa/webauthn")).status, 200)
+    }
+    const mails = await sql(service, "select subject from svc.mails where recipient = $1 order by id offset 1", [email])
+    assert.deepStrictEqual(
+      mails.map(({ subject }) => String(subject).split(" – ")[0]),
+      ["An authenticator app was added to your account", "A way to sign in was removed from your account"]
+    )
+  })
+
   it("of an app without cookies has a session token", async () => {
     const { email, id, password } = await register(service)
     const body = { identifier: email, password, token: true }

@@ -59,6 +59,8 @@ it("passkeys are added, listed, renamed, used and removed", async () => {
   assertRefused(await as(cookie, `DELETE /api/auth/passkeys/${key.lastId}`), 409, "LAST_SIGN_IN_METHOD")
   await sql(service, "update svc.identities set password_hash = 'x' where id = $1", [id])
   assert.strictEqual((await as(cookie, `DELETE /api/auth/passkeys/${key.lastId}`)).status, 200)
+  const told = "select 1 as one from svc.mails where recipient = $1 and subject like 'A way to sign in was removed%'"
+  assert.lengthOf(await sql(service, told, [email]), 1)
   for (const line of ["DELETE", "PATCH"]) {
     const body = line === "PATCH" ? { display_name: "x" } : undefined
     assertRefused(await as(cookie, `${line} /api/auth/passkeys/${key.lastId}`, body), 404, "PASSKEY_NOT_FOUND")

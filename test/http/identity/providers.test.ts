@@ -426,6 +426,8 @@ describe("linked accounts", () => {
     const body = { password: "four common words" }
     await asMember(service, cookie, "PUT /api/auth/password", { body, headers: { origin: at("/").origin } })
     assert.strictEqual((await my(cookie, "DELETE /api/auth/links/github")).status, 200)
+    const told = "select 1 as one from svc.mails where recipient = $1 and subject like 'A way to sign in was removed%'"
+    assert.lengthOf(await sql(service, told, [String(github.user.emails[1]!.email)]), 1)
     assert.strictEqual((await logIn(service, String(github.user.emails[1]!.email), body.password)).status, 200)
   })
 

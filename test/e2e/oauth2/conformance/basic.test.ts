@@ -286,7 +286,7 @@ describe("authorization errors", () => {
   ])("return %s to the client with state and iss", async (_name, more, error) => {
     const { parameters, query, url } = await party.authorize(person, more)
     assert.strictEqual(`${url.origin}${url.pathname}`, callback, url.href)
-    assert.deepInclude(query, { error, state: parameters.get("state"), iss: service.issuer })
+    assert.deepInclude(query, { error, state: parameters.get("state") ?? "", iss: service.issuer })
     assert.notProperty(query, "code")
   })
 

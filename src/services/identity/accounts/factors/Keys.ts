@@ -196,6 +196,7 @@ export class AccountKeys extends Context.Service<AccountKeys>()("svc/identity/Ac
         )
         if (removed === 0 && id !== undefined)
           return yield* new NotFound({ error: "There is no such key", code: "WEBAUTHN_NOT_FOUND" })
+        if (removed > 0) yield* messages.toOwner("removed", session.identity_id)
         return sessions.cookiesOf(credential, session)
       }),
       /** A challenge for the account's security keys; null when it has none. */

@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { Conflict, NotFound } from "../../../../domain/errors.ts"
 import { type Credential } from "../../../../domain/identity/Identity.ts"
 import { Flows } from "../Flows.ts"
+import { AccountMessages } from "../Messages.ts"
 import { Limits } from "../limits/Limits.ts"
 import { flowExpired, unauthenticated } from "../Refusals.ts"
 import { AccountSessions } from "../Sessions.ts"
@@ -31,6 +32,7 @@ export class AccountPasskeys extends Context.Service<AccountPasskeys>()("svc/ide
     const store = yield* AccountStore
     const sessions = yield* AccountSessions
     const flows = yield* Flows
+    const messages = yield* AccountMessages
     const checks = yield* KeyChecks
     const limits = yield* Limits
     const keys = yield* AccountKeys
@@ -89,6 +91,7 @@ export class AccountPasskeys extends Context.Service<AccountPasskeys>()("svc/ide
               [identity_id, id, password_hash !== null, providers]
             )
             if (removed === 0) return yield* lastMethod
+            yield* messages.toOwner("removed", identity_id)
           })
         )
       }),

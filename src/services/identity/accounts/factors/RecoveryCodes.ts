@@ -68,7 +68,7 @@ export class RecoveryCodes extends Context.Service<RecoveryCodes>()("svc/identit
       /** Succeeds when there are none. */
       remove: Effect.fnUntraced(function* (credential: Credential) {
         const session = yield* sessions.privileged(credential)
-        yield* removeAll(session.identity_id)
+        if ((yield* removeAll(session.identity_id)) > 0) yield* messages.toOwner("removed", session.identity_id)
         return sessions.cookiesOf(credential, session)
       }),
 

@@ -84,10 +84,11 @@ export class AuthenticatorApps extends Context.Service<AuthenticatorApps>()("svc
       /** Succeeds when there is none. */
       remove: Effect.fnUntraced(function* (credential: Credential) {
         const session = yield* sessions.privileged(credential)
-        yield* store.count(
+        const removed = yield* store.count(
           "update svc.identities set totp_secret = null, updated_at = now() where id = $1::text::uuid and totp_secret is not null returning 1",
           [session.identity_id]
         )
+        if (removed > 0) yield* messages.toOwner("removed", session.identity_id)
         return sessions.cookiesOf(credential, session)
       }),
 

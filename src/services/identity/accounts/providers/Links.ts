@@ -204,6 +204,7 @@ export class ProviderLinks extends Context.Service<ProviderLinks>()("svc/identit
               )
               if (removed === 0) return yield* noLink
               if (password_hash === null && others === 0) return yield* lastSignInMethod
+              yield* messages.toOwner("removed", id)
             })
           )
           .pipe(

@@ -8,6 +8,7 @@ import { IdentitySeals } from "../../../access/Seals.ts"
 import { type AuthCalls, type CurrentSession } from "../../../ports/supabase/AuthCalls.ts"
 import { AccountSettings } from "../../AccountSettings.ts"
 import { Flows } from "../Flows.ts"
+import { AccountMessages } from "../Messages.ts"
 import { AuthHooks } from "../Hooks.ts"
 import { AccountSessions, secondFactorSql } from "../Sessions.ts"
 import { Limits } from "../limits/Limits.ts"
@@ -61,6 +62,7 @@ export class SupabaseFactors extends Context.Service<SupabaseFactors>()("svc/ide
     const store = yield* AccountStore
     const sessions = yield* AccountSessions
     const flows = yield* Flows
+    const messages = yield* AccountMessages
     const totp = yield* AuthenticatorApps
     const securityKeys = yield* SecurityKeys
     const limits = yield* Limits
@@ -105,6 +107,7 @@ export class SupabaseFactors extends Context.Service<SupabaseFactors>()("svc/ide
         yield* store.atomically(
           Effect.gen(function* () {
             if (key_id !== null) yield* securityKeys.remove(userId, key_id)
+            if (verified) yield* messages.toOwner("removed", userId)
             if (verified && secret !== null) {
               yield* store.count(
                 "update svc.identities set totp_secret = null, updated_at = now() where id = $1::text::uuid and totp_secret = $2 returning 1",

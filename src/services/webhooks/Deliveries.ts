@@ -10,10 +10,13 @@ import { WebhookSettings } from "./Settings.ts"
 import { makeWakeUps } from "./WakeUps.ts"
 import { monotonicMillis } from "../access/RateLimits.ts"
 
-/** How long a worker stays awake after the last message, and how often it polls then and while deliveries last, in ms. */
+/** How long a worker stays awake after the last message, and the limits of its pause between two polls then, in ms. */
 const awake = { millis: 1_000, poll: 25, pollBusy: 250 } as const
-/** Limits of a worker's sleep without a wake-up, in ms. */
-const sleep = { max: 1_000, min: 20 } as const
+/**
+ * Limits of a worker's sleep without a wake-up, in ms: `max` while writers notify, `unsure` while some may not yet. A
+ * message that is due later, such as a retry or one that a killed worker had claimed, ends the sleep when it is due.
+ */
+const sleep = { max: 10_000, unsure: 1_000, min: 20 } as const
 /** How long deliveries in flight may take at shutdown. */
 const drain = "5 seconds"
 /** Maximum number of unrecorded attempts; above it no message is claimed. */
@@ -139,14 +142,16 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
         }
         if (queue.wantsMore) return
       }
-      const quiet = monotonicMillis(yield* Clock.Clock) - lastFound > awake.millis
+      const since = monotonicMillis(yield* Clock.Clock) - lastFound
+      const quiet = since > awake.millis
       // The worker polls anyway while a receiver does not respond, so writers need not notify.
-      let wait: number = quiet ? awake.pollBusy : awake.poll
+      let wait = Math.min(awake.pollBusy, Math.max(awake.poll, since / 2))
       if (quiet && held.size === 0) {
         wakeUps.on()
         const full = Array.from(queue.room().held).flatMap(([webhook, room]) => (room === 0 ? [webhook] : []))
-        const due = (yield* outbox.nextDue(full)) ?? sleep.max
-        wait = Math.min(sleep.max, Math.max(sleep.min, due))
+        const longest = wakeUps.certain() ? sleep.max : sleep.unsure
+        const due = (yield* outbox.nextDue(full)) ?? longest
+        wait = Math.min(longest, Math.max(sleep.min, due))
       }
       yield* Effect.timeoutOption(Queue.take(wakeUp), wait)
     }).pipe(
@@ -197,6 +202,8 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
     yield* messages.pipe(
       Stream.runForEach((message) => {
         wake()
+        // The connection that holds the lock may be lost too.
+        if (message._tag !== "Notification") wakeUps.verify()
         // The payload names a changed webhook: the messages held here have its old URL, headers and secret.
         const changed = message._tag === "Notification" ? Number(message.payload) : 0
         return changed > 0 ? Effect.andThen(release(queue.drop(changed)), Effect.sync(wake)) : Effect.void

@@ -124,10 +124,13 @@ const renewSql = `
   update svc.webhook_messages m set next_attempt_at = now() + interval '${leaseSeconds} s'
   from unnest($1::text[]::int8[], $2::text[]::uuid[]) as h(id, claim) where m.id = h.id and m.claim = h.claim`
 
-/** Releases messages that were claimed and not attempted: they are due at once, for any worker. */
+/** Releases messages that were claimed and not attempted: they are due at once, for any worker, which this notifies. */
 const releaseSql = `
-  update svc.webhook_messages m set next_attempt_at = now(), claim = null, attempt = m.attempt - 1
-  from unnest($1::text[]::int8[], $2::text[]::uuid[]) as h(id, claim) where m.id = h.id and m.claim = h.claim`
+  with released as (
+    update svc.webhook_messages m set next_attempt_at = now(), claim = null, attempt = m.attempt - 1
+    from unnest($1::text[]::int8[], $2::text[]::uuid[]) as h(id, claim) where m.id = h.id and m.claim = h.claim
+    returning 1)
+  select count(pg_notify('svc_webhooks', '')) from (select from released limit 1) r`
 
 /** A message that this process must send before its lease ends. */
 export interface Claimed extends Outgoing {

@@ -1,4 +1,4 @@
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { pruneLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
@@ -10,6 +10,8 @@ const kept = { entries: 1_000, days: 30 } as const
 const batch = 2_000
 /** Batches in a round; the rest waits for the next one. */
 const batches = 50
+/** The pause after a round that deleted something, and after one that found nothing. */
+const pause = { busy: "10 seconds", idle: "1 minute" } as const
 
 /** Deletes expired log entries, at most $1 of a webhook; returns their messages. */
 const pruneLogsSql = `
@@ -50,6 +52,7 @@ export const layerWebhookRetention = Layer.effectDiscard(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
+    let deleted = false
     /** Whether there may be more. One replica at a time. */
     const prune = sql.withTransaction(
       Effect.gen(function* () {
@@ -62,6 +65,7 @@ export const layerWebhookRetention = Layer.effectDiscard(
         if (messages.length > 0) yield* sql.unsafe(pruneDoneSql, [messages])
         const waiting = yield* sql.unsafe(pruneWaitingSql, [batch])
         yield* sql.unsafe(pruneWebhooksSql)
+        deleted ||= logs.length + waiting.length > 0
         return logs.length >= batch || waiting.length >= batch
       })
     )
@@ -70,7 +74,14 @@ export const layerWebhookRetention = Layer.effectDiscard(
       Effect.repeat({ while: (more) => more, times: batches }),
       Effect.catchTag("Unavailable", () => Effect.void),
       Effect.catchCause(logFailure("Failed to delete old webhook deliveries")),
-      Effect.repeat(Schedule.spaced("10 seconds")),
+      Effect.andThen(
+        Effect.suspend(() => {
+          const wait = deleted ? pause.busy : pause.idle
+          deleted = false
+          return Effect.sleep(wait)
+        })
+      ),
+      Effect.forever,
       Effect.forkScoped
     )
   })

@@ -6,6 +6,8 @@ import { isOutage } from "../OwnTables.ts"
 /** How long one wait for writers to end may take. */
 const lockTimeout = "500ms"
 const retry = "1 second"
+/** How often a worker looks whether it still has the lock, and whether another one still has it. */
+const verifyEvery = "5 seconds"
 
 /** Whether a session has the lock for itself: another worker, as writers share it. */
 const heldByWorkerSql = `select exists (select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock'
@@ -19,19 +21,20 @@ const heldByWorkerSql = `select exists (select from pg_locks where locktype = 'a
  * `ready` is called to look for them.
  *
  * Writers only *try* the lock, so only workers ever wait for it. While another worker has it, writers notify anyway, and
- * this one asks again from time to time. While a long transaction of a writer shares it, this one waits: other writers
+ * this one asks again every five seconds: until then a worker that has woken up finds what it is not notified of. While a long transaction of a writer shares it, this one waits: other writers
  * notify from the moment the wait begins.
  */
 export const makeWakeUps = Effect.fnUntraced(function* (ready: () => void) {
   const sql = yield* SqlClient.SqlClient
   const changes = yield* Queue.sliding<void>(1)
-  const state = { wanted: false }
+  const state = { wanted: false, certain: false }
 
   const hold: Effect.Effect<void, SqlError.SqlError, Scope.Scope> = Effect.gen(function* () {
     const connection = yield* sql.reserve
     const run = (text: string) => connection.executeValues(text, [])
     yield* run(`set lock_timeout = '${lockTimeout}'`)
     yield* Effect.addFinalizer(() => Effect.ignore(run("reset lock_timeout")))
+    yield* Effect.addFinalizer(() => Effect.sync(() => (state.certain = false)))
     const waited = run(`select pg_advisory_lock(${wakeUpLock})`).pipe(
       Effect.as(true),
       Effect.catchIf(
@@ -43,14 +46,19 @@ export const makeWakeUps = Effect.fnUntraced(function* (ready: () => void) {
       const [[acquired] = []] = yield* run(`select pg_try_advisory_lock(${wakeUpLock})`)
       if (acquired !== true) {
         const [[byWorker] = []] = yield* run(heldByWorkerSql)
-        if (byWorker === true) yield* Effect.timeoutOption(Queue.take(changes), retry)
+        if (byWorker === true) {
+          state.certain = true
+          yield* Effect.timeoutOption(Queue.take(changes), verifyEvery)
+          state.certain = false
+        }
         if (byWorker === true || !(yield* waited)) continue
       }
       yield* Effect.addFinalizer(() => Effect.ignore(run(`select pg_advisory_unlock(${wakeUpLock})`)))
+      state.certain = true
       ready()
       while (state.wanted) {
-        yield* Effect.timeoutOption(Queue.take(changes), retry)
-        yield* run("select 1") // the lock is lost with the connection
+        yield* Effect.timeoutOption(Queue.take(changes), verifyEvery)
+        if (state.wanted) yield* run("select 1") // the lock is lost with the connection
       }
     }
   })
@@ -70,5 +78,12 @@ export const makeWakeUps = Effect.fnUntraced(function* (ready: () => void) {
     state.wanted = wanted
     Queue.offerUnsafe(changes, undefined)
   }
-  return { on: set(true), off: set(false) }
+  return {
+    on: set(true),
+    off: set(false),
+    /** Whether writers notify: this process has the lock, or another worker had it when it was last looked at. */
+    certain: () => state.certain,
+    /** Looks at once whether the lock is still held. */
+    verify: () => void Queue.offerUnsafe(changes, undefined)
+  }
 })

@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process"
 import { createHmac, randomUUID } from "node:crypto"
 import { promisify } from "node:util"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
 import { Webhook as Verifier } from "standardwebhooks"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { ask, assertRefused, type Request, sql } from "../../support/client.ts"
@@ -448,6 +449,33 @@ it("receivers on loopback addresses are rejected by default", async () => {
     await ask(other, `DELETE /api/webhooks/${id}`, { key: other.service_role })
   }
 })
+
+it("leaves PostgreSQL alone at rest, and soon after a delivery", async () => {
+  const log = join(service.dataDir, "postgres.log")
+  const logged = async () => (await readFile(log, "utf8")).split(/^.*LOG:/m)
+  const count = (statements: ReadonlyArray<string>, text: string) =>
+    statements.filter((statement) => statement.includes(text)).length
+  await sql(service, "alter system set log_statement = 'all'")
+  await sql(service, "select pg_reload_conf()")
+  const webhook = await create()
+  const from = (await logged()).length
+  const id = await insert()
+  await sink.count("/x", 1)
+  await sleep(3_000)
+  const delivered = (await logged()).slice(from)
+  const claim = "set next_attempt_at = now() + interval '20 s', claim"
+  const claims = count(delivered, claim)
+  assert.isAtLeast(claims, 2, `of row ${id}`)
+  assert.isAtMost(claims, 18)
+  const rest = (await logged()).length
+  await sleep(5_000)
+  const idle = (await logged()).slice(rest)
+  assert.isAtMost(count(idle, claim), 1)
+  assert.isAtMost(count(idle, "pg_partitioned_table"), 2, "catalogues are compared only after a write")
+  await sql(service, "alter system reset log_statement")
+  await sql(service, "select pg_reload_conf()")
+  await remove(webhook)
+}, 20_000)
 
 describe("accounts", () => {
   interface Happened {

@@ -64,9 +64,18 @@ const repairLogin = (sql: SqlClient.SqlClient) =>
     yield* Effect.logWarning(`Set the password of the role ${role} again, which something had changed`)
   })
 
+/**
+ * Changes whenever a transaction has changed anything since: as long as it is the same, so are all catalogues. After a
+ * failover the same ids may belong to other transactions, and the switch of event triggers may be in a file.
+ */
+const stateSql = `select concat_ws(' ', pg_current_snapshot(), pg_postmaster_start_time(), pg_is_in_recovery(),
+  current_setting('event_triggers', true)) as state`
+
 /** Shortest and longest pause, in ms. */
 const shortest = 1_000
 const longest = 30_000
+/** The pause while nothing is written, in ms. */
+const unchanged = 2_000
 /** The pause takes this many times as long as the comparison, so that PostgreSQL spends at most 1 % of a core on it. */
 const restFactor = 100
 
@@ -79,11 +88,16 @@ export const layerUpkeep = Layer.effectDiscard(
     yield* Db // makes sure that the schema is installed
     const sql = yield* SqlClient.SqlClient
     let failed = false
+    let checked: string | undefined
     const check = Effect.gen(function* () {
+      // Read before the comparison, so that a change during it is compared in the next round.
+      const [now] = yield* sql.unsafe<{ readonly state: string }>(stateSql)
+      if (now?.state === checked) return unchanged
       yield* repairLogin(sql)
       const [row] = yield* sql.unsafe<{ readonly millis: number }>(recordUnreportedSql)
       failed = false
-      return row?.millis ?? 0
+      checked = now?.state
+      return (row?.millis ?? 0) * restFactor
     }).pipe(
       Effect.catchCause((cause) => {
         if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
@@ -93,7 +107,7 @@ export const layerUpkeep = Layer.effectDiscard(
       })
     )
     yield* check.pipe(
-      Effect.flatMap((millis) => Effect.sleep(Math.min(longest, Math.max(shortest, millis * restFactor)))),
+      Effect.flatMap((millis) => Effect.sleep(Math.min(longest, Math.max(shortest, millis)))),
       Effect.forever,
       Effect.forkScoped
     )

@@ -26,6 +26,7 @@ interface Progress {
  */
 export class UnreadResponses {
   private readonly progress = new Map<Socket, Progress | undefined>()
+  private looking: NodeJS.Timeout | undefined
   private readonly stallMillis: number
   private readonly memory: AnswerMemory
 
@@ -34,14 +35,13 @@ export class UnreadResponses {
     this.memory = memory
   }
 
-  /** Looks at the server's sockets until it closes. */
+  /** Looks at the server's sockets as long as it has any. */
   watch(server: Server): void {
     server.on("connection", (socket: Socket) => {
       this.progress.set(socket, undefined)
       socket.once("close", () => this.progress.delete(socket))
+      this.looking ??= setInterval(() => this.look(performance.now()), lookMillis).unref()
     })
-    const looking = setInterval(() => this.look(performance.now()), lookMillis).unref()
-    server.once("close", () => clearInterval(looking))
   }
 
   /** Counts a large response until it is sent or abandoned. */
@@ -58,6 +58,10 @@ export class UnreadResponses {
   }
 
   private look(now: number) {
+    if (this.progress.size === 0) {
+      clearInterval(this.looking)
+      this.looking = undefined
+    }
     for (const [socket, before] of this.progress) {
       const taken = socket.writableLength === 0 ? undefined : takenOf(socket)
       if (taken === undefined) {

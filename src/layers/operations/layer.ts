@@ -15,8 +15,8 @@ import { workerNumber } from "../process/WorkerSettings.ts"
 import { Primary } from "../workers/Primary.ts"
 import { type OperationsSettings, operationsSettings, serveOperations } from "./Server.ts"
 
-/** How often the delay of the event loop is measured, in ms. */
-const interval = 100
+/** How often the delay of the event loop is measured, in ms: each time wakes the process when it is at rest. */
+const interval = 1_000
 
 /** Measures this process: memory, processor time, and how long the event loop makes others wait. */
 const layerProcessMeters = Layer.effectDiscard(

@@ -9,7 +9,7 @@ import { ObjectStore, type StoreError } from "../ports/ObjectStore.ts"
 import { storedReason } from "./Records.ts"
 
 /** The check runs without a notification too: another process may have been killed while it copied. */
-const checkEvery = "10 seconds"
+const checkEvery = "30 seconds"
 const retrySchedule = Schedule.exponential("1 second", 5)
 
 /** The keys of copies begin with it. */

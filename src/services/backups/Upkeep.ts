@@ -5,7 +5,7 @@ import { globalsFile, inventoryFile, parsePartial, partialFile } from "../../dom
 import { BackupFiles } from "../ports/BackupFiles.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 
-const sweepEvery = "10 seconds"
+const sweepEvery = "30 seconds"
 
 /** How long replicas have to remove a file whose backup was deleted on another replica. */
 const retention = "30 days"

@@ -14,7 +14,7 @@ import { BackupSettings, withinBackupTimeout } from "./Settings.ts"
 import { type BackupSource, type BackupSources } from "./Sources.ts"
 
 /** The check runs without a notification too: another process may have been killed while it verified. */
-const checkEvery = "10 seconds"
+const checkEvery = "30 seconds"
 
 /** How often a backup may be begun to be verified, when the service ends meanwhile. */
 const maxAttempts = 3

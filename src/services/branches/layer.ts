@@ -4,7 +4,7 @@ import { Branches } from "./Branches.ts"
 import { BranchRows } from "./rows/BranchRows.ts"
 import { onOwnTables, logFailure } from "../OwnTables.ts"
 
-const sweepEvery = "10 seconds"
+const sweepEvery = "30 seconds"
 const measureEvery = "1 minute"
 
 /** Drops expired and incomplete branches, also at the start, and updates the sizes. */

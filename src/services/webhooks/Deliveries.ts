@@ -64,7 +64,8 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
 
     const waitOut = (error: SqlError.SqlError) =>
       Effect.gen(function* () {
-        if (!outageLogged) yield* Effect.logWarning("Webhook deliveries are waiting for the database", error.reason)
+        const what = isOutage(error) ? "it is unreachable" : error.message
+        if (!outageLogged) yield* Effect.logWarning(`Webhook deliveries are waiting for the database: ${what}`)
         outageLogged = true
         yield* Effect.sleep("1 second")
       })

@@ -25,6 +25,7 @@ import { layerAttachOrStart, layerEmbedded } from "../../../src/layers/postgres/
 import { type Login } from "../../../src/layers/postgres/Login.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
 import { readPidFile } from "../../../src/layers/postgres/embedded/Process.ts"
+import { failureMessages } from "../../../src/layers/postgres/embedded/Server.ts"
 import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { databaseUrl } from "../../support/postgres/server.ts"
 
@@ -170,6 +171,24 @@ describe("the embedded PostgreSQL", () => {
       assert.match(absent.message, /none of SVC_PG_EXTENSIONS is not a directory/)
     })
   )
+
+  it("that does not start names the last fatal error with its details, or a full disk", () => {
+    const line = (text: string) => `2026-01-01 00:00:00.000 UTC [7] ${text}`
+    const lines = [
+      line("HINT:  some data is corrupted"),
+      line('FATAL:  data directory "/d" has invalid permissions'),
+      line("DETAIL:  Permissions should be u=rwx (0700) or u=rwx,g=rx (0750)."),
+      line("LOG:  database system is shut down")
+    ]
+    assert.deepStrictEqual(failureMessages(lines), [
+      'FATAL:  data directory "/d" has invalid permissions',
+      "DETAIL:  Permissions should be u=rwx (0700) or u=rwx,g=rx (0750)."
+    ])
+    assert.deepStrictEqual(failureMessages([...lines, line("PANIC:  could not write: No space left on device")]), [
+      "the disk of SVC_DATA_DIR is full, free some space"
+    ])
+    assert.deepStrictEqual(failureMessages(["ld: error while loading libpq", "x"]), ["ld: error while loading libpq"])
+  })
 
   it.live("is created at the first start and reused at the next", () =>
     Effect.gen(function* () {

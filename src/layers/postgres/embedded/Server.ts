@@ -128,12 +128,24 @@ const reasonIn = (log: string, from: number, end: string) =>
   Effect.promise(async () => {
     const content = (await readFile(log).catch(() => Buffer.alloc(0))).subarray(from).toString()
     const lines = content.split("\n").filter((line) => line.trim() !== "")
-    const grave = lines.filter((line) => /FATAL|PANIC|HINT|could not|error while loading/.test(line))
-    const messages = (grave.length > 0 ? grave : lines)
-      .slice(-4)
-      .map((line) => line.replace(/^\S+ \S+ \S+ \[\d+\] /, "").trim())
-    return `PostgreSQL did not start (${end}): ${[...new Set(messages), `see ${log}`].join("; ")}`
+    return `PostgreSQL did not start (${end}): ${[...failureMessages(lines), `see ${log}`].join("; ")}`
   })
+
+/** The messages of a log that say why a server ended: the last fatal one with its details, or the last errors. */
+export const failureMessages = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
+  // Then PostgreSQL also says that data is corrupted, which it is not.
+  if (lines.some((line) => line.includes("No space left on device")))
+    return ["the disk of SVC_DATA_DIR is full, free some space"]
+  const fatal = lines.findLastIndex((line) => /FATAL|PANIC/.test(line))
+  const details = fatal < 0 ? [] : lines.slice(fatal + 1)
+  const other = details.findIndex((line) => !/DETAIL|HINT/.test(line))
+  const grave =
+    fatal >= 0
+      ? lines.slice(fatal, fatal + 1 + (other < 0 ? details.length : other))
+      : lines.filter((line) => /HINT|could not|error while loading/.test(line))
+  const chosen = (grave.length > 0 ? grave : lines).slice(-4)
+  return Array.from(new Set(chosen.map((line) => line.replace(/^\S+ \S+ \S+ \[\d+\] /, "").trim())))
+}
 
 /** Stops a server that was started here and waits for its end. */
 export const stop = ({ ended, pid }: Started, binaries: PostgresBinaries) =>

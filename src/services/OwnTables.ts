@@ -44,7 +44,7 @@ const temporary = (error: unknown): Unavailable | undefined => {
     return new Unavailable({
       error: "The database's disk is full",
       code: "DATABASE_NO_SPACE",
-      hint: "Free some space; reads still work",
+      hint: "Free some space on the disk of PostgreSQL",
       retry_after: 10
     })
   return isOutage(error) ? databaseUnreachable() : undefined

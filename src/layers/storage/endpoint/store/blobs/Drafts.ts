@@ -183,7 +183,7 @@ class Draft {
       }
       await writing
       writing = undefined
-      if (this.writer === undefined && pending <= smallSize) return this.small(chunks, pending)
+      if (this.writer === undefined && pending <= smallSize) return await this.small(chunks, pending)
       const writer = this.fileWriter(hash, buffers)
       await writer.write(chunks)
       return { id: this.id, size: body.size, md5: await writer.finish() }
@@ -196,7 +196,7 @@ class Draft {
 
   async clone(from: string, size: number, md5: string): Promise<Blob> {
     this.hasFile = true
-    await this.files.clone(from, this.id)
+    await this.files.clone(from, this.id, size)
     return { id: this.id, size, md5 }
   }
 
@@ -217,7 +217,8 @@ class Draft {
     return (this.writer ??= new BlobWriter(this.id, this.files, buffers, hash()))
   }
 
-  private small(chunks: ReadonlyArray<Uint8Array>, size: number): Blob {
+  private async small(chunks: ReadonlyArray<Uint8Array>, size: number): Promise<Blob> {
+    await this.files.space.take(size)
     const bytes = new Uint8Array(size)
     let at = 0
     for (const chunk of chunks) {

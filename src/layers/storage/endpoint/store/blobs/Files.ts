@@ -1,11 +1,12 @@
 import { Effect, type Scope } from "effect"
-import { constants, copyFile, type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises"
+import { constants, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises"
 import { randomBytes } from "node:crypto"
 import { join } from "node:path"
 import { syncDirectory } from "../../../../process/StoredFile.ts"
 import { type FileOwner } from "../../../../process/FileLock.ts"
 import { attempt, errorCode, type StartError } from "../../../../process/StartError.ts"
 import { type S3Error, s3Error } from "../../Error.ts"
+import { DiskReserve } from "./DiskReserve.ts"
 
 /** This many consecutive files go to the same directory, so that one sync of it serves many. */
 const filesInARow = 64
@@ -29,10 +30,15 @@ export class BlobFiles {
   private readonly syncs = new Map<string, () => Promise<void>>()
   private made = 0
   private start = "00000000"
+  readonly space: DiskReserve
 
   constructor(root: string, owner: FileOwner | undefined) {
     this.root = root
     this.owner = owner
+    this.space = new DiskReserve(async () => {
+      const { bavail, bsize } = await statfs(root)
+      return bavail * bsize
+    })
   }
 
   /** Creates missing directories; closing the scope waits for pending deletions. */
@@ -96,8 +102,12 @@ export class BlobFiles {
   }
 
   /** Copies a blob's file; the copy shares its blocks where the file system supports it. */
-  async clone(from: string, id: string) {
-    await copyFile(this.path(from), this.temporary(id), constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
+  async clone(from: string, id: string, size: number) {
+    const [source, copy] = [this.path(from), this.temporary(id)]
+    await copyFile(source, copy, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE_FORCE).catch(async () => {
+      await this.space.take(size)
+      await copyFile(source, copy, constants.COPYFILE_EXCL)
+    })
     const handle = await open(this.temporary(id), "r+")
     try {
       if (this.owner !== undefined) await handle.chown(this.owner.uid, this.owner.gid)

@@ -68,6 +68,7 @@ export class BlobWriter {
   }
 
   private async flush(handle: FileHandle, bytes: Uint8Array) {
+    await this.files.space.take(bytes.length)
     const hashed = this.hash.update(bytes)
     try {
       for (let at = 0; at < bytes.length;) {

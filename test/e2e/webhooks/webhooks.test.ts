@@ -263,6 +263,7 @@ describe("a delivery", () => {
       deleted?.body.toString(),
       `"row":null,"old_row":{"id":${BigInt(id) + 9007199254740000000n},"amount":1.10,`
     )
+    await logged(hook.id, 3)
     assert.include(
       (await call(`GET /api/webhooks/${hook.id}/logs`)).text,
       `"id":${BigInt(id) + 9007199254740000000n},"amount":1.10`

@@ -19,6 +19,7 @@ import {
   freePort,
   launch,
   logSize,
+  portTaken,
   type PostgresServer,
   rotateLog,
   socketDirectory,
@@ -148,15 +149,15 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
     return { server, first: yield* run(server) }
   }).pipe(
     Effect.retry({ times: 3, while: (error) => fixed === 0 && isPortTaken(error) }),
-    Effect.mapError((error) => (isPortTaken(error) ? portTaken(fixed) : error))
+    Effect.mapError((error) => (isPortTaken(error) ? cannotListen(fixed) : error))
   )
   yield* Effect.forkScoped(supervise(server, first, run))
   yield* Effect.forkScoped(Effect.forever(Effect.delay(boundLog(log), "1 minute")))
   return login(server.cluster, server.port, password)
 })
 
-const isPortTaken = ({ message }: StartError) => message.includes("Address already in use")
-const portTaken = (port: number) =>
+const isPortTaken = ({ message }: StartError) => message.includes(portTaken)
+const cannotListen = (port: number) =>
   new StartError({ message: `PostgreSQL cannot listen on 127.0.0.1:${port} (SVC_PG_PORT): the port is in use` })
 
 const backoff = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("5 seconds")])

@@ -131,6 +131,9 @@ const reasonIn = (log: string, from: number, end: string) =>
     return `PostgreSQL did not start (${end}): ${[...failureMessages(lines), `see ${log}`].join("; ")}`
   })
 
+/** Of the operating system, as PostgreSQL logs it. */
+export const portTaken = "Address already in use"
+
 /** The messages of a log that say why a server ended: the last fatal one with its details, or the last errors. */
 export const failureMessages = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
   // Then PostgreSQL also says that data is corrupted, which it is not.
@@ -143,7 +146,9 @@ export const failureMessages = (lines: ReadonlyArray<string>): ReadonlyArray<str
     fatal >= 0
       ? lines.slice(fatal, fatal + 1 + (other < 0 ? details.length : other))
       : lines.filter((line) => /HINT|could not|error while loading/.test(line))
-  const chosen = (grave.length > 0 ? grave : lines).slice(-4)
+  // The fatal error is then only that there is no socket.
+  const taken = lines.filter((line) => line.includes(portTaken))
+  const chosen = [...taken, ...(grave.length > 0 ? grave : lines)].slice(-4)
   return Array.from(new Set(chosen.map((line) => line.replace(/^\S+ \S+ \S+ \[\d+\] /, "").trim())))
 }
 

@@ -26,8 +26,11 @@ export interface LogPart {
 
 /** Complete segments that may wait for the archive before nothing more is received. */
 const maxWaiting = 3
-/** Pieces of one segment before they are joined, which bounds the requests of a server that writes little. */
-const maxPieces = 60
+/**
+ * Pieces of one segment before they are joined, which bounds the requests of a server that writes little; and of a complete
+ * segment, which under load has a few large ones: to compress all of it again would double the work.
+ */
+const [maxPieces, maxPiecesOfWhole] = [60, 8]
 
 /** What a segment had in the archive when its receiver began: its first bytes. */
 export interface ReceivedHead {
@@ -42,6 +45,8 @@ export interface ReceivedHead {
  */
 export class LogReceiver {
   private readonly segments: Array<Segment> = []
+  /** Memory of archived segments, for the next ones: to allocate it anew takes more time than to archive it. */
+  private readonly spare: Array<Buffer> = []
   private readonly client: Client
   private readonly connection: ReturnType<typeof internalsOf>["connection"]
   private readonly segmentSize: bigint
@@ -119,7 +124,8 @@ export class LogReceiver {
   }
 
   private open(start: bigint): Segment {
-    const segment = { start, bytes: Buffer.alloc(Number(this.segmentSize)), received: 0, archived: 0, pieces: [] }
+    const bytes = this.spare.pop() ?? Buffer.alloc(Number(this.segmentSize))
+    const segment = { start, bytes, received: 0, archived: 0, pieces: [] }
     this.segments.push(segment)
     return segment
   }
@@ -170,7 +176,7 @@ export class LogReceiver {
     if (segment === undefined || segment.received === segment.archived) return undefined
     const whole = segment.received === segment.bytes.length
     if (!whole && !now) return undefined
-    const joined = whole || segment.pieces.length >= maxPieces
+    const joined = segment.pieces.length >= (whole ? maxPiecesOfWhole : maxPieces)
     const from = joined ? 0 : segment.archived
     return {
       segment,
@@ -186,7 +192,10 @@ export class LogReceiver {
     segment.archived = Number(end - segment.start)
     if (replaces.length > 0) segment.pieces.splice(0)
     segment.pieces.push(name)
-    if (segment.archived === segment.bytes.length) this.segments.shift()
+    if (segment.archived === segment.bytes.length) {
+      this.segments.shift()
+      this.spare.push(segment.bytes)
+    }
     this.flow()
     this.archivedUpTo = end
     this.report()

@@ -11,10 +11,10 @@ import { routeName } from "./RouteNames.ts"
 type Response = HttpServerResponse.HttpServerResponse
 
 /**
- * The routes whose responses may be compressed; all others are sent as they are. The length of a compressed text tells who
- * sees it on the wire what the text repeats, so that whoever chooses a part of a response can guess a secret in another part
- * of it (BREACH). None of these returns a secret of the service: no key, token, password, code or signed URL. Rows are what
- * the database returns; docs/row-level-security.md says when to turn compression off for them.
+ * The routes whose responses may be compressed; all others are sent as they are. The length of a compressed text discloses
+ * its repetitions to an observer of the connection, so that a caller who chooses a part of a response can guess a secret in
+ * another part (BREACH). None of these returns a secret of the service: no key, token, password, code or signed URL. Rows are what
+ * the database returns; docs/operations.md says when to turn compression off for them.
  */
 export const compressedRoutes: ReadonlySet<string> = new Set([
   "GET /v1/db",

@@ -1,4 +1,4 @@
-/** Top-level domains of this kind belong to nobody (RFC 2606), so that no mail to these people arrives anywhere. */
+/** A reserved top-level domain (RFC 2606): mail to these addresses is never delivered. */
 const host = "todo.example"
 
 const png = (data: string) => Buffer.from(data, "base64")

@@ -31,7 +31,7 @@ export class Example extends Context.Service<
 export const exampleSetting = "example:todo"
 const Row = Schema.Struct({ value: Schema.fromJsonString(ExampleRecord) })
 
-/** The record of the example; undefined if there is none. */
+/** The record of the example; undefined if the example does not exist. */
 export const readExample = (sql: SqlClient.SqlClient) =>
   Effect.map(
     onOwnTables(queryRows(sql, Row)("select value from svc.settings where name = $1", [exampleSetting])),

@@ -45,7 +45,7 @@ export interface ReceivedHead {
  */
 export class LogReceiver {
   private readonly segments: Array<Segment> = []
-  /** Memory of archived segments, for the next ones: to allocate it anew takes more time than to archive it. */
+  /** Memory of an archived segment, for the next one: a new allocation takes more time than archiving. */
   private readonly spare: Array<Buffer> = []
   private readonly client: Client
   private readonly connection: ReturnType<typeof internalsOf>["connection"]
@@ -194,7 +194,7 @@ export class LogReceiver {
     segment.pieces.push(name)
     if (segment.archived === segment.bytes.length) {
       this.segments.shift()
-      this.spare.push(segment.bytes)
+      if (this.spare.length === 0) this.spare.push(segment.bytes)
     }
     this.flow()
     this.archivedUpTo = end

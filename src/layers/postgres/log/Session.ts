@@ -4,6 +4,7 @@ import { type Client, type QueryConfig } from "pg"
 import { ChangeLogLost } from "../../../services/ports/ChangeLog.ts"
 import { breakWithPrimary, internalsOf, openClient } from "../client/Client.ts"
 import { type Login, ownSearchPath } from "../Login.ts"
+import { logSocket } from "./LogSocket.ts"
 
 /** PostgreSQL ends the session of a reader that is silent for this long, so that another can take over. */
 const senderTimeout = "10s"
@@ -70,7 +71,9 @@ const stream = () => new Socket({ readableHighWaterMark: 1 } as SocketConstructo
 export const connectToLog = (login: Login) => connect(login, settings, { replication: "database", stream })
 
 /** A session of the replication protocol for a whole cluster. It is in no database, so that any of them can be copied. */
-export const connectToCluster = (login: Login) => connect(login, clusterSettings, { replication: "true" })
+export const connectToCluster = (login: Login) =>
+  // TLS reads from the socket itself.
+  connect(login, clusterSettings, { replication: "true", ...(login.at.ssl === false && { stream: logSocket }) })
 
 export const rowsOf = (client: Client, query: QueryConfig) =>
   Effect.tryPromise({

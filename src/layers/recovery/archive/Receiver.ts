@@ -2,6 +2,7 @@ import { type Client } from "pg"
 import { segmentStart } from "../../../domain/recovery/Log.ts"
 import { lsnText } from "../../../domain/sql/Lsn.ts"
 import { internalsOf } from "../../postgres/client/Client.ts"
+import { takeLog } from "../../postgres/log/LogSocket.ts"
 
 /** The bytes of a segment as far as they have arrived. */
 interface Segment {
@@ -77,10 +78,10 @@ export class LogReceiver {
     }
     client.on("error", (cause) => this.end(cause instanceof Error ? cause.message : String(cause)))
     client.on("end", () => this.end("the connection was closed"))
+    takeLog(this.connection.stream, (start, bytes) => this.append(start, bytes))
     this.connection.on("copyData", ({ chunk }: { readonly chunk: Buffer }) => {
-      if (chunk[0] === 0x77) this.append(chunk.readBigUInt64BE(1), chunk.subarray(25))
       // A keep-alive message that asks for an answer.
-      else if (chunk[0] === 0x6b && chunk[17] === 1) this.report()
+      if (chunk[0] === 0x6b && chunk[17] === 1) this.report()
     })
     this.connection.on("copyDone", () => {
       if (!this.stopping) this.end("the server ended the timeline")

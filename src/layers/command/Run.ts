@@ -4,9 +4,8 @@ import { Cause, Console, Effect, Layer, Schema } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { version } from "../../domain/Version.ts"
 import { startFailure } from "../process/StartError.ts"
-import { stylesFor } from "../process/Styles.ts"
 import { svcCommand } from "./Commands.ts"
-import { CommandFailed, exitWith } from "../process/Output.ts"
+import { CommandFailed, exitWith, stylesFor } from "../process/Output.ts"
 
 /** An error of the service's own, whose text is for people. */
 const isRefusal = Schema.is(Schema.Struct({ error: Schema.String, code: Schema.String }))

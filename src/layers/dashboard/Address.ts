@@ -10,7 +10,7 @@ import { Accounts } from "../../services/ports/identity/Accounts.ts"
 import { DashboardFiles } from "../../services/ports/DashboardFiles.ts"
 import { version } from "../../domain/Version.ts"
 import { httpAddress } from "../net/Listener.ts"
-import { stylesFor } from "../process/Styles.ts"
+import { stylesFor } from "../process/Output.ts"
 import { workerNumber } from "../process/WorkerSettings.ts"
 import { ObjectStoreAddress } from "../storage/Address.ts"
 

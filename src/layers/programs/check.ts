@@ -6,9 +6,8 @@ import { type Checked, faulty, type CheckFinding, wanting } from "../check/Findi
 import { serverChecks } from "../check/Servers.ts"
 import { settingFaults } from "../check/Settings.ts"
 import { unknownSettings } from "../check/UnknownSettings.ts"
-import { exitWith, printResult } from "../process/Output.ts"
+import { exitWith, printResult, stylesFor } from "../process/Output.ts"
 import { databaseUri } from "../postgres/Installation.ts"
-import { stylesFor } from "../process/Styles.ts"
 
 /** The variable that a message begins with. */
 const variableOf = (message: string) => /^[A-Z][A-Z0-9_]+/.exec(message)?.[0] ?? "Settings"

@@ -13,6 +13,7 @@ import { RecoverySettings } from "../../services/recovery/Settings.ts"
 import { CommandFailed, printResult } from "../process/Output.ts"
 import { clusterLink, placeCluster } from "../postgres/embedded/Cluster.ts"
 import { postgresUser } from "../postgres/embedded/User.ts"
+import { inMib, requireSpace } from "../process/FreeSpace.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { StartError } from "../process/StartError.ts"
 import { recoverCluster } from "../recovery/cluster/Cluster.ts"
@@ -53,6 +54,9 @@ const storeOf = Effect.gen(function* () {
     bucket
   )
 })
+
+/** Bytes for the log that PostgreSQL writes while it replays that of the archive. */
+const reserve = 256 * 1024 * 1024
 
 /** Unchanged objects are noted in the archive once a minute. */
 const objectsLate = 90_000
@@ -96,8 +100,10 @@ const recover = Effect.fnUntraced(
         `No server program of PostgreSQL ${archive.info.major} was found: install that version's server package, or set PG_BIN_DIR`
       )
     }
+    const needed = window.base.bytes + reserve
+    yield* requireSpace("The recovery", dir.path, needed, "Nothing was recovered")
     yield* Console.error(
-      `Recovering ${iso(target)} from base backup ${window.base.id} (${Math.ceil(window.base.bytes / 1_048_576)} MiB) in ${store.place}`
+      `Recovering ${iso(target)} from base backup ${window.base.id} (${inMib(window.base.bytes)}) in ${store.place}`
     )
     let shown = 0
     const report = (fraction: number) => {
@@ -120,11 +126,12 @@ const recover = Effect.fnUntraced(
         target,
         objects.sequence,
         dir,
+        needed,
         (done) => (bytes = done)
       )
       const late = objects.state.until < target - objectsLate
       yield* Console.error(
-        `The objects are recovered (${Math.ceil(bytes / 1_048_576)} MiB)${late ? `, as of ${iso(objects.state.until)}: later changes are not in the archive` : ""}`
+        `The objects are recovered (${inMib(bytes)})${late ? `, as of ${iso(objects.state.until)}: later changes are not in the archive` : ""}`
       )
     }
     yield* placeCluster(dir, user, (directory) =>

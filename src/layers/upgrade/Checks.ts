@@ -1,13 +1,13 @@
 import { Effect } from "effect"
-import { readdir, statfs } from "node:fs/promises"
+import { readdir } from "node:fs/promises"
 import { join } from "node:path"
-import { attempt, StartError } from "../process/StartError.ts"
+import { inMib, requireSpace } from "../process/FreeSpace.ts"
+import { StartError } from "../process/StartError.ts"
 import { type Ask } from "./Servers.ts"
 import { type SharedObjects } from "./Shared.ts"
 
 /** Space in bytes for the log and the files of a new cluster, besides the databases. */
 const reserve = 1024 * 1024 * 1024
-const mib = (bytes: number) => `${Math.ceil(bytes / 1_048_576)} MiB`
 const failed = (message: string) => new StartError({ message })
 
 /** Fails for what a dump can't take along. */
@@ -39,15 +39,10 @@ const checkSpace = Effect.fnUntraced(function* (old: Ask, parent: string) {
     "select sum(pg_database_size(oid))::float8 as all, max(pg_database_size(oid))::float8 as largest from pg_database where datconnlimit <> -2"
   )
   const needed = Number(size?.["all"]) + Number(size?.["largest"]) + reserve
-  const { bavail, bsize } = yield* attempt(`Failed to read the free space of ${parent}`, () => statfs(parent))
-  const free = bavail * bsize
-  if (free < needed) {
-    return yield* failed(
-      `The upgrade needs ${mib(needed)} of free space in ${parent}, for a second copy of the databases and a dump, and ${mib(free)} are free: make ${mib(needed - free)} of space. Nothing was changed`
-    )
-  }
+  const remark = "It holds a second copy of the databases and a dump. Nothing was changed"
+  const free = yield* requireSpace("The upgrade", parent, needed, remark)
   return yield* Effect.logInfo(
-    `The databases have ${mib(Number(size?.["all"]))}; the upgrade needs up to ${mib(needed)}, and ${mib(free)} are free`
+    `The databases have ${inMib(Number(size?.["all"]))}; the upgrade needs up to ${inMib(needed)}, and ${inMib(free)} are free`
   )
 })
 

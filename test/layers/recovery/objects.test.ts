@@ -60,7 +60,15 @@ const recovered = Effect.fnUntraced(function* (archive: Archive, time: number) {
   const { sequence, state } = yield* findObjects(archive, time)
   assert.isDefined(state)
   const dir = yield* Effect.provide(DataDir, DataDir.at(directory))
-  yield* yield* recoverObjects(archive, state!, time, sequence, dir, () => undefined)
+  const full = yield* recoverObjects(archive, state!, time, sequence, dir, 2 ** 60, () => undefined).pipe(
+    Effect.asVoid,
+    Effect.flip
+  )
+  assert.match(
+    full.message,
+    /^The recovery needs \d+ MiB of free space in .* are free: make \d+ MiB of space\. Nothing was/
+  )
+  yield* yield* recoverObjects(archive, state!, time, sequence, dir, 0, () => undefined)
   assert.deepStrictEqual(yield* Effect.promise(() => readdir(directory)), ["objects"])
   return { directory, store: yield* storeIn(directory) }
 })

@@ -4,6 +4,7 @@ import { rename, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { changesFrom, objectsAt, rowsPage, type ObjectsThen } from "../../../domain/recovery/Objects.ts"
 import { type DataDir } from "../../process/DataDir.ts"
+import { requireSpace } from "../../process/FreeSpace.ts"
 import { syncDirectory } from "../../process/StoredFile.ts"
 import { attempt } from "../../process/StartError.ts"
 import { makeStoreImport } from "../../storage/endpoint/store/StoreImport.ts"
@@ -27,7 +28,7 @@ const batch = 500
 
 /**
  * Writes the objects of a state beside the place that they have in a data directory; the effect that it gives moves them there.
- * `report`: the objects' bytes so far.
+ * `besides`: bytes that must stay free; `report`: the objects' bytes so far.
  */
 export const recoverObjects = Effect.fnUntraced(function* (
   archive: Archive,
@@ -35,6 +36,7 @@ export const recoverObjects = Effect.fnUntraced(function* (
   time: number,
   sequence: number,
   dir: DataDir["Service"],
+  besides: number,
   report: (bytes: number) => void
 ) {
   const [target, working] = [join(dir.path, "objects"), join(dir.path, "objects.recovering")]
@@ -51,6 +53,7 @@ export const recoverObjects = Effect.fnUntraced(function* (
       yield* index.changes(lines.filter(({ at = 0 }) => at <= time))
     }
     yield* index.endChanges(sequence)
+    yield* requireSpace("The recovery", dir.path, (yield* index.size) + besides, "Nothing was recovered")
     const partOf = partReader(archive)
     let done = 0
     for (let places = yield* index.places(undefined, batch); places.length > 0;) {

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type FileOwner } from "../../../process/FileLock.ts"
-import { attempt } from "../../../process/StartError.ts"
+import { attempt, type StartError } from "../../../process/StartError.ts"
 import { BlobFiles } from "./blobs/Files.ts"
 import { openIndex } from "./Index.ts"
 import type { ImportedBlob, ImportedChange } from "./worker/Import.ts"
@@ -24,13 +24,16 @@ export const makeStoreImport = Effect.fnUntraced(function* (directory: string, o
 
     endChanges: (sequence: number) => Effect.orDie(index.write("endChanges", [sequence])),
 
+    /** Bytes of the blobs that objects need. */
+    size: Effect.suspend(() => Effect.orDie(index.read("sizeOfPlaces", []))),
+
     /** A page of the blobs that objects need, in the order of their packs. */
     places: (after: PlacedBlob | undefined, limit: number) => Effect.orDie(index.read("placesAfter", [after, limit])),
 
     /** Stores a blob, which `fill` writes in pieces; it counts after `commit`. */
     blob: <A, E, R>(
       { blob }: PlacedBlob,
-      fill: (write: (bytes: Uint8Array) => Effect.Effect<void>) => Effect.Effect<A, E, R>
+      fill: (write: (bytes: Uint8Array) => Effect.Effect<void, StartError>) => Effect.Effect<A, E, R>
     ) =>
       Effect.gen(function* () {
         if (blob.startsWith("#")) {
@@ -43,7 +46,7 @@ export const makeStoreImport = Effect.fnUntraced(function* (directory: string, o
           attempt(`Failed to write ${blob}`, () => files.create(blob)),
           (handle) => Effect.promise(() => handle.close().catch(() => undefined))
         )
-        const filled = yield* fill((bytes) => Effect.promise(() => handle.writeFile(bytes)))
+        const filled = yield* fill((bytes) => attempt(`Failed to write ${blob}`, () => handle.writeFile(bytes)))
         yield* attempt(`Failed to write ${blob}`, async () => {
           await handle.sync()
           await handle.close()

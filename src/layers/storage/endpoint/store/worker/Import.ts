@@ -40,6 +40,7 @@ export const importOperations = (database: DatabaseSync) => {
        SELECT json_extract(value, '$[0]') FROM objects, json_each(objects.segments)
        UNION SELECT json_extract(value, '$[0]') FROM versions, json_each(versions.segments))`
   )
+  const sizeOfPlaces = database.prepare("SELECT coalesce(sum(size), 0) AS size FROM archived WHERE start IS NOT NULL")
   const setSequence = database.prepare("UPDATE counters SET sequence = max(sequence, ?)")
 
   const idOf = (name: string) => {
@@ -82,6 +83,9 @@ export const importOperations = (database: DatabaseSync) => {
   }
 
   const reads = {
+    /** Bytes of the blobs that have a place. */
+    sizeOfPlaces: (): number => Number(sizeOfPlaces.get()?.["size"]),
+
     /** Places of blobs in the order of the packs, behind the last one of the page before. */
     placesAfter: (last: PlacedBlob | undefined, limit: number): ReadonlyArray<PlacedBlob> =>
       nextPlaces.all(last?.pack ?? "", last?.start ?? -1, last?.blob ?? "", limit).map((row) => ({

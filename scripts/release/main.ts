@@ -9,7 +9,7 @@ import { parseArgs } from "node:util"
 import { obstaclesOf, recordRelease, releaseFacts } from "./agreement.ts"
 import { makeArchive, platforms } from "./archive.ts"
 import { makeDeb } from "./deb.ts"
-import { execute, root, sha256, sizeOf } from "./files.ts"
+import { execute, npm, root, sha256, sizeOf } from "./files.ts"
 import { makePackage } from "./package.ts"
 
 const { values } = parseArgs({
@@ -59,6 +59,8 @@ if (values.record) {
 
 if (!values.record || values.npm || values.archive || values.deb) {
   await mkdir(values.out, { recursive: true })
+  // What an earlier commit built may still be there. A snapshot takes it as it is.
+  for (const script of values.snapshot ? [] : ["build", "build:dashboard"]) await npm(["run", script], root)
   const files: Array<string> = []
   const npmPackage = await makePackage(values.out, time)
   files.push(npmPackage.tarball)

@@ -1,3 +1,4 @@
+import { version } from "../../../src/domain/Version.ts"
 import { assert, describe, inject, it } from "vitest"
 import { WebSocket } from "ws"
 import { ask, assertRefused, type Reply, type Request, sql } from "../../support/client.ts"
@@ -377,7 +378,7 @@ it("GET /api/dashboard/config needs no credentials and reveals no secrets", asyn
   assert.match(config.sign_in.idp_login_url, /^http:\/\/127\.0\.0\.1:\d+\/auth\/login\?return_to=/)
   assert.match(config.s3_public_origin, /^https?:\/\/[^/]+$/)
   assert.deepStrictEqual(config, {
-    version: "0.1.0",
+    version,
     sign_in: { key: true, idp_login_url: config.sign_in.idp_login_url },
     s3_public_origin: config.s3_public_origin,
     s3_admits_pages: otherStore === undefined,

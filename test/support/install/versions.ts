@@ -37,6 +37,14 @@ const linked = async (own: ReadonlyArray<string>) => {
   return path
 }
 
+/** The packages that a lock file names, without this one. */
+const packagesAt = async (path: string) => {
+  const lock = JSON.parse(await readFile(join(path, "package-lock.json"), "utf8")) as {
+    readonly packages: Readonly<Record<string, { readonly version?: string }>>
+  }
+  return JSON.stringify({ ...lock.packages, "": { ...lock.packages[""], version: undefined } })
+}
+
 const versionAt = (name: string, path: string, format = indexFormat): SourceVersion => ({
   name,
   entry: join(path, "src/main.ts"),
@@ -58,7 +66,7 @@ export const previousVersion = async (): Promise<SourceVersion> => {
   const archive = join(path, "version.tar")
   await run("git", ["archive", `--output=${archive}`, commit, ...names], { cwd: root })
   await run("tar", ["--extract", `--file=${archive}`, `--directory=${path}`])
-  const [own, ours] = await Promise.all([path, root].map((at) => readFile(join(at, "package-lock.json"), "utf8")))
+  const [own, ours] = await Promise.all([path, root].map(packagesAt))
   if (own !== ours) {
     await rm(join(path, "node_modules"))
     await run("npm", ["ci", "--omit=dev", "--ignore-scripts", "--prefer-offline"], { cwd: path })

@@ -3,9 +3,9 @@ import { quoteLiteral, quoteName } from "../../domain/sql/Names.ts"
 import { type Login } from "../postgres/Login.ts"
 import { outageOrDie, connectDirectly, type DirectConnection } from "../postgres/client/DirectConnection.ts"
 
-/**
- * Roles that the script does not create: the server's own, and the service's login, which the service creates itself.
- */
+/** The server's own roles, which the script does not create. */
+const predefined = "'^pg_'"
+/** Roles whose memberships and rights it leaves out in addition: the service's login gets them from the service itself. */
 const foreign = "'^(pg_|svc_authenticator(_[0-9]+)?$)'"
 
 /**
@@ -28,7 +28,7 @@ const rolesSql = `${neededSql}
   select r.rolname::text as name, r.rolinherit as inherits, r.rolbypassrls and not r.rolsuper as bypasses,
          coalesce(s.setconfig, '{}') as settings
   from needed join pg_roles r using (oid) left join pg_db_role_setting s on s.setdatabase = 0 and s.setrole = r.oid
-  where r.rolname !~ ${foreign} order by 1`
+  where r.rolname !~ ${predefined} order by 1`
 
 /** Memberships have options since PostgreSQL 16. */
 const membershipsSql = (version: number) => `${neededSql}

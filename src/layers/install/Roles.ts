@@ -39,13 +39,17 @@ export const authenticator = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
     const kept = yield* setting(sql, "authenticator_password")
     const role = (yield* setting(sql, "authenticator_role")) ?? "svc_authenticator"
-    if (kept !== undefined && (yield* exists(sql, role))) {
+    const [own] = yield* sql<{ login: boolean }>`select rolcanlogin as login from pg_roles where rolname = ${role}`
+    if (kept !== undefined && own?.login === true) {
       yield* allowConnect(sql, role)
       return { authenticator: role, authenticatorPassword: Redacted.make(kept) }
     }
     const [database] = yield* sql<{ oid: string; me: string }>`
       select oid::text as oid, current_user::text as me from pg_database where datname = current_database()`
-    const name = (yield* exists(sql, "svc_authenticator")) ? `svc_authenticator_${database?.oid}` : "svc_authenticator"
+    // A restored dump brings the role without its login.
+    const isRestored = kept !== undefined && own !== undefined
+    const taken = yield* exists(sql, "svc_authenticator")
+    const name = isRestored ? role : taken ? `svc_authenticator_${database?.oid}` : "svc_authenticator"
     const generated = randomBytes(24).toString("base64url")
     const verb = (yield* exists(sql, name)) ? "alter" : "create"
     const text = `${verb} role ${name} login noinherit nobypassrls password '${generated}'`

@@ -89,6 +89,11 @@ const inflated = (bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> =
   return decompressed
 }
 
+/** Archives of version 0.1.0 do not have it among their roles. */
+const loginSql = `do $$ begin
+  if not exists (select from pg_roles where rolname = 'svc_authenticator') then create role svc_authenticator nologin; end if;
+end $$`
+
 /**
  * Loads a dump into an empty database, with the rights of its login, in one transaction: after a failure or a crash the
  * database is empty.
@@ -109,6 +114,7 @@ export const loadDatabase = (
       attempt("Failed to load the database, which is empty as before", async () => {
         const run = (text: string) => settled(session.client.query(text))
         await run("begin")
+        await run(loginSql)
         await run(roles.toString("utf8"))
         await runScript(session, inflated(dump), owner)
         await run(

@@ -9,9 +9,10 @@ import { startOtherPostgres } from "../../support/postgres/external.ts"
 
 const mine = (name: string) => `${name}_${process.pid}`
 const odd = mine(`odd "role" $do$ ' \\`)
-const names = ["owner", "reader", "group", "outsider", "policied", "setting"].map(mine)
-const [owner = "", reader = "", group = "", outsider = "", policied = "", setting = ""] = names
-const [o, r, g, p, s, q] = [owner, reader, group, policied, setting, odd].map(quoteName)
+const names = ["owner", "reader", "group", "outsider", "policied", "setting", "svc_authenticator"].map(mine)
+/** The last one is named as the login of a service that shares its server. */
+const [owner = "", reader = "", group = "", outsider = "", policied = "", setting = "", service = ""] = names
+const [o, r, g, p, s, a, q] = [owner, reader, group, policied, setting, service, odd].map(quoteName)
 
 const roles = Effect.acquireRelease(
   on(
@@ -22,6 +23,7 @@ const roles = Effect.acquireRelease(
     `create role ${p} superuser`,
     `create role ${s}`,
     `create role ${q}`,
+    `create role ${a} login password 'not to be told'`,
     `create role ${quoteName(outsider)}`,
     `grant ${g} to ${r} with admin option`,
     `grant pg_read_all_stats to ${g}`,
@@ -58,6 +60,7 @@ it.live(
         `alter database ${it} owner to ${o}`,
         "create table t (n int)",
         `grant select on t to ${r}, ${q} with grant option`,
+        `grant select on t to ${a}`,
         `create policy readable on t to ${p}`,
         `alter role ${s} in database ${it} set work_mem = '5MB'`,
         `alter database ${it} set search_path = app, "Odd, ""name"""`,
@@ -84,7 +87,7 @@ it.live(
             await run(script)
             await run(`alter role ${r} set statement_timeout = '8s'`)
             await run(script)
-            const made = [owner, reader, group, policied, setting, odd]
+            const made = [owner, reader, group, policied, setting, service, odd]
             const bare = {
               rolcanlogin: false,
               rolsuper: false,

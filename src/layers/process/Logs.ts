@@ -19,7 +19,7 @@ const telemetry = Effect.all({
 export const observabilitySettings = Effect.all([logLevel, telemetry])
 
 /** Logs readable lines to a terminal, JSON to anything else, from LOG_LEVEL upwards. */
-export const layerLogs = Layer.unwrap(
+const layerLogs = Layer.unwrap(
   Effect.gen(function* () {
     const level = yield* logLevel
     const logger = process.stdout.isTTY ? Logger.consolePretty() : Logger.consoleJson

@@ -74,7 +74,7 @@ export const upgradeDatabase = Effect.fn("Upgrade")(function* (download: boolean
   const copies = programCopies(dir, user)
   const binaries = yield* postgresBinaries(yield* postgresPackage, copies, user)
   const major = yield* clusterMajor(cluster)
-  if (major === binaries.major) return false
+  if (major === binaries.major) return undefined
   if (Number(major) > Number(binaries.major)) return yield* otherMajor(cluster, major, binaries.major)
 
   const programs = yield* oldPrograms(major, copies, user, download)
@@ -101,8 +101,8 @@ export const upgradeDatabase = Effect.fn("Upgrade")(function* (download: boolean
       `The archive of the old cluster is in ${archive.kept}. The next start begins another one, which needs a recovery key of its own (docs/recovery.md)`
     )
   }
-  yield* Effect.logInfo(
-    `${cluster} is of PostgreSQL ${binaries.major} now (${seconds} s). The old data directory is in ${kept}: when you do not need it any more, remove it (rm -r '${kept}')`
-  )
-  return true
+  return {
+    text: `${cluster} is of PostgreSQL ${binaries.major} now (${seconds} s). The old data directory is in ${kept}: when you do not need it any more, remove it (rm -r '${kept}')`,
+    result: { from: major, to: binaries.major, data_dir: cluster, old_data_dir: kept }
+  }
 }, Effect.scoped)

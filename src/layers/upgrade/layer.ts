@@ -23,5 +23,7 @@ export const layer = Layer.effectDiscard(
 )
 
 const upgradeIfOlder = Effect.fnUntraced(function* (download: boolean) {
-  if ((yield* findCluster(yield* DataDir)) !== undefined) yield* upgradeDatabase(download)
+  if ((yield* findCluster(yield* DataDir)) === undefined) return
+  const upgraded = yield* upgradeDatabase(download)
+  if (upgraded !== undefined) yield* Effect.logInfo(upgraded.text)
 })

@@ -190,7 +190,8 @@ it.skipIf(programs === undefined)(
       assert.strictEqual(done.code, 0, done.output)
       const names = await readdir(dataDir)
       const kept = names.find((name) => name.startsWith("postgres.17-")) ?? ""
-      assert.include(done.output, `remove it (rm -r '${join(dataDir, kept)}')`)
+      assert.match(done.result, /^[^\n]* is of PostgreSQL 18 now [^\n]*\n$/)
+      assert.include(done.result, `remove it (rm -r '${join(dataDir, kept)}')`)
       assert.strictEqual((await readFile(join(dataDir, kept, "PG_VERSION"), "utf8")).trim(), "17")
       assert.isFalse(existsSync(join(dataDir, "postgres.upgrade")))
       assert.isFalse(existsSync(join(dataDir, "upgrade.json")))

@@ -28,21 +28,22 @@ export const asPreviousRelease = (programs: string) => {
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` }
 }
 
-/** Runs `npm run upgrade-database`; kills it when it has printed `killAt`. */
+/** Runs `svc upgrade-database`; kills it when it has printed `killAt`. `result`: what it printed to standard output. */
 export const upgraded = (dataDir: string, env: Readonly<Record<string, string>>, killAt?: string) =>
-  new Promise<{ readonly code: number | null; readonly output: string }>((done) => {
+  new Promise<{ readonly code: number | null; readonly output: string; readonly result: string }>((done) => {
     const child = spawn(process.execPath, ["dist/svc.mjs", "upgrade-database"], {
       cwd: root,
       env: { ...testSettings, PATH: process.env["PATH"] ?? "", SVC_DATA_DIR: dataDir, ...env }
     })
-    let output = ""
+    let [output, result] = ["", ""]
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text: string) => {
         output += text
+        if (stream === child.stdout) result += text
         if (killAt !== undefined && output.includes(killAt)) child.kill("SIGKILL")
       })
     }
-    child.once("close", (code) => done({ code, output }))
+    child.once("close", (code) => done({ code, output, result }))
   })
 
 /** The URL of the database of a service that runs, for a superuser. */

@@ -70,11 +70,11 @@ import * as webhooks from "./services/webhooks/layer.ts"
 
 // What the service runs on, below a flag engine. Each part chooses by its settings: embedded, or a server of yours.
 const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
-  Layer.provideMerge(Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerWebhookTransport, layerFunctionServer)),
+  Layer.provideMerge(Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerFunctionServer)),
   Layer.provideMerge(logArchive.layer),
   Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep, layerKeptObjects, oauth2Server.layer)),
   Layer.provideMerge(Layer.mergeAll(identityProvider.layer, Tokens.layer)),
-  Layer.provideMerge(identityProvider.layerKeys),
+  Layer.provideMerge(Layer.mergeAll(identityProvider.layerKeys, layerWebhookTransport)),
   Layer.provideMerge(postgres.layer),
   Layer.provideMerge(objectStore.layer),
   Layer.provideMerge(TokenSettings.layer),

@@ -65,6 +65,10 @@ export const isSecret = (secret: string) => !secret.startsWith(prefix) || isBase
 const keyOf = (secret: string) =>
   secret.startsWith(prefix) ? createSecretKey(secret.slice(prefix.length), "base64") : secret
 
+/** A `webhook-signature` of Standard Webhooks, `v1,…`. */
+export const standardSignature = (secret: string, id: string, timestamp: number, body: string) =>
+  `v1,${createHmac("sha256", keyOf(secret)).update(`${id}.${timestamp}.${body}`).digest("base64")}`
+
 /**
  * Headers by which a receiver verifies sender and body: `X-Svc-Signature` (spec: Webhook deliveries), whose key is the
  * secret's text, and those of https://www.standardwebhooks.com.
@@ -80,10 +84,9 @@ export const signatureHeaders = (
 ): Record<string, string> => {
   const headers = { "webhook-id": id, "webhook-timestamp": String(timestamp) }
   if (secret === null) return headers
-  const signature = createHmac("sha256", keyOf(secret)).update(`${id}.${timestamp}.${body}`).digest("base64")
   return {
     ...headers,
-    "webhook-signature": `v1,${signature}`,
+    "webhook-signature": standardSignature(secret, id, timestamp, body),
     "x-svc-signature": createHmac("sha256", secret).update(body).digest("hex")
   }
 }

@@ -1,11 +1,13 @@
 import { Context, Effect, Layer } from "effect"
-import { text } from "../../domain/Settings.ts"
-import { AccountSettings, loopback } from "../../services/identity/AccountSettings.ts"
+import { SettingError, text } from "../../domain/Settings.ts"
+import { AccountSettings, keepsAccounts, loopback } from "../../services/identity/AccountSettings.ts"
 import { Mails } from "../../services/identity/Mails.ts"
 import { OwnSigningKeys } from "../../services/access/OwnSigningKeys.ts"
 import { IdentitySeals } from "../../services/access/Seals.ts"
 import { IdentitySignatures } from "../../services/access/Signatures.ts"
 import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
+import { AuthHooks } from "../../services/identity/accounts/hooks/AuthHooks.ts"
+import { hookSettings } from "../../services/identity/HookSettings.ts"
 import { type IdPAddress, idpAddress } from "./Address.ts"
 import { layerIdentityEmbedded } from "../../services/identity/accounts/Embedded.ts"
 import { layerIdPKratos } from "./kratos/Kratos.ts"
@@ -25,7 +27,19 @@ export class IdPChoice extends Context.Service<
     readonly providers: ReadonlyArray<ProviderSettings>
   }
 >()("svc/layers/IdPChoice") {
-  static readonly layer = Layer.effect(IdPChoice, Effect.all({ address: idpAddress, providers: providerSettings }))
+  static readonly layer = Layer.effect(
+    IdPChoice,
+    Effect.gen(function* () {
+      const address = yield* idpAddress
+      const [hook] = Object.keys(yield* hookSettings)
+      if (hook !== undefined && (address !== undefined || !(yield* keepsAccounts))) {
+        return yield* new SettingError({
+          message: `SVC_HOOK_${hook}_URI, or GOTRUE_HOOK_${hook}_URI, requires accounts of this service: without IDP_PUBLIC_URL, and with SVC_IDENTITY=embedded`
+        })
+      }
+      return IdPChoice.of({ address, providers: yield* providerSettings })
+    })
+  )
 }
 
 /** The keys that sign and seal, on the service's own tables. */
@@ -43,7 +57,7 @@ export const layerPorts = Layer.unwrap(
       ? layerIdentityEmbedded(providers.map((one) => (one.kind === "github" ? makeGitHub(one) : makeOidc(one))))
       : Layer.mergeAll(layerIdPNone, layerAccountsNone)
   })
-).pipe(Layer.provideMerge(Mails.layer))
+).pipe(Layer.provideMerge(Layer.mergeAll(Mails.layer, AuthHooks.layer)))
 
 /** The background work of the embedded identity provider. */
 const layerBackground = Layer.unwrap(

@@ -6,6 +6,7 @@ import { sqlStateOf } from "../../services/OwnTables.ts"
 import { version } from "../../domain/Version.ts"
 import { installAuthHelpers } from "./AuthHelpers.ts"
 import { InstallError, needs } from "./Errors.ts"
+import { hookRole } from "./HookRole.ts"
 import { grantSchema } from "./SchemaGrants.ts"
 import { type OwnSchema, migrate } from "./Migrate.ts"
 import { migrations } from "./OwnMigrations.ts"
@@ -98,6 +99,7 @@ export const install = (
         }
         yield* installAuthHelpers(sql, options.serviceRole)
         if (options.supabase === true) yield* installSupabase(sql, options, login.authenticator)
+        if (options.hooks === true) yield* hookRole(sql, options.serviceRole)
         yield* eventTriggers(sql)
         yield* restrictSignals(sql, options.serviceRole)
         return options.assistant === true

@@ -34,6 +34,8 @@ export interface InstallOptions {
   readonly supabase?: boolean
   /** Whether sign-ups by Supabase's clients need no confirmation, so that their addresses are shown as confirmed. */
   readonly showsConfirmed?: boolean
+  /** Whether SQL functions are hooks of sign-ins, without the roles of Supabase. */
+  readonly hooks?: boolean
   /** Whether assistants run SQL, with a login of their own. */
   readonly assistant?: boolean
 }

@@ -172,7 +172,7 @@ export const eventsRole = (sql: SqlClient.SqlClient) =>
   })
 
 /** Creates the role if it is missing and makes the login a member; false if it can't be one or the role has privileges. */
-const usable = (sql: SqlClient.SqlClient, role: string, me: string) =>
+export const usable = (sql: SqlClient.SqlClient, role: string, me: string) =>
   Effect.gen(function* () {
     if (!(yield* exists(sql, role))) yield* needs(sql, `create role ${role} nologin nobypassrls`, "CREATEROLE")
     const [state] = yield* sql<{ plain: boolean; superuser: boolean; member: boolean }>`

@@ -22,6 +22,7 @@ import { makeRowPath } from "./rows/RowPath.ts"
 import { makeStandbys } from "./standbys/Settings.ts"
 import { type Standbys } from "./standbys/Standbys.ts"
 import { makeAssistant, makeSqlSessions } from "./sql/Sessions.ts"
+import { ownHookRunner } from "../../services/identity/HookSettings.ts"
 import { StartError } from "../process/StartError.ts"
 
 /** Settings of the connections; times in ms, sizes in bytes. */
@@ -33,6 +34,8 @@ export class DbSettings extends Context.Service<
     readonly supabase: boolean
     /** Whether that database shows addresses as confirmed that are not. */
     readonly showsConfirmed: boolean
+    /** Whether SQL functions are hooks of sign-ins, without the roles of Supabase. */
+    readonly hooks: boolean
     /** Whether assistants run SQL. */
     readonly assistant: boolean
     readonly poolSize: number
@@ -50,6 +53,7 @@ export class DbSettings extends Context.Service<
         serviceRole: yield* text("SVC_SERVICE_ROLE", "postgres"),
         supabase: yield* supabaseEnabled,
         showsConfirmed: !(yield* verifyFirst),
+        hooks: yield* ownHookRunner,
         assistant: (yield* mcpMode) !== "off",
         poolSize: yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000),
         branchPoolSize: yield* integer("SVC_BRANCH_POOL_SIZE", 8, 1, 1000),
@@ -105,6 +109,7 @@ export const layerDb = Layer.effect(
       assistant: assistants,
       branchMaxConnections,
       branchPoolSize,
+      hooks,
       maxPublicAnswer,
       poolSize,
       serviceRole,
@@ -121,7 +126,7 @@ export const layerDb = Layer.effect(
     }
 
     const { assistant, authenticator, authenticatorPassword } = yield* Effect.mapError(
-      alone(address, install({ serviceRole, schemas, supabase, showsConfirmed, assistant: assistants })),
+      alone(address, install({ serviceRole, schemas, supabase, showsConfirmed, hooks, assistant: assistants })),
       explained(address)
     )
     const callers: Login = { ...address, user: authenticator, password: authenticatorPassword }

@@ -12,6 +12,8 @@ import { layerDb, layerOwnTables } from "../postgres/Db.ts"
 import { layerServerCheck } from "../postgres/servers/ServerCheck.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { layerEncryptionKeys, layerEncryptionKeysKept } from "../process/Secrets.ts"
+import { layerWebhookTransport } from "../webhooks/Transport.ts"
+import { WebhookSettings } from "../../services/webhooks/Settings.ts"
 import { layerMainDatabase } from "../postgres/MainDatabase.ts"
 
 const EncryptionKeysOfDatabase = Layer.unwrap(
@@ -23,6 +25,7 @@ const EncryptionKeysOfDatabase = Layer.unwrap(
 /** Accounts and their database. */
 export const layerAccountsOfProgram = identityProvider.layerPorts.pipe(
   Layer.provideMerge(identityProvider.layerKeys),
+  Layer.provide(layerWebhookTransport.pipe(Layer.provide(WebhookSettings.layer))),
   Layer.provide(EncryptionKeysOfDatabase),
   Layer.provideMerge(layerDb),
   Layer.provideMerge(Layer.mergeAll(layerOwnTables, ExposedSchemas.layer)),

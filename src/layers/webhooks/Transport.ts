@@ -4,9 +4,9 @@ import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp
 import { Agent as AgentTls, request as requestHttps } from "node:https"
 import { type Socket } from "node:net"
 import { isPublicAddress } from "../../domain/PublicAddress.ts"
-import { loggedText, readBytes, type WebhookReply } from "../../domain/webhooks/Delivery.ts"
+import { loggedText, readBytes } from "../../domain/webhooks/Delivery.ts"
 import { WebhookSettings } from "../../services/webhooks/Settings.ts"
-import { type WebhookRequest, WebhookTransport } from "../../services/ports/WebhookTransport.ts"
+import { type WebhookAnswer, type WebhookRequest, WebhookTransport } from "../../services/ports/WebhookTransport.ts"
 import { isPrivateLiteral, NotPublic, publicOnly, type Resolve, socketMessages } from "../net/Outbound.ts"
 import { errorCode } from "../process/StartError.ts"
 
@@ -30,7 +30,7 @@ const messageOf = (cause: Error) => {
   return messages[errorCode(last) ?? ""] ?? `${last.message.split("\n")[0]}`.slice(0, 500)
 }
 
-const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
+const makeTransport = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
   const options = { keepAlive: true, maxSockets: Infinity, maxFreeSockets: 64, timeout: idleMillis }
   const agents = { "http:": new Agent(options), "https:": new AgentTls(options) }
   const guard = allowPrivate ? {} : { lookup: publicOnly(resolve, setting) }
@@ -46,21 +46,22 @@ const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
     }).end(body)
   }
 
-  const post = (given: WebhookRequest): Effect.Effect<WebhookReply> =>
-    Effect.callback((resume) => {
+  /** `maxBytes`: those of the body that are read; the connection is dropped after them. */
+  const exchange = (given: WebhookRequest, maxBytes: number) =>
+    Effect.callback<Exchange>((resume) => {
       const from = performance.now()
       let request: ClientRequest | undefined
       let ended = false
-      const end = (status: number | null, body: string | null, error: string | null, retryAfter?: string) => {
+      const end = (result: Omit<Exchange, "latencyMillis">) => {
         if (ended) return
         ended = true
         clearTimeout(timer)
-        const latencyMillis = Math.round(performance.now() - from)
-        resume(Effect.succeed({ status, body, error, retryAfter, latencyMillis }))
+        resume(Effect.succeed({ ...result, latencyMillis: Math.round(performance.now() - from) }))
       }
-      const fail = (cause: Error) => end(null, null, messageOf(cause))
+      const none = { status: null, bytes: null, contentType: undefined, retryAfter: undefined }
+      const fail = (cause: Error) => end({ ...none, error: messageOf(cause) })
       const timer = setTimeout(() => {
-        end(null, null, `Timeout: no complete response within ${timeout} ms`)
+        end({ ...none, error: `Timeout: no complete response within ${timeout} ms` })
         request?.destroy()
       }, timeout)
 
@@ -79,8 +80,10 @@ const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
           .once("response", (response) =>
             read(
               response,
-              (body) => {
-                end(response.statusCode ?? null, body, null, response.headers["retry-after"])
+              maxBytes,
+              (bytes) => {
+                const { "content-type": contentType, "retry-after": retryAfter } = response.headers
+                end({ status: response.statusCode ?? null, bytes, contentType, error: null, retryAfter })
               },
               fail
             )
@@ -111,19 +114,40 @@ const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
   const close = Effect.sync(() => {
     for (const agent of Object.values(agents)) agent.destroy()
   })
-  return { post, close }
+  return {
+    close,
+    post: (given: WebhookRequest) =>
+      Effect.map(exchange(given, readBytes), ({ bytes, error, latencyMillis, retryAfter, status }) => {
+        return { status, body: bytes === null ? null : loggedText(bytes), error, retryAfter, latencyMillis }
+      }),
+    call: (given: WebhookRequest, maxBytes: number) =>
+      Effect.map(exchange(given, maxBytes + 1), ({ bytes, contentType, error, retryAfter, status }): WebhookAnswer => {
+        const body = bytes === null || bytes.length > maxBytes ? null : bytes
+        return { status, contentType, body, error, retryAfter }
+      })
+  }
 }
 
-/** Reads at most `readBytes` of a response. */
-const read = (response: IncomingMessage, done: (body: string) => void, fail: (cause: Error) => void) => {
+interface Exchange extends Omit<WebhookAnswer, "body"> {
+  readonly bytes: Buffer | null
+  readonly latencyMillis: number
+}
+
+/** Reads at most about `maxBytes` of a response. */
+const read = (
+  response: IncomingMessage,
+  maxBytes: number,
+  done: (bytes: Buffer) => void,
+  fail: (cause: Error) => void
+) => {
   const chunks: Array<Buffer> = []
   let size = 0
-  const finish = () => done(loggedText(Buffer.concat(chunks)))
+  const finish = () => done(Buffer.concat(chunks))
   response
     .on("data", (chunk: Buffer) => {
       chunks.push(chunk)
       size += chunk.length
-      if (size < readBytes) return
+      if (size < maxBytes) return
       finish()
       response.destroy()
     })
@@ -140,9 +164,9 @@ export const layerWebhookTransportWith = (resolve: Resolve) =>
     WebhookTransport,
     Effect.gen(function* () {
       const { allowPrivate, timeout } = yield* WebhookSettings
-      const { close, post } = makePost(timeout, allowPrivate, resolve)
+      const { call, close, post } = makeTransport(timeout, allowPrivate, resolve)
       yield* Effect.addFinalizer(() => close)
-      return WebhookTransport.of({ post })
+      return WebhookTransport.of({ call, post })
     })
   )
 

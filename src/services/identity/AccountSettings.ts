@@ -1,8 +1,8 @@
 import { Context, Effect, Layer, Redacted } from "effect"
 import { baseUrl, duration, flag, integer, list, oneOf, secret, SettingError, text } from "../../domain/Settings.ts"
 import { readAddress } from "../../domain/identity/Address.ts"
-import { type HookFunction, hookFunctionOf, type HookName, hookNames, otherHooks } from "../../domain/supabase/Hooks.ts"
 import { ownUrl } from "../OwnUrl.ts"
+import { type Hooks, hookSettings } from "./HookSettings.ts"
 
 export const loopback = /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
 
@@ -14,31 +14,11 @@ export const verifyFirst = Effect.map(
   (when) => when === "required"
 )
 
-/** Hooks of sign-ins, whose settings have Supabase's names. One with a URI is on, unless it is disabled. */
-const hookSettings = Effect.gen(function* () {
-  const hooks: Partial<Record<HookName, HookFunction>> = {}
-  const supabase = yield* flag("SVC_SUPABASE", false)
-  for (const name of [...hookNames, ...Object.keys(otherHooks)]) {
-    const setting = `GOTRUE_HOOK_${name}`
-    const uri = yield* text(`${setting}_URI`, undefined)
-    if (!(yield* flag(`${setting}_ENABLED`, uri !== undefined))) continue
-    const instead = otherHooks[name]
-    if (instead !== undefined) {
-      return yield* new SettingError({
-        message: `${setting}_URI is not supported; instead of this hook, use ${instead}`
-      })
-    }
-    const hook = hookFunctionOf(uri ?? "")
-    if (hook === undefined) {
-      return yield* new SettingError({
-        message: `${setting}_URI must be pg-functions://postgres/<schema>/<function>, the name of a function in the database`
-      })
-    }
-    if (!supabase) return yield* new SettingError({ message: `${setting}_URI requires SVC_SUPABASE=true` })
-    hooks[name as HookName] = hook
-  }
-  return hooks
-})
+/** SVC_IDENTITY: whether this service keeps accounts, unless another server does. */
+export const keepsAccounts = Effect.map(
+  oneOf("SVC_IDENTITY", "embedded", ["embedded", "off"]),
+  (where) => where === "embedded"
+)
 
 /** The settings of the embedded identity provider. */
 export class AccountSettings extends Context.Service<
@@ -65,8 +45,8 @@ export class AccountSettings extends Context.Service<
     readonly verifyFirst: boolean
     /** Whether a new password at `/auth/v1` needs a code by mail a day after the sign-in. */
     readonly reauthentication: boolean
-    /** Functions of the database that take part in sign-ins at `/auth/v1`. */
-    readonly hooks: Readonly<Partial<Record<HookName, HookFunction>>>
+    /** Functions and receivers of the project that take part in sign-ups and sign-ins. */
+    readonly hooks: Hooks
     /** How many accounts one client may register in 5 minutes. */
     readonly registrationsOfClient: number
     /** The relying party of passkeys and keys: a host name that all `origins` have or are below. */
@@ -108,7 +88,7 @@ export class AccountSettings extends Context.Service<
         })
       }
       return AccountSettings.of({
-        embedded: (yield* oneOf("SVC_IDENTITY", "embedded", ["embedded", "off"])) === "embedded",
+        embedded: yield* keepsAccounts,
         ownUrl: own,
         publicUrlKnown: known,
         pagesFor: (returnTo) => {

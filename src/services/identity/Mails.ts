@@ -1,6 +1,7 @@
 import { Context, Effect, Latch, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { NotFound, type Unavailable } from "../../domain/errors.ts"
+import { AccountSettings } from "./AccountSettings.ts"
 import { onOwnTables, queryRows } from "../OwnTables.ts"
 
 /** A stored e-mail. `body` null: it was deleted, a day after it was written. */
@@ -22,6 +23,22 @@ const mailColumns = `id::float8 as id, recipient, subject, body, ${iso("created_
 
 const pageSize = 100
 
+/** What a hook that sends mails gets of one, in the names of Supabase's. */
+export interface MailData {
+  /** Of a mail with a code, `signup` for example; else of a notice: `password_changed_notification`. */
+  readonly email_action_type: string
+  /** The code, and what the link contains. */
+  readonly token?: string
+  readonly token_hash?: string
+  /** Those of a change of the address for the new one. */
+  readonly token_new?: string
+  readonly token_hash_new?: string
+  readonly redirect_to?: string
+  readonly site_url: string
+  readonly link?: string
+  readonly provider?: string
+}
+
 /**
  * E-mails to people. One is stored in the transaction of what it reports, and delivered by layers/identity/mail; without
  * SMTP_URL it stays, and administrators can read it.
@@ -29,12 +46,16 @@ const pageSize = 100
 export class Mails extends Context.Service<
   Mails,
   {
-    /** `about`: the identity that it is about, with which it is deleted; null: there is none yet. */
+    /**
+     * `about`: the identity that it is about, with which it is deleted; null: there is none yet. `data`: what a hook gets,
+     * which is stored only if there is one.
+     */
     readonly send: (
       recipient: string,
       subject: string,
       body: string,
-      about: string | null
+      about: string | null,
+      data: MailData
     ) => Effect.Effect<void, Unavailable>
     /** The newest first; those before an id. */
     readonly list: (page: {
@@ -52,14 +73,16 @@ export class Mails extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const rows = queryRows(sql, Mail)
+      const hooked = (yield* AccountSettings).hooks.SEND_EMAIL !== undefined
       const due = yield* Latch.make(true)
       return Mails.of({
         due,
-        send: Effect.fn("Mails.send")(function* (recipient, subject, body, about) {
+        send: Effect.fn("Mails.send")(function* (recipient, subject, body, about, data) {
           yield* onOwnTables(
             sql.unsafe(
-              "insert into svc.mails (recipient, subject, body, identity_id) values ($1, $2, $3, $4::text::uuid)",
-              [recipient, subject, body, about]
+              `insert into svc.mails (recipient, subject, body, identity_id, data)
+               values ($1, $2, $3, $4::text::uuid, $5::text::jsonb)`,
+              [recipient, subject, body, about, hooked ? JSON.stringify(data) : null]
             )
           )
           yield* due.open

@@ -1,9 +1,11 @@
 import { Clock, Context, Effect, Layer } from "effect"
-import { type Unavailable } from "../../domain/errors.ts"
+import { type Forbidden, type Unavailable } from "../../domain/errors.ts"
 import { accountOf, type Browser } from "../../domain/identity/Identity.ts"
 import { sessionTokenType, TokenSettings } from "../access/Tokens.ts"
 import { type SessionError } from "../ports/IdP.ts"
 import { OwnSigningKeys } from "../access/OwnSigningKeys.ts"
+import { type JsonObject } from "../../domain/text/JsonObject.ts"
+import { AuthHooks, hookErrorsOfPages } from "./accounts/hooks/AuthHooks.ts"
 import { Sessions } from "./Sessions.ts"
 
 /** How long a token is valid, in s. A session that has ended is still good for as long. */
@@ -16,7 +18,7 @@ export class SessionTokens extends Context.Service<
     /** Fails like `Sessions.current`: a session that needs a second factor gets no token. */
     readonly issue: (
       browser: Browser
-    ) => Effect.Effect<{ readonly token: string; readonly expiresIn: number }, SessionError | Unavailable>
+    ) => Effect.Effect<{ readonly token: string; readonly expiresIn: number }, SessionError | Forbidden | Unavailable>
   }
 >()("svc/services/SessionTokens") {
   static readonly layer = Layer.effect(
@@ -24,6 +26,7 @@ export class SessionTokens extends Context.Service<
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const keys = yield* OwnSigningKeys
+      const hooks = yield* AuthHooks
       const { audiences, own: iss } = yield* TokenSettings
       const [aud = iss] = audiences
       return SessionTokens.of({
@@ -34,7 +37,7 @@ export class SessionTokens extends Context.Service<
           const account = accountOf(identity)
           // Policies compare it: an unproven address would make anyone its owner.
           const proven = identity.addresses.some(({ value, verified }) => verified && value === account)
-          const token = yield* keys.sign(sessionTokenType, {
+          const claims: JsonObject = {
             iss,
             aud,
             sub: identity.id,
@@ -45,8 +48,10 @@ export class SessionTokens extends Context.Service<
             aal,
             amr: [...methods],
             session_id: id
-          })
-          return { token, expiresIn: Math.max(0, exp - now) }
+          }
+          const changed = yield* hookErrorsOfPages(hooks.claims(claims, methods.at(-1) ?? ""))
+          const token = yield* keys.sign(sessionTokenType, changed)
+          return { token, expiresIn: Math.max(0, Number(changed["exp"]) - now) }
         })
       })
     })

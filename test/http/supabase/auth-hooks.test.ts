@@ -1,10 +1,12 @@
 import { createClient } from "@supabase/supabase-js"
+import { Webhook } from "standardwebhooks"
 import { afterAll, assert, beforeAll, beforeEach, describe, it, vi } from "vitest"
 import { ask, sql } from "../../support/client.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
 import { elsewhere, logIn } from "../../support/identity/people.ts"
 import { ok } from "../../support/identity/supabase.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+import { type Receiver, startReceiver } from "../../support/webhooks/receiver.ts"
 
 let service: InProcessService
 
@@ -39,19 +41,50 @@ const byRoles = `select role::text into found from public.user_roles where user_
        claims := jsonb_set(claims, '{user_role}', coalesce(to_jsonb(found), 'null'));
        return jsonb_set(event, '{claims}', claims);`
 
+const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1u"
+let receiver: Receiver
+/** The mails that came to the hook for an address. */
+const mailsTo = (email: string) =>
+  receiver.received
+    .map(({ body, headers }) => new Webhook(secret).verify(body.toString("utf8"), headers as Record<string, string>))
+    .filter((event) => (event as { email_data: { recipient: string } }).email_data.recipient === email) as Array<{
+    user: Record<string, unknown>
+    email_data: Record<string, string>
+  }>
+
 beforeAll(async () => {
+  receiver = await startReceiver()
+  receiver.answer = () => ({ body: "{}", headers: { "content-type": "application/json" } })
   service = await serveInProcess({
     SVC_SUPABASE: "true",
     SVC_SUPABASE_ANONYMOUS: "true",
     GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_ENABLED: "true",
     GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_URI: "pg-functions://postgres/public/custom_access_token_hook",
-    GOTRUE_HOOK_PASSWORD_VERIFICATION_ATTEMPT_URI: "pg-functions://postgres/public/password_hook"
+    GOTRUE_HOOK_PASSWORD_VERIFICATION_ATTEMPT_URI: "pg-functions://postgres/public/password_hook",
+    GOTRUE_HOOK_BEFORE_USER_CREATED_URI: "pg-functions://postgres/public/before_hook",
+    GOTRUE_HOOK_AFTER_USER_CREATED_URI: "pg-functions://postgres/public/after_hook",
+    GOTRUE_HOOK_SEND_EMAIL_URI: `${receiver.url}/mails?key=hidden`,
+    GOTRUE_HOOK_SEND_EMAIL_SECRETS: `v1,${secret}`,
+    WEBHOOK_ALLOW_PRIVATE: "true"
   })
   for (const text of [
     "create type app_role as enum ('admin', 'moderator')",
     "create table user_roles (user_id uuid references auth.users on delete cascade, role app_role)",
     "alter table user_roles enable row level security",
     "create table attempts (user_id uuid, valid boolean, seen jsonb)",
+    "create table created (user_id uuid, seen jsonb)",
+    `create function public.before_hook(event jsonb) returns jsonb language plpgsql as $$
+     begin
+       if event #>> '{user,email}' like '%@refused.example' or event #>> '{user,user_metadata,bad}' is not null then
+         return jsonb_build_object('error', jsonb_build_object('http_code', 403, 'message', 'Not you'));
+       end if;
+       return '{}';
+     end $$`,
+    `create function public.after_hook(event jsonb) returns jsonb language plpgsql as $$
+     begin
+       insert into public.created select id, event from auth.users where id = (event #>> '{user,id}')::uuid;
+       return '{}';
+     end $$`,
     `create function public.password_hook(event jsonb) returns jsonb language plpgsql as $$
      begin
        insert into public.attempts values ((event ->> 'user_id')::uuid, (event ->> 'valid')::boolean, event);
@@ -67,16 +100,19 @@ beforeAll(async () => {
   // As in Supabase's guides.
   for (const text of [
     "grant usage on schema public to supabase_auth_admin",
-    "grant execute on function public.custom_access_token_hook, public.password_hook to supabase_auth_admin",
-    "revoke execute on function public.custom_access_token_hook, public.password_hook from authenticated, anon, public",
-    "grant all on table public.user_roles, public.attempts to supabase_auth_admin",
-    "revoke all on table public.user_roles, public.attempts from authenticated, anon, public",
+    "grant execute on function public.custom_access_token_hook, public.password_hook, public.before_hook, public.after_hook to supabase_auth_admin",
+    "revoke execute on function public.custom_access_token_hook, public.password_hook, public.before_hook, public.after_hook from authenticated, anon, public",
+    "grant all on table public.user_roles, public.attempts, public.created to supabase_auth_admin",
+    "revoke all on table public.user_roles, public.attempts, public.created from authenticated, anon, public",
     `create policy "Auth admin reads roles" on user_roles for select to supabase_auth_admin using (true)`
   ]) {
     await sql(service, text)
   }
 })
-afterAll(() => service[Symbol.asyncDispose]())
+afterAll(async () => {
+  await service[Symbol.asyncDispose]()
+  await receiver[Symbol.asyncDispose]()
+})
 beforeEach(() => tokenHook(byRoles))
 
 const signedUp = async () => {
@@ -274,6 +310,70 @@ it("the hook of passwords is asked about every attempt, also on the pages, and e
   )
 })
 
+describe("the hooks around a new user", () => {
+  const refused = () => freshEmail().replace(/@.*/, "@refused.example")
+  const users = async (email: string) =>
+    (await sql(service, "select 1 from auth.users where lower(email) = $1", [email])).length
+  const admin = () => createClient(service.url, service.service_role, { auth: { persistSession: false } }).auth.admin
+
+  it("are asked at every way in but that of administrators", async () => {
+    const ways: Readonly<Record<string, (email: string) => Promise<{ error: unknown }>>> = {
+      signUp: (email) => client().auth.signUp({ email, password }),
+      signInWithOtp: (email) => client().auth.signInWithOtp({ email }),
+      signInAnonymously: () => client().auth.signInAnonymously({ options: { data: { bad: true } } }),
+      inviteUserByEmail: (email) => admin().inviteUserByEmail(email),
+      generateLink: (email) => admin().generateLink({ type: "magiclink", email })
+    }
+    for (const [name, way] of Object.entries(ways)) {
+      const email = refused()
+      assert.strictEqual(failure(await way(email)), "403 hook_refused Not you", name)
+      assert.strictEqual(await users(email), 0, name)
+    }
+    const own = { body: { email: refused(), password }, headers: elsewhere() }
+    assert.strictEqual((await ask(service, "POST /api/auth/register", own)).status, 403)
+    const email = refused()
+    ok(await admin().createUser({ email, password, email_confirm: true }))
+    // One who is there signs in as before.
+    ok(await client().auth.signInWithPassword({ email, password }))
+    ok(await client().auth.signInWithOtp({ email }))
+  })
+
+  it("get the same user, which the second finds in auth.users", async () => {
+    const { email, user } = await signedUp()
+    const [row] = await sql(service, "select seen from created where user_id = $1", [user.id])
+    const seen = row?.["seen"] as { user: object; metadata: object }
+    assert.deepInclude(seen.user, { id: user.id, email, is_anonymous: false, role: "authenticated" })
+    assert.deepInclude(seen.metadata, { name: "after-user-created" })
+  })
+})
+
+const userOf = (id: string) => createClient(service.url, service.service_role).auth.admin.getUserById(id)
+
+it("the hook of mails gets tokens that verifyOtp takes, those of a change for each address", async () => {
+  const { email, supabase, user } = await signedUp()
+  const of = (to: string, action: string) => mailsTo(to).find((one) => one.email_data["email_action_type"] === action)!
+  await vi.waitUntil(() => mailsTo(email).length > 0, { timeout: 10_000, interval: 20 })
+  ok(await client().auth.verifyOtp({ type: "signup", token: of(email, "signup").email_data["token"]!, email }))
+  ok(await client().auth.signInWithOtp({ email }))
+  const next = freshEmail()
+  ok(await supabase.auth.updateUser({ email: next }))
+  await vi.waitUntil(() => mailsTo(email).length >= 4 && mailsTo(next).length > 0, { timeout: 10_000, interval: 20 })
+  const magic = of(email, "magiclink")
+  assert.deepInclude(magic.user, { id: user.id, email })
+  assert.deepInclude(magic.email_data, { site_url: "http://localhost:0/auth/v1", token_new: "", token_hash_new: "" })
+  const { token_hash = "" } = magic.email_data
+  ok(await client().auth.verifyOtp({ type: "email", token_hash }))
+  const now = of(email, "email_change").email_data
+  const then = of(next, "email_change").email_data
+  assert.deepStrictEqual([now["token_hash"], now["token_new"], then["token"], then["token_hash_new"]], ["", "", "", ""])
+  ok(await client().auth.verifyOtp({ type: "email_change", token: now["token"]!, email }))
+  ok(await client().auth.verifyOtp({ type: "email_change", token_hash: then["token_hash"]! }))
+  assert.strictEqual(ok(await userOf(user.id)).user?.email, next)
+  assert.isTrue(
+    mailsTo(email).some((one) => one.email_data["email_action_type"] === "email_change_requested_notification")
+  )
+  assert.notInclude(service.output(), "hidden")
+})
 it("settings of hooks that can't be followed are faults", async () => {
   const start = (env: Record<string, string>) =>
     serveInProcess({ SVC_SUPABASE: "true", ...env }).then(
@@ -285,16 +385,19 @@ it("settings of hooks that can't be followed are faults", async () => {
     )
   const uri = "pg-functions://postgres/public/f"
   assert.match(await start({ GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_ENABLED: "true" }), /must be pg-functions:/)
-  assert.match(await start({ GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_URI: "https://example.com" }), /must be pg-functions:/)
+  assert.match(
+    await start({ GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_URI: "https://example.com" }),
+    /_SECRETS must be v1,whsec_/
+  )
   assert.match(await start({ GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_URI: `${uri}"; drop table x` }), /must be pg-functions:/)
-  assert.match(await start({ GOTRUE_HOOK_SEND_EMAIL_URI: uri }), /SEND_EMAIL_URI is not supported.*SMTP_URL/)
-  assert.match(await start({ GOTRUE_HOOK_BEFORE_USER_CREATED_URI: uri }), /trigger before insert on auth\.users/)
+  assert.match(await start({ GOTRUE_HOOK_SEND_SMS_URI: uri }), /SEND_SMS_URI is not supported/)
+  assert.match(
+    await start({ GOTRUE_HOOK_SEND_EMAIL_URI: uri, SVC_HOOK_SEND_EMAIL_URI: uri }),
+    /SVC_HOOK_SEND_EMAIL_URI and GOTRUE_HOOK_SEND_EMAIL_URI must not both be set/
+  )
   assert.match(
     await start({ SVC_SUPABASE: "false", GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_URI: uri }),
     /requires SVC_SUPABASE=true/
   )
-  assert.strictEqual(
-    await start({ GOTRUE_HOOK_SEND_EMAIL_URI: uri, GOTRUE_HOOK_SEND_EMAIL_ENABLED: "false" }),
-    "started"
-  )
+  assert.strictEqual(await start({ GOTRUE_HOOK_SEND_SMS_URI: uri, GOTRUE_HOOK_SEND_SMS_ENABLED: "false" }), "started")
 })

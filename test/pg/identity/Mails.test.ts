@@ -3,7 +3,7 @@ import { Effect, Exit, Layer, Scope } from "effect"
 import { createServer, type Server, type Socket } from "node:net"
 import { type AddressInfo } from "node:net"
 import { Mails } from "../../../src/services/identity/Mails.ts"
-import { layerEmbedded } from "../../support/identity/embedded.ts"
+import { layerEmbedded, ownUrl } from "../../support/identity/embedded.ts"
 import { until } from "../../support/service.ts"
 
 interface Received {
@@ -81,7 +81,9 @@ const withDelivery = async (
 }
 
 const send = (to: string, subject = "Hello", body = "Text – with a dash\n.\nand a dot") =>
-  Effect.flatMap(Mails, (mails) => mails.send(to, subject, body, null))
+  Effect.flatMap(Mails, (mails) =>
+    mails.send(to, subject, body, null, { email_action_type: "signup", site_url: ownUrl })
+  )
 const list = Effect.flatMap(Mails, (mails) => mails.list({ before: undefined, recipient: undefined }))
 
 describe("e-mails", () => {

@@ -3,6 +3,8 @@ import { afterAll, beforeAll } from "vitest"
 import { readEncryptionKey } from "../../../src/domain/connections/SealedText.ts"
 import { type JsonObject } from "../../../src/domain/text/JsonObject.ts"
 import * as identityProvider from "../../../src/layers/identity/layer.ts"
+import { layerWebhookTransport } from "../../../src/layers/webhooks/Transport.ts"
+import { WebhookSettings } from "../../../src/services/webhooks/Settings.ts"
 import { AccountSettings } from "../../../src/services/identity/AccountSettings.ts"
 import { Mails } from "../../../src/services/identity/Mails.ts"
 import { type IdentitySeals } from "../../../src/services/access/Seals.ts"
@@ -24,6 +26,7 @@ const encryptionKey = readEncryptionKey("11".repeat(32))!
 export const layerEmbedded = (name: string, settings: Readonly<Record<string, string>> = {}): Layer.Layer<Embedded> =>
   identityProvider.layer.pipe(
     Layer.provideMerge(identityProvider.layerKeys),
+    Layer.provide(layerWebhookTransport.pipe(Layer.provide(WebhookSettings.layer))),
     Layer.provideMerge(layerDatabase({ name })),
     Layer.provideMerge(Layer.mergeAll(AccountSettings.layer, identityProvider.IdPChoice.layer)),
     Layer.provide(Layer.succeed(EncryptionKeys, { current: encryptionKey, old: [] })),

@@ -70,7 +70,9 @@ export class AccountAdministration extends Context.Service<AccountAdministration
           const { id: given, metadataPublic = {}, state = "active", traits, verified = false } = account
           if (given !== undefined && !isUuid(given)) return yield* invalidId
           const record = { address, traits, metadataPublic, passwordHash: passwordHash ?? null, verified, state }
-          const id = yield* store.atomically(records.create(given === undefined ? record : { ...record, id: given }))
+          const id = yield* store.atomically(
+            records.createByAdministrator(given === undefined ? record : { ...record, id: given })
+          )
           return yield* store.identity(id)
         }),
 

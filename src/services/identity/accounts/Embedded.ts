@@ -16,7 +16,6 @@ import { RecoveryCodes } from "./factors/RecoveryCodes.ts"
 import { AuthenticatorApps } from "./factors/Totp.ts"
 import { FirstAdministration } from "./FirstAdministrator.ts"
 import { Flows } from "./Flows.ts"
-import { AuthHooks } from "./Hooks.ts"
 import { Devices } from "./limits/Devices.ts"
 import { Limits } from "./limits/Limits.ts"
 import { ProviderAttempts } from "./providers/Attempts.ts"
@@ -143,7 +142,7 @@ const layerAccounts = Layer.effect(
         password: true,
         passkey: true,
         registration: settings.registration,
-        mail: settings.smtpUrl !== undefined,
+        mail: settings.smtpUrl !== undefined || settings.hooks.SEND_EMAIL !== undefined,
         verification: settings.verifyFirst,
         providers: providers.list
       },
@@ -183,7 +182,7 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
     Layer.provide([AuthenticatorApps.layer, AccountKeys.layer, RecoveryCodes.layer, PasswordSignIn.layer]),
     Layer.provide([AccountMessages.layer, AccountSessions.layer, AccountChanges.layer, Flows.layer, KeyChecks.layer]),
     Layer.provide(MailedSecrets.layer),
-    Layer.provide([Limits.layer, AccountRecords.layer, Passwords.layer, AuthHooks.layer]),
+    Layer.provide([Limits.layer, AccountRecords.layer, Passwords.layer]),
     Layer.provide([AccountStore.layer, Devices.layer, Layer.succeed(SignInProviders, providers)]),
     // Makes sure that the schema is installed.
     Layer.provide(Layer.effectDiscard(Db))

@@ -61,7 +61,13 @@ export class FirstAdministration extends Context.Service<FirstAdministration>()(
             if (yield* exists) return yield* over
             if (account !== undefined) {
               const metadataPublic = { svc_role: "admin" }
-              return yield* records.create({ ...account, traits: {}, metadataPublic, verified: true, state: "active" })
+              return yield* records.createByAdministrator({
+                ...account,
+                traits: {},
+                metadataPublic,
+                verified: true,
+                state: "active"
+              })
             }
             if (!("credential" in by)) return yield* over
             const { identity_id } = yield* sessions.privileged(by.credential)

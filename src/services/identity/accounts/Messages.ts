@@ -1,14 +1,43 @@
 import { Context, Effect, Layer } from "effect"
 import { type MailText, withValues, type Words, wordsOf } from "../../../domain/language/Language.ts"
 import { CurrentLanguage } from "../CurrentLanguage.ts"
-import { Mails } from "../Mails.ts"
+import { type MailData, Mails } from "../Mails.ts"
 import { type Way } from "./Flows.ts"
 import { Limits } from "./limits/Limits.ts"
 import { MailedSecrets } from "./mails/MailedSecrets.ts"
 import { AccountStore, type Owner } from "./Store.ts"
 import { AccountSettings } from "../AccountSettings.ts"
 
+/** Kinds of mails and notices as hooks know them, which Supabase has named. */
+const actions: Readonly<Record<MailText, string>> = {
+  recovery: "recovery",
+  verification: "signup",
+  registration: "signup",
+  email: "email_change",
+  signIn: "magiclink",
+  invite: "invite",
+  again: "reauthentication"
+}
+const notifications: Readonly<Record<keyof Words["notices"], string>> = {
+  known: "signed_up_again_notification",
+  password: "password_changed_notification",
+  address: "email_change_requested_notification",
+  totp: "mfa_factor_enrolled_notification",
+  key: "mfa_factor_enrolled_notification",
+  passkey: "passkey_enrolled_notification",
+  codes: "recovery_codes_created_notification",
+  removed: "sign_in_method_removed_notification",
+  linked: "identity_linked_notification"
+}
+
 const pages = { recovery: "recovery", verification: "verify", email: "verify", registration: "verify" } as const
+
+/** The ways of a mail through its flow, and what else a hook gets of it. */
+interface MailedWays extends Omit<MailData, "email_action_type" | "site_url" | "link"> {
+  readonly code: string
+  readonly link: string | undefined
+  readonly site_url?: string
+}
 
 /** E-mails with a link and a code. Links start with our own URL, never with a value of the request. */
 export class AccountMessages extends Context.Service<AccountMessages>()("svc/identity/AccountMessages", {
@@ -32,19 +61,31 @@ export class AccountMessages extends Context.Service<AccountMessages>()("svc/ide
     const withCode = Effect.fnUntraced(function* (
       kind: MailText,
       to: string,
-      { code, link }: { readonly code: string; readonly link: string | undefined },
+      { code, link, ...data }: MailedWays,
       identity: string | null
     ) {
       const { mails: words } = wordsOf(yield* CurrentLanguage)
       const { intro, outro, subject } = words[kind]
       const ways = [...(link === undefined ? [] : [`${words.link}\n${link}`]), withValues(words.code, { code })]
-      yield* mails.send(to, `${subject} – ${host}`, [intro, ...ways, outro].join("\n\n") + "\n", identity)
+      const text = [intro, ...ways, outro].join("\n\n") + "\n"
+      yield* mails.send(to, `${subject} – ${host}`, text, identity, {
+        email_action_type: actions[kind],
+        site_url: ownUrl,
+        token: code,
+        ...(link === undefined ? {} : { link }),
+        ...data
+      })
     })
 
     /** Sends a notice to the owner of an account. `name`: the thing that it is about. */
     const notice = Effect.fnUntraced(function* (kind: keyof Words["notices"], identity: string, to: string, name = "") {
       const { subject, text } = wordsOf(yield* CurrentLanguage).notices[kind]
-      yield* mails.send(to, `${withValues(subject, { name })} – ${host}`, `${withValues(text, { name })}\n`, identity)
+      const written = `${withValues(text, { name })}\n`
+      yield* mails.send(to, `${withValues(subject, { name })} – ${host}`, written, identity, {
+        email_action_type: notifications[kind],
+        site_url: ownUrl,
+        ...(kind === "linked" ? { provider: name } : {})
+      })
     })
 
     return {
@@ -63,7 +104,7 @@ export class AccountMessages extends Context.Service<AccountMessages>()("svc/ide
         const { code, stored, token } = yield* secrets.make(flowId, "pages")
         const link = `${ownUrl}/auth/${pages[kind]}?flow=${flowId}&token=${token}`
         const way: Way = { ...stored, identity, lookup: to.lookup, mailed }
-        return { way, link, mail: withCode(kind, to.value, { link, code }, identity) }
+        return { way, link, mail: withCode(kind, to.value, { link, code, token_hash: token }, identity) }
       }),
       /** Sends a notice to the owner of an account, whose address is looked up. */
       toOwner: Effect.fnUntraced(function* (kind: keyof Words["notices"], identityId: string) {

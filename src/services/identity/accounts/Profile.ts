@@ -8,6 +8,7 @@ import { AccountSettings } from "../AccountSettings.ts"
 import { paced } from "../Pace.ts"
 import { type ConfirmedBy, type MailProof } from "../../ports/identity/Accounts.ts"
 import { type Flow, Flows, type Way } from "./Flows.ts"
+import { hookErrorsOfPages } from "./hooks/AuthHooks.ts"
 import { Limits } from "./limits/Limits.ts"
 import { acceptMail, mayGet } from "./mails/MailProof.ts"
 import { AccountMessages } from "./Messages.ts"
@@ -15,6 +16,7 @@ import { Passwords } from "./passwords/Passwords.ts"
 import { PasswordSignIn } from "./passwords/PasswordSignIn.ts"
 import { addressOf, AccountRecords } from "./Records.ts"
 import {
+  addressTaken,
   changeNeedsSession,
   flowExpired,
   invalidPassword,
@@ -66,17 +68,24 @@ export class OwnAccount extends Context.Service<OwnAccount>()("svc/identity/OwnA
       metadataPublic: {},
       passwordHash: given.hash,
       verified,
-      state: "active" as const
+      state: "active" as const,
+      provider: "email"
     })
 
     const registered = Effect.fnUntraced(function* ({ data }: Flow, { lookup }: Way, kind: Credential["_tag"]) {
-      const { email, hash, traits } = data as {
+      const { admitted, email, hash, traits } = data as {
+        readonly admitted?: string
         readonly email: string
         readonly hash: string
         readonly traits: JsonObject
       }
-      const address = { value: email, lookup }
-      const id = yield* store.atomically(records.create({ address, ...newAccount({ hash, traits }, true) }))
+      const id = yield* hookErrorsOfPages(
+        records.enter({
+          address: { value: email, lookup },
+          ...newAccount({ hash, traits }, true),
+          ...(admitted === undefined ? {} : { admitted })
+        })
+      )
       return yield* sessions.open(id, kind, "password")
     })
 
@@ -166,17 +175,21 @@ export class OwnAccount extends Context.Service<OwnAccount>()("svc/identity/OwnA
         yield* limits.takeOfClient("registrations of")
         const account = newAccount({ hash: yield* passwords.hash(given.password), traits: given.traits }, false)
         if (!verifyFirst) {
-          const id = yield* store.atomically(records.create({ address, ...account }))
+          if ((yield* store.ownerOf(address.lookup)) !== undefined) return yield* addressTaken
+          const id = yield* hookErrorsOfPages(records.enter({ address, ...account }))
           if (yield* messages.allowed("verification", address.lookup)) yield* mailed("verification", address, id, {})
           return yield* sessions.open(id, given.kind, "password")
         }
+        // Asked for every address: only for new ones, its answer and its time would reveal which have an account.
+        const asked = { email: address.value, data: given.traits, provider: "email" }
+        const admitted = yield* hookErrorsOfPages(records.admit(asked))
         return yield* paced(
           Effect.gen(function* () {
             const owner = yield* store.ownerOf(address.lookup)
             if (!(yield* messages.allowed("registration", address.lookup))) return yield* unmailed("registration")
             if (owner === undefined) {
               const { passwordHash: hash, traits } = account
-              return yield* mailed("registration", address, null, { email: address.value, hash, traits })
+              return yield* mailed("registration", address, null, { email: address.value, hash, traits, admitted })
             }
             yield* messages.signedUpAgain(owner)
             return yield* unmailed("registration")

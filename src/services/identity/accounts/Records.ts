@@ -1,7 +1,9 @@
-import { Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { InvalidRequest } from "../../../domain/errors.ts"
 import { type Address, isReachable, readAddress } from "../../../domain/identity/Address.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
+import { AuthHooks } from "./hooks/AuthHooks.ts"
+import { newUser } from "./hooks/NewUser.ts"
 import { addressTaken, idTaken, invalidAddress } from "./Refusals.ts"
 import { AccountStore } from "./Store.ts"
 import { type Spared, takeBack } from "./TakeBack.ts"
@@ -29,7 +31,8 @@ export const addressOf = (text: string) => {
 
 interface NewRecord {
   readonly id?: string
-  readonly address: Address
+  /** Undefined: the account is anonymous. */
+  readonly address: Address | undefined
   readonly traits: JsonObject
   readonly metadataPublic: JsonObject
   readonly passwordHash: string | null
@@ -37,10 +40,19 @@ interface NewRecord {
   readonly state: "active" | "inactive"
 }
 
+/** An account that a person makes, or an administrator's app for one. */
+interface NewPerson extends NewRecord {
+  /** What the person signs up with: `email`, or the name of another service. */
+  readonly provider: string
+  /** The id that the hook has admitted already. */
+  readonly admitted?: string
+}
+
 /** The rows of accounts and their addresses. */
 export class AccountRecords extends Context.Service<AccountRecords>()("svc/identity/AccountRecords", {
   make: Effect.gen(function* () {
     const store = yield* AccountStore
+    const hooks = yield* AuthHooks
     const setAddress = (id: string, { lookup, value }: Address, verified: boolean) =>
       Effect.flatMap(
         store.count(
@@ -58,6 +70,42 @@ export class AccountRecords extends Context.Service<AccountRecords>()("svc/ident
       )
     })
 
+    /** Returns the id; 409 `ADDRESS_TAKEN` or `ID_TAKEN`. In a transaction. */
+    const create = Effect.fnUntraced(function* ({ address, id = crypto.randomUUID(), ...record }: NewRecord) {
+      const email = address === undefined ? {} : { email: address.value }
+      const created = yield* store.count(
+        `insert into svc.identities (id, state, traits, metadata_public, password_hash, password_changed_at)
+         values ($1::text::uuid, $2, $3::text::jsonb, $4::text::jsonb, $5::text, case when $5::text is not null then now() end)
+         on conflict do nothing returning 1`,
+        [
+          id,
+          record.state,
+          yield* checked("traits", { ...record.traits, ...email }),
+          yield* checked("metadata_public", record.metadataPublic),
+          record.passwordHash
+        ]
+      )
+      if (created === 0) return yield* idTaken
+      if (address !== undefined) yield* setAddress(id, address, record.verified)
+      return id
+    })
+
+    const userOf = (id: string, user: { email: string | undefined; data: JsonObject; provider: string }) =>
+      Effect.map(Clock.currentTimeMillis, (now) => newUser({ ...user, id, now: new Date(now).toISOString() }))
+
+    /** Asks the hook whether a person may get an account, and returns the id that it then has. Not in a transaction. */
+    const admit = Effect.fnUntraced(function* (user: {
+      email: string | undefined
+      data: JsonObject
+      provider: string
+    }) {
+      const id = crypto.randomUUID()
+      // Refused before the hook is asked, as the account would be.
+      yield* checked("traits", user.data)
+      yield* hooks.beforeCreated(yield* userOf(id, user))
+      return id
+    })
+
     return {
       /** The JSON text of an object that fits. */
       checked,
@@ -68,22 +116,21 @@ export class AccountRecords extends Context.Service<AccountRecords>()("svc/ident
           [id, yield* checked("metadata_public", metadata)]
         )
       }),
-      /** Returns the id; 409 `ADDRESS_TAKEN` or `ID_TAKEN`. In a transaction. */
-      create: Effect.fnUntraced(function* ({ address, id = crypto.randomUUID(), ...record }: NewRecord) {
-        const created = yield* store.count(
-          `insert into svc.identities (id, state, traits, metadata_public, password_hash, password_changed_at)
-         values ($1::text::uuid, $2, $3::text::jsonb, $4::text::jsonb, $5::text, case when $5::text is not null then now() end)
-         on conflict do nothing returning 1`,
-          [
-            id,
-            record.state,
-            yield* checked("traits", { ...record.traits, email: address.value }),
-            yield* checked("metadata_public", record.metadataPublic),
-            record.passwordHash
-          ]
-        )
-        if (created === 0) return yield* idTaken
-        yield* setAddress(id, address, record.verified)
+      /** An account that an administrator makes, which no hook is asked about. In a transaction. */
+      createByAdministrator: create,
+      admit,
+      /**
+       * Creates an account that no administrator makes, if the hook admits it; `more` belongs to its transaction. Not in a
+       * transaction, because hooks may call other servers.
+       */
+      enter: Effect.fnUntraced(function* <E = never>(
+        { admitted, provider, ...record }: NewPerson,
+        more: (id: string) => Effect.Effect<unknown, E> = () => Effect.void
+      ) {
+        const user = { email: record.address?.value, data: record.traits, provider }
+        const id = admitted ?? (yield* admit(user))
+        yield* store.atomically(Effect.flatMap(create({ ...record, id }), more))
+        yield* hooks.created(yield* userOf(id, user))
         return id
       }),
       /** Replaces the address of an account, and its trait. In a transaction. */

@@ -3,13 +3,14 @@ import { type Credential } from "../../../domain/identity/Identity.ts"
 import { readAddress } from "../../../domain/identity/Address.ts"
 import { type DueFactors, type FactorProof } from "../../ports/identity/Accounts.ts"
 import { AccountKeys } from "./factors/Keys.ts"
+import { AuthHooks, hookErrorsOfPages } from "./hooks/AuthHooks.ts"
 import { Devices } from "./limits/Devices.ts"
 import { Limits } from "./limits/Limits.ts"
 import { PasswordSignIn } from "./passwords/PasswordSignIn.ts"
 import { RecoveryCodes } from "./factors/RecoveryCodes.ts"
 import { badCredentials, unauthenticated, wrongCode } from "./Refusals.ts"
 import { AccountSessions } from "./Sessions.ts"
-import { AccountStore } from "./Store.ts"
+import { AccountStore, hashOf } from "./Store.ts"
 import { AuthenticatorApps } from "./factors/Totp.ts"
 
 const AccountRow = Schema.Struct({ password_hash: Schema.NullOr(Schema.String) })
@@ -18,6 +19,17 @@ const DueRow = Schema.Struct({ totp: Schema.Boolean, codes: Schema.Boolean })
 
 /** Wrong codes after which a session that waits for its second factor ends. */
 const maxGuesses = 5
+
+/** The names that hooks have for the kinds of factors. */
+const factorTypes = { totp: "totp", lookup_secret: "recovery_code", webauthn: "webauthn" } as const
+
+/** The id that clients see of the key in an assertion (supabase/Users.ts), whether there is such a key or not. */
+const factorOfKey = (assertion: string) => {
+  const [, id = ""] = /"id"\s*:\s*"([\w-]{1,2048})"/.exec(assertion) ?? []
+  return hashOf(id)
+    .slice(0, 32)
+    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5")
+}
 
 /** Signing in with a password, and completing a session with a second factor. */
 export class AccountSignIn extends Context.Service<AccountSignIn>()("svc/identity/AccountSignIn", {
@@ -30,6 +42,7 @@ export class AccountSignIn extends Context.Service<AccountSignIn>()("svc/identit
     const keys = yield* AccountKeys
     const codes = yield* RecoveryCodes
     const byPassword = yield* PasswordSignIn
+    const hooks = yield* AuthHooks
     const accounts = store.rows(AccountRow)
     const due = store.rows(DueRow)
 
@@ -95,7 +108,14 @@ export class AccountSignIn extends Context.Service<AccountSignIn>()("svc/identit
         const [row] = yield* accounts("select password_hash from svc.identities where id = $1::text::uuid", [
           session.identity_id
         ])
-        yield* byPassword.confirm(session.identity_id, row?.password_hash ?? null, password, badCredentials)
+        const hash = row?.password_hash ?? null
+        const { identity_id } = session
+        yield* byPassword
+          .confirm(identity_id, hash, password, badCredentials)
+          .pipe(
+            Effect.tapError((error) => (error === badCredentials ? hooks.password(identity_id, false) : Effect.void))
+          )
+        yield* hooks.password(identity_id, true)
         yield* sessions.refresh(session.id)
         return yield* sessions.signedIn(credential)
       }),
@@ -103,11 +123,16 @@ export class AccountSignIn extends Context.Service<AccountSignIn>()("svc/identit
       dueFactors,
       showFactor: Effect.fnUntraced(function* (credential: Credential, proof: FactorProof) {
         const session = yield* sessions.half(credential)
-        if (proof.method === "webauthn") {
-          yield* keys.show(session.identity_id, proof.flowId, proof.assertion)
-        } else {
-          yield* showCode(session, proof)
-        }
+        const { identity_id } = session
+        const shown = Effect.gen(function* () {
+          if (proof.method === "webauthn") yield* keys.show(identity_id, proof.flowId, proof.assertion)
+          else yield* showCode(session, proof)
+        })
+        const factorId = proof.method === "webauthn" ? factorOfKey(proof.assertion) : identity_id
+        const decided = (valid: boolean) =>
+          hookErrorsOfPages(hooks.factor(identity_id, factorId, factorTypes[proof.method], valid))
+        yield* Effect.tapError(shown, ({ status }) => (status < 500 ? decided(false) : Effect.void))
+        yield* decided(true)
         yield* sessions.raise(session.id, proof.method, true)
         return yield* sessions.signedIn(credential)
       })

@@ -16,7 +16,7 @@ const statements = [
   table("identity_guesses", "key", "expires_at < now()"),
   // These rows remain only if there is no other OAuth 2.0 server any more; open ones are due later.
   table("oauth2_revocations", "subject", "due_at < now() - interval '1 day'"),
-  "update svc.mails set body = null where body is not null and created_at < now() - interval '1 day'",
+  "update svc.mails set body = null, data = null where body is not null and created_at < now() - interval '1 day'",
   table("mails", "id", "created_at < now() - interval '30 days'")
 ]
 

@@ -8,6 +8,7 @@ import { Limits } from "../limits/Limits.ts"
 import { accountDisabled, flowForbidden, providerNotFound, refuseAnswer } from "../Refusals.ts"
 import { AccountSessions } from "../Sessions.ts"
 import { hashOf } from "../Store.ts"
+import { hookErrorsOfPages } from "../hooks/AuthHooks.ts"
 import { ProviderLinks } from "./Links.ts"
 
 /** Attempts to sign in at another provider, or to link an account there: from the service to the provider and back. */
@@ -37,7 +38,7 @@ export class ProviderAttempts extends Context.Service<ProviderAttempts>()("svc/i
       person: ProvidedPerson,
       before: ReadonlyArray<Credential>
     ) {
-      const id = yield* identify(provider, person)
+      const id = yield* hookErrorsOfPages(identify(provider, person))
       const signedIn = yield* Effect.catchTag(sessions.open(id, "Cookie", "oidc"), "Unauthorized", () =>
         Effect.fail(accountDisabled)
       )

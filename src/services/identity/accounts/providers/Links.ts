@@ -110,19 +110,20 @@ export class ProviderLinks extends Context.Service<ProviderLinks>()("svc/identit
       if (!registration) return yield* registrationClosed
       yield* limits.takeOfClient("registrations of")
       const { name, verified } = person
-      const id = yield* store.atomically(
-        Effect.gen(function* () {
-          const id = yield* records.create({
-            address,
-            traits: name !== undefined && isPlainText(name) ? { name } : {},
-            metadataPublic: {},
-            passwordHash: null,
-            verified,
-            state: "active"
-          })
-          if ((yield* add(id, provider.id, person, true)) === 0) return yield* linkTaken
-          return id
-        })
+      const id = yield* records.enter(
+        {
+          address,
+          traits: name !== undefined && isPlainText(name) ? { name } : {},
+          metadataPublic: {},
+          passwordHash: null,
+          verified,
+          state: "active",
+          provider: provider.id
+        },
+        (id) =>
+          Effect.flatMap(add(id, provider.id, person, true), (added) =>
+            added === 0 ? Effect.fail(linkTaken) : Effect.void
+          )
       )
       // The account is made, whether a message may be sent now or not.
       if (!verified) yield* Effect.ignore(verify(address.value))

@@ -72,7 +72,7 @@ export class SupabaseUserAdmin extends Context.Service<SupabaseUserAdmin>()("svc
         const passwordHash = yield* hashOf(change, address.value)
         const id = yield* taken(
           store.atomically(
-            records.create({
+            records.createByAdministrator({
               ...(given === undefined ? {} : { id: given }),
               address,
               traits: changedMetadata({}, change.userMetadata ?? {}, ["email"]),
@@ -127,7 +127,7 @@ export class SupabaseUserAdmin extends Context.Service<SupabaseUserAdmin>()("svc
         const address = yield* reachableEmail(email)
         const owner = yield* users.ownerOf(address.lookup)
         if (owner !== undefined && !isPending(owner)) return yield* emailExists
-        const id = owner?.id ?? (yield* taken(store.atomically(createPending({ address, data, passwordHash: null }))))
+        const id = owner?.id ?? (yield* taken(createPending({ address, data, passwordHash: null })))
         yield* store.atomically(
           Effect.andThen(mail("invite", request, address, id), users.set(id, "jsonb_build_object('invited_at', now())"))
         )
@@ -147,7 +147,7 @@ export class SupabaseUserAdmin extends Context.Service<SupabaseUserAdmin>()("svc
         const to = kind === "email_change_new" ? yield* reachableEmail(given.newEmail ?? "") : address
         const other = kind === "email_change_new" ? yield* users.ownerOf(to.lookup) : undefined
         if (other !== undefined && other.id !== owner?.id) return yield* emailExists
-        const id = owner?.id ?? (yield* taken(store.atomically(createPending({ address, data, passwordHash: null }))))
+        const id = owner?.id ?? (yield* taken(createPending({ address, data, passwordHash: null })))
         const made = yield* store.atomically(
           mails.make({
             kind,

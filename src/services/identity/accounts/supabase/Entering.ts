@@ -19,6 +19,7 @@ import { mayGet } from "../mails/MailProof.ts"
 import { AccountMessages } from "../Messages.ts"
 import { Passwords } from "../passwords/Passwords.ts"
 import { PasswordSignIn } from "../passwords/PasswordSignIn.ts"
+import { newUser } from "../hooks/NewUser.ts"
 import { AccountRecords } from "../Records.ts"
 import { AccountStore, type Owner } from "../Store.ts"
 import { pkceChallengeOf, OneTimes } from "./OneTime.ts"
@@ -33,24 +34,11 @@ export const reachableEmail = (email: string) => {
 /** Whether a person has only asked for an account, or was invited: the next sign-up with its address may take it. */
 export const isPending = ({ active, password_hash, verified }: Owner) => active && !verified && password_hash === null
 
-/** A user that does not exist, as the answer to a sign-up with an address that has an account: it must look like a new one. */
+/** The answer to a sign-up with an address that has an account: it must look like that to a new one. */
 const lookAlike = (email: string, data: JsonObject): User => {
   const now = new Date().toISOString()
-  return {
-    id: crypto.randomUUID(),
-    aud: "authenticated",
-    role: "authenticated",
-    email,
-    phone: "",
-    confirmation_sent_at: now,
-    app_metadata: { provider: "email", providers: ["email"] },
-    user_metadata: data,
-    identities: [],
-    factors: [],
-    created_at: now,
-    updated_at: now,
-    is_anonymous: false
-  }
+  const id = crypto.randomUUID()
+  return { ...newUser({ id, email, data, provider: "email", now }), confirmation_sent_at: now }
 }
 
 /** Signing up and in, and asking for the mails that do. */
@@ -71,15 +59,17 @@ export class SupabaseSignIn extends Context.Service<SupabaseSignIn>()("svc/ident
       readonly address: { readonly value: string; readonly lookup: string }
       readonly data: JsonObject
       readonly passwordHash: string | null
-      readonly verified?: boolean
+      readonly admitted?: string
     }) =>
-      records.create({
+      records.enter({
         address: given.address,
         traits: given.data,
         metadataPublic: {},
         passwordHash: given.passwordHash,
-        verified: given.verified ?? false,
-        state: "active"
+        verified: false,
+        state: "active",
+        provider: "email",
+        ...(given.admitted === undefined ? {} : { admitted: given.admitted })
       })
 
     /** Mails one, unless there were too many, and records when. */
@@ -116,7 +106,7 @@ export class SupabaseSignIn extends Context.Service<SupabaseSignIn>()("svc/ident
         if ((yield* users.ownerOf(address.lookup)) !== undefined) return yield* userExists
         const hash = yield* passwords.hash(password)
         const id = yield* Effect.catchIf(
-          store.atomically(create({ ...made, passwordHash: hash })),
+          create({ ...made, passwordHash: hash }),
           ({ code }) => code === "ADDRESS_TAKEN",
           () => Effect.fail(userExists)
         )
@@ -125,6 +115,8 @@ export class SupabaseSignIn extends Context.Service<SupabaseSignIn>()("svc/ident
         return yield* tokens.open(id, "password", hash)
       }
       yield* mails.mayMail("signup", address.lookup)
+      // Asked for every address: only for new ones, its answer and its time would reveal which have an account.
+      const admitted = yield* records.admit({ email: address.value, data, provider: "email" })
       return yield* paced(
         Effect.gen(function* () {
           const hash = yield* passwords.hash(password)
@@ -134,7 +126,7 @@ export class SupabaseSignIn extends Context.Service<SupabaseSignIn>()("svc/ident
             yield* messages.signedUpAgain(owner)
             return { user: lookAlike(address.value, data) }
           }
-          const id = owner?.id ?? (yield* store.atomically(create({ ...made, passwordHash: null })))
+          const id = owner?.id ?? (yield* create({ ...made, passwordHash: null, admitted }))
           const before = yield* mails.pending("signup", address.lookup)
           const known = before?.data["hash"]
           const again = yield* passwords.matches(typeof known === "string" ? known : null, password)
@@ -179,7 +171,7 @@ export class SupabaseSignIn extends Context.Service<SupabaseSignIn>()("svc/ident
           // The response is the same as for an address that has an account.
           if (!createUser || !registration) return
           yield* limits.takeOfClient("registrations of")
-          const id = yield* store.atomically(create({ address, data, passwordHash: null }))
+          const id = yield* create({ address, data, passwordHash: null })
           yield* store.atomically(mail("magiclink", request, address, id, { fresh: true }))
         })
       )
@@ -221,14 +213,8 @@ export class SupabaseSignIn extends Context.Service<SupabaseSignIn>()("svc/ident
 
     const signInAnonymously: AuthCalls["signInAnonymously"] = Effect.fnUntraced(function* (data) {
       yield* limits.takeOfClient("anonymous of")
-      const id = crypto.randomUUID()
-      const traits = yield* records.checked("data", data)
-      yield* store.atomically(
-        store.count("insert into svc.identities (id, traits) values ($1::text::uuid, $2::text::jsonb) returning 1", [
-          id,
-          traits
-        ])
-      )
+      const anonymous = { address: undefined, metadataPublic: {}, passwordHash: null, verified: false } as const
+      const id = yield* records.enter({ ...anonymous, traits: data, state: "active", provider: "anonymous" })
       return yield* tokens.open(id, "anonymous")
     })
 

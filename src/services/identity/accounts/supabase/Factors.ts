@@ -9,7 +9,7 @@ import { type AuthCalls, type CurrentSession } from "../../../ports/supabase/Aut
 import { AccountSettings } from "../../AccountSettings.ts"
 import { Flows } from "../Flows.ts"
 import { AccountMessages } from "../Messages.ts"
-import { AuthHooks } from "../Hooks.ts"
+import { AuthHooks } from "../hooks/AuthHooks.ts"
 import { AccountSessions, secondFactorSql } from "../Sessions.ts"
 import { Limits } from "../limits/Limits.ts"
 import { isUuid, AccountStore } from "../Store.ts"

@@ -104,7 +104,20 @@ export class OneTimes extends Context.Service<OneTimes>()("svc/identity/OneTimes
           [id, kind, to.lookup, identityId, stored.token, stored.code, JSON.stringify(data), seconds]
         )
         const link = `${ownUrl}/auth/v1/verify?${new URLSearchParams({ token, type: typeOf(kind), redirect_to: redirectTo })}`
-        const ways = { code, link: kind === "reauthentication" ? undefined : link }
+        const ofHook =
+          // Supabase's receivers send what is `…_new` to one address and the rest to the other; never both to one.
+          kind === "email_change_new"
+            ? { token: "", token_new: code, token_hash: token }
+            : kind === "email_change_current"
+              ? { token: code, token_hash_new: token }
+              : { token: code, token_hash: token }
+        const ways = {
+          ...ofHook,
+          code,
+          link: kind === "reauthentication" ? undefined : link,
+          redirect_to: redirectTo,
+          site_url: `${ownUrl}/auth/v1`
+        }
         return { token, code, link, send: messages.withCode(texts[kind], to.value, ways, identityId) }
       }),
 

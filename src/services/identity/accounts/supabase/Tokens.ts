@@ -16,7 +16,7 @@ import { AccountSettings } from "../../AccountSettings.ts"
 import { OwnSigningKeys } from "../../../access/OwnSigningKeys.ts"
 import { type AuthSession, type CurrentSession } from "../../../ports/supabase/AuthCalls.ts"
 import { hashOf, isUuid, AccountStore } from "../Store.ts"
-import { AuthHooks } from "../Hooks.ts"
+import { AuthHooks } from "../hooks/AuthHooks.ts"
 import { Users } from "./Users.ts"
 import { AccountSessions } from "../Sessions.ts"
 import { jwtAudiences } from "../../../access/Tokens.ts"
@@ -244,8 +244,8 @@ export class SupabaseTokens extends Context.Service<SupabaseTokens>()("svc/ident
           "update svc.supabase_refresh_tokens set used_at = null where hash = $1 returning 1",
           [hash]
         )
-        return yield* Effect.tapError(renewed(used.session_id, "token_refresh"), ({ status }) =>
-          used.first && status >= 500 ? unused : Effect.void
+        return yield* Effect.tapError(renewed(used.session_id, "token_refresh"), ({ code, status }) =>
+          used.first && (status >= 500 || code.startsWith("hook_")) ? unused : Effect.void
         )
       }),
 

@@ -35,7 +35,7 @@ interface Put {
   readonly onProgress: (sent: number) => void
 }
 
-/** PUTs bytes to a presigned URL. Not by `fetch`, which does not tell how much has been sent. */
+/** PUTs bytes to a presigned URL. Not by `fetch`, which does not report how much has been sent. */
 const put = ({ body, headers, onProgress, signal, url }: Put): Promise<string> =>
   new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()

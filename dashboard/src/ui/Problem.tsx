@@ -37,7 +37,7 @@ interface ProblemProps {
   readonly children?: ReactNode
 }
 
-/** A failure, for people: what happened, what to do, and what to tell those who are asked for help. */
+/** A failure, for people: what happened, what to do, and what to report to those who help. */
 export const Problem = ({ children, error, onRetry, title }: ProblemProps) => {
   const body = error instanceof ApiError ? error.body : undefined
   const status = error instanceof ApiError ? error.status : undefined

@@ -9,7 +9,7 @@ interface Upload {
   readonly onProgress: (sent: number) => void
 }
 
-/** Not by `fetch`, which does not tell how much has been sent. */
+/** Not by `fetch`, which does not report how much has been sent. */
 const post = ({ body, headers, onProgress, path, signal }: Upload): Promise<unknown> =>
   new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()

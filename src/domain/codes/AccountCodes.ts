@@ -17,7 +17,7 @@ export const accountCodes = {
   CURRENT_SESSION: [400, "The request's own session can't be revoked this way: `POST /api/auth/logout`"],
   PROVIDER_ANSWER_INVALID: [
     400,
-    "The browser came back from another service with neither a code nor an error: begin the sign-in again"
+    "The browser came back from another service with neither an error nor a code that this service knows: begin the sign-in again"
   ],
   UNAUTHENTICATED: [401, "No session, or an expired one: sign in at the identity provider, or to the dashboard"],
   INVALID_CREDENTIALS: [401, "Address or password are wrong, or the account is disabled"],

@@ -107,7 +107,7 @@ export const readHistory = (place: HistoryPlace): string => {
   }
 }
 
-/** What a row tells about a file. */
+/** What a row records about a file. */
 export interface HistoryEntry {
   readonly file: MigrationFile
   readonly checksum: string

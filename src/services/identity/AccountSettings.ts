@@ -36,6 +36,8 @@ export class AccountSettings extends Context.Service<
     readonly pagesFor: (returnTo: string | undefined) => string
     /** How long a session lasts, in s. */
     readonly sessionSeconds: number
+    /** How long a session lasts without a request, in s; undefined: as long as with requests. */
+    readonly idleSeconds: number | undefined
     /** How long a sign-in is recent enough for changes of credentials, in s. */
     readonly privilegedSeconds: number
     /** How long a flow lasts, in s. */
@@ -64,6 +66,10 @@ export class AccountSettings extends Context.Service<
       const own = yield* ownUrl
       const host = new URL(own).hostname
       const known = (yield* baseUrl("PUBLIC_URL")) !== undefined
+      const idle = yield* duration("SVC_SESSION_IDLE", 0)
+      if (idle !== 0 && idle < 300_000) {
+        return yield* new SettingError({ message: "SVC_SESSION_IDLE must be at least 5m" })
+      }
       const smtpUrl = yield* secret("SMTP_URL")
       if (smtpUrl !== undefined && !isMailServer(Redacted.value(smtpUrl))) {
         // The value has a password, so the message does not repeat it.
@@ -97,6 +103,7 @@ export class AccountSettings extends Context.Service<
           return loopback.test(hostname) && origin !== dashboardOrigin ? origin : own
         },
         sessionSeconds: (yield* duration("SVC_SESSION_LIFESPAN", 720 * 3_600_000)) / 1000,
+        idleSeconds: idle === 0 ? undefined : idle / 1000,
         privilegedSeconds: (yield* duration("SVC_SESSION_PRIVILEGED", 900_000)) / 1000,
         flowSeconds: (yield* duration("SVC_AUTH_FLOW_LIFESPAN", 3_600_000)) / 1000,
         registration: yield* flag("SVC_AUTH_REGISTRATION", true),

@@ -8,7 +8,7 @@ import { type InProcessService, serveInProcess } from "../../support/inProcess.t
 
 let service: InProcessService
 beforeAll(async () => {
-  service = await serveInProcess()
+  service = await serveInProcess({ SVC_SESSION_IDLE: "1h" })
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
@@ -28,6 +28,27 @@ const addTotp = async (cookie: string) => {
   assert.strictEqual((await asMember(service, cookie, "POST /api/auth/mfa/totp/verify", { body })).status, 200)
   return { secret, used }
 }
+
+it("a session ends when it is idle, is extended by use, and never beyond its lifetime", async () => {
+  /** The status of a use, and the minutes that the session has left after it. */
+  const used = async (sets: string) => {
+    const { cookie, id } = await register(service)
+    await sql(service, `update svc.identity_sessions set ${sets} where identity_id = $1`, [id])
+    const { status } = await asMember(service, cookie, "POST /api/auth/token")
+    const [row] = await sql(
+      service,
+      "select round(extract(epoch from expires_at - now()) / 60)::int as left from svc.identity_sessions where identity_id = $1",
+      [id]
+    )
+    return [status, row?.["left"]]
+  }
+  assert.deepStrictEqual(await used("ip = ip"), [200, 60])
+  assert.deepStrictEqual(await used("expires_at = now() + interval '58 minutes'"), [200, 58])
+  assert.deepStrictEqual(await used("expires_at = now() + interval '10 minutes'"), [200, 60])
+  const old = "issued_at = now() - interval '720 hours' + interval '20 minutes'"
+  assert.deepStrictEqual(await used(`expires_at = now() + interval '10 minutes', ${old}`), [200, 20])
+  assert.deepStrictEqual(await used("expires_at = now()"), [401, 0])
+})
 
 describe("a person", () => {
   it("registers, signs in, gets a token, and reaches their own rows only", async () => {

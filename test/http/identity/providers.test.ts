@@ -353,7 +353,7 @@ describe("addresses", () => {
     for (const address of [email, freshEmail()]) {
       assert.include((await finish(githubUser(address, false))).text, "has not confirmed your e-mail address")
     }
-    assert.include((await finish({ ...githubUser(), emails: [] })).text, "did not tell us your e-mail address")
+    assert.include((await finish({ ...githubUser(), emails: [] })).text, "did not send your e-mail address")
     assert.include((await finish(githubUser())).text, "only the operator creates new ones")
     assert.isTrue((await finish(githubUser(email))).signedIn, "an account that exists")
   })
@@ -504,7 +504,27 @@ describe("attacks", () => {
       if (iss === "") fresh.searchParams.delete("iss")
       else fresh.searchParams.set("iss", iss)
       const refused = await back(browser, fresh)
-      assert.strictEqual(refused.status, 502, refused.text)
+      assert.strictEqual(refused.status, 400, refused.text)
+      assert.isUndefined(browser.cookie("localhost", "idp_session"))
+    }
+  })
+
+  it.each(["github", "work"])("an answer of %s without one code is 400, with a page that says so", async (name) => {
+    github.user = githubUser()
+    const changes: ReadonlyArray<(query: URLSearchParams) => void> = [
+      (query) => query.delete("code"),
+      (query) => query.set("code", ""),
+      (query) => query.append("code", "another"),
+      (query) => query.append("error", "server_error"),
+      (query) => query.set("code", "no-code-of-this-provider")
+    ]
+    for (const change of changes) {
+      const { browser } = name === "work" ? await atIssuer(true) : { browser: startBrowsing() }
+      const url = await through(browser, await start(browser, name))
+      change(url.searchParams)
+      const page = await back(browser, url)
+      assert.strictEqual(page.status, 400, url.search)
+      assert.include(page.text, "Please start again")
       assert.isUndefined(browser.cookie("localhost", "idp_session"))
     }
   })
@@ -515,7 +535,7 @@ describe("attacks", () => {
     const stolen = await through(one, await start(one, "github"))
     const mine = await through(other, await start(other, "github"))
     mine.searchParams.set("code", stolen.searchParams.get("code") ?? "")
-    assert.strictEqual((await back(other, mine)).status, 502)
+    assert.strictEqual((await back(other, mine)).status, 400)
     assert.isUndefined(other.cookie("localhost", "idp_session"))
   })
 

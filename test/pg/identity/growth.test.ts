@@ -14,7 +14,7 @@ const counted = (table: string) =>
     Effect.map(sql(`select count(*)::int as n from svc.${table}`), ([row]) => Number(row?.["n"]))
   )
 
-layer(layerEmbedded("identity_growth"), live)("the tables of accounts", (it) => {
+layer(layerEmbedded("identity_growth", { SVC_SUPABASE: "true" }), live)("the tables of accounts", (it) => {
   it.effect("have a bounded number of sessions and flows for each person", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
@@ -60,8 +60,14 @@ layer(layerEmbedded("identity_growth"), live)("the tables of accounts", (it) => 
       yield* sql(`insert into svc.mails (recipient, subject, body, created_at) values
         ('a@b.example', 'old', 'text', now() - interval '25 hours'), ('a@b.example', 'new', 'text', now()),
         ('a@b.example', 'older', 'text', now() - interval '31 days')`)
+      // One of a sign-up has the hash of its password.
+      yield* sql(`insert into svc.supabase_mails (kind, lookup, token_hash, code, data, expires_at) values
+        ('signup', 'old', 'a', '', '{"hash": "x"}', now() - interval '25 hours'),
+        ('signup', 'new', 'b', '', '{"hash": "x"}', now())`)
+      yield* sql(`insert into svc.supabase_codes values
+        ('old', null, '{}', now() - interval '2 hours'), ('new', null, '{}', now() + interval '1 minute')`)
       yield* Layer.build(Layer.fresh(layerIdentityUpkeep))
-      for (let turn = 0; turn < 100 && (yield* counted("mails")) > 2; turn++) yield* Effect.sleep("50 millis")
+      for (let turn = 0; turn < 100 && (yield* counted("supabase_codes")) > 1; turn++) yield* Effect.sleep("50 millis")
       assert.strictEqual(yield* counted("identity_sessions"), 0)
       assert.strictEqual(yield* counted("identity_flows"), 0)
       assert.deepStrictEqual(yield* sql("select key from svc.identity_guesses"), [{ key: "y" }])
@@ -69,6 +75,8 @@ layer(layerEmbedded("identity_growth"), live)("the tables of accounts", (it) => 
         { subject: "old", body: null },
         { subject: "new", body: "text" }
       ])
+      assert.deepStrictEqual(yield* sql("select lookup from svc.supabase_mails"), [{ lookup: "new" }])
+      assert.deepStrictEqual(yield* sql("select hash from svc.supabase_codes"), [{ hash: "new" }])
     }).pipe(Effect.scoped)
   )
 })

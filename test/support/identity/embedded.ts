@@ -27,7 +27,7 @@ export const layerEmbedded = (name: string, settings: Readonly<Record<string, st
   identityProvider.layer.pipe(
     Layer.provideMerge(identityProvider.layerKeys),
     Layer.provide(layerWebhookTransport.pipe(Layer.provide(WebhookSettings.layer))),
-    Layer.provideMerge(layerDatabase({ name })),
+    Layer.provideMerge(layerDatabase({ name, settings })),
     Layer.provideMerge(Layer.mergeAll(AccountSettings.layer, identityProvider.IdPChoice.layer)),
     Layer.provide(Layer.succeed(EncryptionKeys, { current: encryptionKey, old: [] })),
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({ PUBLIC_URL: ownUrl, ...settings }))),

@@ -39,7 +39,7 @@ const inputText = (value: unknown, type: string): string | null => {
   if (isJson(type)) return JSON.stringify(value)
   if (Array.isArray(exact)) return arrayText(exact, type.replace(/(?:\[\])+$/, ""))
   if (typeof exact !== "object") return String(exact)
-  // A composite. JSON does not tell the types of its fields.
+  // A composite. JSON does not contain the types of its fields.
   const fields = Object.values(exact).map((field: unknown) => {
     const text = inputText(field, Array.isArray(field) || typeof exactText(field) !== "object" ? "" : "json")
     return text === null ? "" : quoted(text)

@@ -81,7 +81,7 @@ const readNamed = (cursor: RowCursor, depth: number, name: string, alias: string
 }
 
 /**
- * Types whose values are names of the catalogue, of any schema: a cast to one would tell any caller what exists, `svc` and
+ * Types whose values are names of the catalogue, of any schema: a cast to one would reveal to any caller what exists, `svc` and
  * roles included. PostgreSQL has no others; a test compares them.
  */
 export const catalogueTypes: ReadonlySet<string> = new Set(

@@ -30,7 +30,7 @@ export const faultOf = ({ words }: Visit, error: ClientError): Fault => {
 
 /** Errors after which the form is shown again. Other errors need another page, or are not about the input. */
 export const isAboutForm = (error: ClientError): boolean =>
-  [400, 401, 409, 410, 429].includes(error.status) || error.code === "SIGN_IN_BUSY"
+  [400, 401, 409, 410, 429].includes(error.status) || ["SIGN_IN_BUSY", "hook_refused"].includes(error.code)
 
 /** Shows a form again with its error. */
 export const orAgain =

@@ -196,7 +196,7 @@ export const layerFlagEngineFlagd = Layer.effect(
     })
 
     yield* Effect.logInfo(`Flags are evaluated by flagd at ${flagd.address}`)
-    // Otherwise only the first evaluation would tell that nothing answers there.
+    // Otherwise only the first evaluation would reveal that nothing answers there.
     yield* flagd
       .all("production", {})
       .pipe(

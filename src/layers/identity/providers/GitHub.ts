@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { type ProviderProtocol } from "../../../services/ports/identity/Providers.ts"
 import { authenticationOf, library } from "./Oidc.ts"
-import { asking, boundedFetch, timeoutSeconds } from "./Requests.ts"
+import { asking, boundedFetch, redeeming, timeoutSeconds } from "./Requests.ts"
 import { type ProviderSettings } from "./Settings.ts"
 
 const User = Schema.decodeUnknownPromise(
@@ -57,7 +57,7 @@ export const makeGitHub = ({
         }).href
       }),
     finish: ({ callback, state, verifier }, query) =>
-      asking(label, async () => {
+      redeeming(label, async () => {
         const { client, config } = await configured()
         const { access_token, refresh_token } = await client.authorizationCodeGrant(
           config,

@@ -3,7 +3,8 @@ import { Forbidden } from "../../../domain/errors.ts"
 import type * as OpenIdClient from "openid-client"
 import { type ProvidedPerson, type ProviderProtocol } from "../../../services/ports/identity/Providers.ts"
 import { makeIdTokens, toleranceSeconds } from "./IdTokens.ts"
-import { asking, boundedFetch, timeoutSeconds } from "./Requests.ts"
+import { noProviderCode } from "../../../services/identity/accounts/Refusals.ts"
+import { asking, boundedFetch, redeeming, timeoutSeconds } from "./Requests.ts"
 import { type ProviderSettings } from "./Settings.ts"
 
 const notRecent = new Forbidden({
@@ -95,7 +96,10 @@ export const makeOidc = (settings: ProviderSettings): ProviderProtocol => {
     finish: ({ callback, nonce, since, state, verifier }, query) =>
       Effect.gen(function* () {
         const config = yield* configured
-        const { claims, ...given } = yield* asking(label, async () => {
+        const { authorization_response_iss_parameter_supported: named = false, issuer } = config.serverMetadata()
+        // The answer of another provider (RFC 9207).
+        if ((named || query.has("iss")) && query.get("iss") !== issuer) return yield* noProviderCode
+        const { claims, ...given } = yield* redeeming(label, async () => {
           const client = await library()
           const tokens = await client.authorizationCodeGrant(config, new URL(`${callback}?${query}`), {
             pkceCodeVerifier: verifier,

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
-import { BadGateway } from "../../../domain/errors.ts"
+import { BadGateway, type InvalidRequest } from "../../../domain/errors.ts"
+import { noProviderCode } from "../../../services/identity/accounts/Refusals.ts"
 
 /** How long a provider may take to answer one request, in s. */
 export const timeoutSeconds = 8
@@ -30,11 +31,29 @@ const reasonOf = (cause: unknown): string => {
   return own + below
 }
 
+const attempted = <A>(label: string, ask: () => Promise<A>) =>
+  Effect.tapError(Effect.tryPromise(ask), ({ cause }) =>
+    Effect.logWarning(`Failed to sign a user in with ${label}: ${reasonOf(cause)}`)
+  )
+
+const notAsExpected = (label: string) =>
+  new BadGateway({ error: `${label} does not respond as expected; retry later`, code: "PROVIDER_FAILED" })
+
 /** Sends a request to a provider. A failure is logged, and is 502 for the caller. */
 export const asking = <A>(label: string, ask: () => Promise<A>): Effect.Effect<A, BadGateway> =>
-  Effect.tryPromise(ask).pipe(
-    Effect.tapError(({ cause }) => Effect.logWarning(`Failed to sign a user in with ${label}: ${reasonOf(cause)}`)),
-    Effect.mapError(
-      () => new BadGateway({ error: `${label} does not respond as expected; retry later`, code: "PROVIDER_FAILED" })
-    )
-  )
+  Effect.mapError(attempted(label, ask), () => notAsExpected(label))
+
+/** Errors of a code that is unknown, expired or used; the second one is GitHub's, in a response of status 200. */
+const codeErrors = new Set<unknown>(["invalid_grant", "bad_verification_code"])
+
+const isOfCode = (cause: unknown): boolean => {
+  if (!(cause instanceof Error)) {
+    const { body } = (cause ?? {}) as { readonly body?: { readonly error?: unknown } }
+    return codeErrors.has(body?.error)
+  }
+  return ("error" in cause && codeErrors.has(cause.error)) || (cause.cause !== undefined && isOfCode(cause.cause))
+}
+
+/** Redeems the code with which a browser came back. One that the provider does not know is the fault of the caller. */
+export const redeeming = <A>(label: string, ask: () => Promise<A>): Effect.Effect<A, BadGateway | InvalidRequest> =>
+  Effect.mapError(attempted(label, ask), ({ cause }) => (isOfCode(cause) ? noProviderCode : notAsExpected(label)))

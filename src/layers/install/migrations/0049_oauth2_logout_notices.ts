@@ -1,7 +1,7 @@
 import { statements } from "./statements.ts"
 
 /**
- * Clients that have to be told that a session has ended (OpenID Connect Back-Channel Logout 1.0). A row is deleted when its
+ * Clients to notify that a session has ended (OpenID Connect Back-Channel Logout 1.0). A row is deleted when its
  * client has accepted the notice, or after the last attempt. `sids` of a session: what each client knows it by.
  */
 export const oauth2LogoutNotices = statements(

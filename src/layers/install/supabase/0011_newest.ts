@@ -4,7 +4,7 @@ import { sqlStateOf } from "../../../services/OwnTables.ts"
 import { statements } from "../migrations/statements.ts"
 import { uidBody } from "../AuthHelpers.ts"
 
-/** Creates a function, or replaces the one that an earlier step made, which `mark` in its body tells. */
+/** Creates a function, or replaces the one that an earlier step made, which `mark` in its body identifies. */
 const replaced = (signature: string, mark: string, create: string) => `do $do$ begin
     if to_regprocedure('${signature}') is null
       or exists (select from pg_proc where oid = to_regprocedure('${signature}') and (prosrc ~ '${mark}' or pg_get_function_sqlbody(oid) ~ '${mark}'))

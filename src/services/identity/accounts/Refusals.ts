@@ -63,17 +63,16 @@ const providerDenied = new Forbidden({
   error: "The sign-in was cancelled at the provider",
   code: "PROVIDER_DENIED"
 })
-const noProviderCode = new InvalidRequest({
-  error: "The provider's answer has no code: begin the sign-in again",
+export const noProviderCode = new InvalidRequest({
+  error: "The provider's answer has no valid code: begin the sign-in again",
   code: "PROVIDER_ANSWER_INVALID"
 })
-/** Refuses a provider's answer if the person declined, or if it has neither a code nor an error. */
-export const refuseAnswer = (query: URLSearchParams) =>
-  query.get("error") === "access_denied"
-    ? Effect.fail(providerDenied)
-    : query.has("code") || query.has("error")
-      ? Effect.void
-      : Effect.fail(noProviderCode)
+/** Refuses a provider's answer if the person declined, or if it has not exactly one code or one error. */
+export const refuseAnswer = (query: URLSearchParams) => {
+  const given = [...query.getAll("code"), ...query.getAll("error")]
+  if (given.length !== 1 || given[0] === "" || query.getAll("state").length !== 1) return Effect.fail(noProviderCode)
+  return query.get("error") === "access_denied" ? Effect.fail(providerDenied) : Effect.void
+}
 
 export const noProvidedAddress = new Forbidden({
   error: "The provider did not report an e-mail address: register here, and link the account then",

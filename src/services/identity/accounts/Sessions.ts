@@ -28,7 +28,9 @@ const SessionRow = Schema.Struct({
   /** Whether a second factor is still required. */
   owes: Schema.Boolean,
   /** Whether the sign-in is recent. */
-  recent: Schema.Boolean
+  recent: Schema.Boolean,
+  /** Whether it has not been used for a while, so that this use extends it. */
+  unused: Schema.Boolean
 })
 export type SessionRow = typeof SessionRow.Type
 
@@ -50,7 +52,10 @@ export const secondFactorSql = `(i.totp_secret is not null
 /** Sessions: a random token whose SHA-256 is stored. One that was issued for a cookie is not valid as a token. */
 export class AccountSessions extends Context.Service<AccountSessions>()("svc/identity/AccountSessions", {
   make: Effect.gen(function* () {
-    const { ownUrl, privilegedSeconds, sessionSeconds } = yield* AccountSettings
+    const { idleSeconds, ownUrl, privilegedSeconds, sessionSeconds } = yield* AccountSettings
+    /** SQL of when a session `s` ends if it is used now. Everything that reads sessions looks at `expires_at` alone. */
+    const untilSql = `least(s.issued_at + make_interval(secs => ${sessionSeconds}::float8),
+      now() + make_interval(secs => ${idleSeconds ?? sessionSeconds}::float8))`
     const store = yield* AccountStore
     const meters = yield* CurrentMeters
     const counters = new Map(firstFactors.map((method) => [method, meters.counter("svc_sign_ins_total", { method })]))
@@ -78,12 +83,21 @@ export class AccountSessions extends Context.Service<AccountSessions>()("svc/ide
       const [row] = yield* sessionRows(
         `select s.id::text, s.identity_id::text, s.aal, s.methods, ${timesSql},
          s.aal = 'aal1' and ${secondFactorSql} as owes,
-         s.authenticated_at > now() - make_interval(secs => $3::float8) as recent
+         s.authenticated_at > now() - make_interval(secs => $3::float8) as recent,
+         ${idleSeconds === undefined ? "false" : `${untilSql} > s.expires_at + make_interval(secs => ${idleSeconds / 10}::float8)`} as unused
        from svc.identity_sessions s join svc.identities i on i.id = s.identity_id
        where s.token_hash = $1 and s.kind = $2 and s.expires_at > now() and i.state = 'active'`,
         [hashOf(Redacted.value(value)), _tag, privilegedSeconds]
       )
-      return row ?? (yield* unauthenticated)
+      if (row === undefined) return yield* unauthenticated
+      // Not at every request, because it is a write.
+      if (row.unused) {
+        yield* store.count(
+          `update svc.identity_sessions s set expires_at = ${untilSql} where id = $1::text::uuid and expires_at > now() returning 1`,
+          [row.id]
+        )
+      }
+      return row
     })
     const whole = Effect.fnUntraced(function* (credential: Credential) {
       const row = yield* half(credential)
@@ -107,13 +121,14 @@ export class AccountSessions extends Context.Service<AccountSessions>()("svc/ide
     // Over https the cookie is also set by the name that only this host can set (SessionCookies.ts).
     const cookieNames = secure === "" ? ["idp_session"] : ["__Host-idp_session", "idp_session"]
     /** The cookie again, for clients that have it: a session that has changed is set again. */
-    const cookiesOf = ({ _tag, value }: Credential, { expires_at }: Pick<SessionRow, "expires_at">) =>
-      _tag === "Cookie"
-        ? cookieNames.map(
-            (name) =>
-              `${name}=${Redacted.value(value)}; Path=/; Expires=${new Date(expires_at).toUTCString()}; HttpOnly; SameSite=Lax${secure}`
-          )
-        : []
+    const cookiesOf = ({ _tag, value }: Credential, { expires_at, issued_at }: SessionRow) => {
+      if (_tag !== "Cookie") return []
+      // One that ends when it is idle is extended without a new cookie.
+      const until =
+        idleSeconds === undefined ? new Date(expires_at) : new Date(Date.parse(issued_at) + sessionSeconds * 1000)
+      const attributes = `Path=/; Expires=${until.toUTCString()}; HttpOnly; SameSite=Lax${secure}`
+      return cookieNames.map((name) => `${name}=${Redacted.value(value)}; ${attributes}`)
+    }
 
     const signedIn = Effect.fnUntraced(function* (credential: Credential) {
       const row = yield* half(credential)
@@ -151,7 +166,7 @@ export class AccountSessions extends Context.Service<AccountSessions>()("svc/ide
         kind,
         hashOf(token),
         method,
-        sessionSeconds,
+        Math.min(sessionSeconds, idleSeconds ?? sessionSeconds),
         ip,
         userAgent?.slice(0, 300) ?? null,
         passwordHash,

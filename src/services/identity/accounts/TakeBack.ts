@@ -108,7 +108,7 @@ export const holders: Readonly<Record<string, Holder>> = {
   },
   "svc.identity_addresses": { ends: { none: "an address of the account; a change of it is a flow or a mail" } },
   "svc.oauth2_subjects": { ends: { none: "whose rows of the OAuth 2.0 server are deleted with the account" } },
-  "svc.oauth2_logout_notices": { ends: { none: "clients that have to be told that a session has ended" } },
+  "svc.oauth2_logout_notices": { ends: { none: "notices to clients that a session has ended" } },
   "svc.oauth2_challenges": { ends: { none: "requests of apps; only an answer to one signs in" } },
   "svc.mails": { ends: { none: "texts on their way to an address of the owner; what their links do is a flow" } },
   "svc.audit": { ends: { none: "a record of what was done" } },

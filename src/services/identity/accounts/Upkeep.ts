@@ -19,13 +19,22 @@ const statements = [
   "update svc.mails set body = null, data = null where body is not null and created_at < now() - interval '1 day'",
   table("mails", "id", "created_at < now() - interval '30 days'")
 ]
+/** Those of Supabase's clients, whose tables may not be there. One of a sign-up has the hash of its password. */
+const ofClients = [
+  table("supabase_mails", "id", "expires_at < now() - interval '1 day'"),
+  table("supabase_codes", "hash", "expires_at < now() - interval '1 hour'")
+]
 
 /** Deletes what has expired, every minute; texts of e-mails, which contain links that sign in, after a day. */
 export const layerIdentityUpkeep = Layer.effectDiscard(
   Effect.gen(function* () {
     yield* Db // makes sure that the schema is installed
     const sql = yield* SqlClient.SqlClient
-    yield* Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true }).pipe(
+    const prune = Effect.gen(function* () {
+      const there = yield* sql`select from pg_class where oid = to_regclass('svc.supabase_mails')`
+      for (const text of [...statements, ...(there.length > 0 ? ofClients : [])]) yield* sql.unsafe(text)
+    })
+    yield* prune.pipe(
       Effect.catchCause(logFailure("Failed to delete expired rows of accounts")),
       Effect.repeat(Schedule.spaced("1 minute")),
       Effect.forkScoped

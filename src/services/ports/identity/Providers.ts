@@ -67,7 +67,7 @@ export interface ProviderProtocol extends Provider {
   readonly finish: (
     attempt: ProviderAttempt,
     query: URLSearchParams
-  ) => Effect.Effect<ProvidedSignIn, BadGateway | Forbidden>
+  ) => Effect.Effect<ProvidedSignIn, BadGateway | Forbidden | InvalidRequest>
   /**
    * Returns the person in an ID token that was issued to an app of this service, and for how many seconds it is valid.
    * Undefined for a provider without ID tokens.

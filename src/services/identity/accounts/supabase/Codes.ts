@@ -63,7 +63,6 @@ export class SupabaseCodes extends Context.Service<SupabaseCodes>()("svc/identit
          values ($1, $2::text::uuid, $3::text::jsonb, now() + make_interval(secs => ${codeSeconds})) returning 1`,
           [hashOf(code), userId, JSON.stringify({ amr: method, challenge: value, method: how, mail, sealed })]
         )
-        yield* store.count("delete from svc.supabase_codes where expires_at < now() - interval '1 hour' returning 1")
         return code
       }),
 

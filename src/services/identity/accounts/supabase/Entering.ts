@@ -80,7 +80,6 @@ export class SupabaseSignIn extends Context.Service<SupabaseSignIn>()("svc/ident
       identityId: string,
       data: object = {}
     ) {
-      yield* mails.prune
       if (!(yield* mails.mailTo(kind, to.lookup))) return
       const { send } = yield* mails.make({ kind, to, identityId, challenge, redirectTo, data, mailed: true })
       yield* send

@@ -207,8 +207,7 @@ export class OneTimes extends Context.Service<OneTimes>()("svc/identity/OneTimes
         Effect.map(
           rows(`select ${columns} from svc.supabase_mails where token_hash = $1`, [hashOf(token)]),
           ([row]) => row
-        ),
-      prune: store.count("delete from svc.supabase_mails where expires_at < now() - interval '1 day' returning 1")
+        )
     }
   })
 }) {

@@ -53,7 +53,7 @@ const newToken = (bytes = 32) => randomBytes(bytes).toString("base64url")
 /** Sessions of Supabase's clients: a JWT for an hour, and refresh tokens of which each is used once. */
 export class SupabaseTokens extends Context.Service<SupabaseTokens>()("svc/identity/SupabaseTokens", {
   make: Effect.gen(function* () {
-    const { ownUrl, sessionSeconds } = yield* AccountSettings
+    const { idleSeconds, ownUrl, sessionSeconds } = yield* AccountSettings
     const audiences = yield* Effect.orDie(jwtAudiences)
     const store = yield* AccountStore
     const users = yield* Users
@@ -236,7 +236,7 @@ export class SupabaseTokens extends Context.Service<SupabaseTokens>()("svc/ident
              where session_id = $1::text::uuid and used_at < now() - interval '7 days')
            update svc.identity_sessions set expires_at = now() + make_interval(secs => $2::float8)
            where id = $1::text::uuid and expires_at > now() returning 1`,
-            [used.session_id, sessionSeconds]
+            [used.session_id, Math.min(sessionSeconds, idleSeconds ?? sessionSeconds)]
           )
         }
         // After a failure the client has no other token than this one.

@@ -230,6 +230,11 @@ export const catalogue = {
     type: "counter",
     help: "Sign-ins with a password that were refused.",
     labels: ["reason"]
+  },
+  svc_oauth2_logout_notices_total: {
+    type: "counter",
+    help: "Attempts to notify an app that a session has ended.",
+    labels: ["outcome"]
   }
 } as const satisfies Readonly<Record<string, Family>>
 

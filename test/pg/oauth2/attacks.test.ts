@@ -356,6 +356,42 @@ layer(port, live)("a sign-out", (it) => {
     })
   )
 
+  it.effect("of a client that is named without an ID token is asked of the user, then returns to it", () =>
+    Effect.gen(function* () {
+      const { acceptLogout, login, logoutRequest } = yield* OAuth2
+      const of = yield* party()
+      const browser = startBrowsing()
+      const { body } = yield* exchange(
+        server,
+        of,
+        (yield* journey(server, of, { browser, subject: fresh("ada") }))["code"]
+      )
+      const named = (client_id: string, more: Readonly<Record<string, string>> = {}) =>
+        endSession({ client_id, post_logout_redirect_uri: afterLogout, state: "s1", ...more })
+      const challenge = yield* challengeAt(browser, named(of.client.client_id), "logout")
+      assert.isFalse((yield* logoutRequest(challenge)).rpInitiated)
+      assert.isTrue(
+        (yield* login(yield* challengeAt(browser, authorizationUrl(server, of), "login"))).skip,
+        "nothing has ended before the answer"
+      )
+      const { redirectTo } = yield* acceptLogout(challenge)
+      const there = yield* arrive(browser, redirectTo)
+      assert.isTrue(there.url.href.startsWith(afterLogout), there.url.href)
+      assert.deepStrictEqual(there.query, { state: "s1" })
+      // Another client's name, none that is registered, and a URL that is not the client's.
+      const other = yield* party()
+      for (const url of [
+        named(other.client.client_id, { id_token_hint: body.id_token ?? "" }),
+        named("nobody"),
+        named(of.client.client_id, { post_logout_redirect_uri: "https://evil.example.com/" })
+      ]) {
+        const refused = yield* Effect.promise(() => browser.once(url))
+        const { searchParams } = new URL(refused.headers.get("location") ?? "", issuer)
+        assert.match(searchParams.get("error") ?? "", /^invalid_/, url)
+      }
+    })
+  )
+
   it.effect("that was accepted clears no other browser's session", () =>
     Effect.gen(function* () {
       const { acceptLogout, login } = yield* OAuth2

@@ -4,7 +4,7 @@ import {
   Conflict,
   type Forbidden,
   InvalidRequest,
-  NotFound,
+  type NotFound,
   type Unavailable,
   Unprocessable
 } from "../../domain/errors.ts"
@@ -25,21 +25,23 @@ import {
   rolledBack
 } from "../../domain/migrations/History.ts"
 import { type MigrationScript, migrationScript, recordedStatements } from "../../domain/migrations/Script.ts"
-import {
-  matchNames,
-  matchTimes,
-  matchVersions,
-  type MigrationState,
-  migrationStates,
-  summaryOf
-} from "../../domain/migrations/States.ts"
+import { type MigrationState } from "../../domain/migrations/States.ts"
 import { migrationsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { withAdvisoryLocks } from "../AdvisoryLock.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { Db } from "../ports/Db.ts"
 import { MigrationFiles } from "../ports/MigrationFiles.ts"
 import { onOwnTables } from "../OwnTables.ts"
-import { type History, makeMigrationHistories, onHistory } from "./Histories.ts"
+import {
+  type Comparison,
+  comparisonOf,
+  namesOf,
+  noMigration,
+  refuseContradiction,
+  refuseTool,
+  statusOf
+} from "./Comparison.ts"
+import { makeMigrationHistories, onHistory } from "./Histories.ts"
 import { type MigrationFailure, makeMigrationRunner } from "./Runner.ts"
 
 type Refused = Conflict | Unprocessable | Forbidden | Unavailable
@@ -58,47 +60,9 @@ const busy = new Conflict({
   hint: "Check the status, and try again when that run has ended"
 })
 
-/** The files that the tool of the history would consider. */
-const filesFor = ({ keeper }: HistoryPlace, folder: MigrationFolder) =>
-  folder.files.filter((file) => {
-    if (keeper === "drizzle") return file.when !== undefined || (folder.layout === "plain" && !file.folder)
-    if (keeper === "supabase") return /^\d+_/.test(file.name) && !file.folder
-    return keeper === "other" ? false : keeper === "own" || file.folder
-  })
-
-const matches: { readonly [Keeper in HistoryPlace["keeper"]]?: typeof matchNames } = {
-  drizzle: matchTimes,
-  supabase: matchVersions
-}
-
-/** The directory compared with the history. */
-interface Comparison {
-  readonly folder: MigrationFolder
-  readonly history: History
-  readonly states: ReadonlyArray<MigrationState>
-}
-
-const statusOf = ({ folder, history, states }: Comparison): MigrationStatus => {
-  const left = folder.files.length - filesFor(history.place, folder).length
-  const out =
-    left === 0 || history.place.keeper === "other"
-      ? []
-      : [`${left} files are ignored, as ${history.place.tool} would ignore them`]
-  return {
-    tool: history.place.tool,
-    table: `${history.place.schema}.${history.place.name}`,
-    directory: folder.directory,
-    migrations: states.map(({ file: _file, blocks: _blocks, ...migration }) => migration),
-    summary: summaryOf(states),
-    notes: [...folder.notes, ...history.notes, ...out]
-  }
-}
-
 /** While a run goes on, what has begun may still finish. */
 const asRunning = (state: MigrationState): MigrationState =>
   Object.assign({}, state, state.unfinished ? { unfinished: false, problem: null } : {})
-
-const namesOf = (states: ReadonlyArray<MigrationState>) => states.map(({ name }) => name)
 
 /** The user's migration files, and which of them were applied to the database (spec: migrations). */
 export class Migrations extends Context.Service<
@@ -132,14 +96,7 @@ export class Migrations extends Context.Service<
       const db = yield* Db
       const scope = yield* Scope.Scope
 
-      const compare = Effect.gen(function* () {
-        const folder = yield* files.folder
-        const history = yield* histories.find(folder)
-        const match = matches[history.place.keeper] ?? matchNames
-        const { attempts, place, rows } = history
-        return { folder, history, states: migrationStates(filesFor(place, folder), rows, match, attempts) }
-      })
-
+      const compare = comparisonOf(files, histories)
       const scriptOf = Effect.fnUntraced(function* (
         folder: MigrationFolder,
         { keeper }: HistoryPlace,
@@ -160,7 +117,7 @@ export class Migrations extends Context.Service<
       /** Finds every file that can't be run before the first one is run. */
       const pendingOf = Effect.fnUntraced(function* ({ folder, history, states }: Comparison) {
         yield* refuseTool(history)
-        yield* refuse(history, states, folder)
+        yield* refuseContradiction(history, states, folder)
         const pending = states.flatMap(({ file, status }) => (status === "pending" && file ? [file] : []))
         for (const file of pending) yield* scriptOf(folder, history.place, file)
         return pending
@@ -296,63 +253,6 @@ export class Migrations extends Context.Service<
         resolve: (resolution) => alone(resolve(resolution)),
         preview
       })
-    })
-  )
-}
-
-const noMigration = (name: string, { directory }: MigrationFolder) =>
-  new NotFound({ error: `No migration ${name.slice(0, 200)} in ${directory}`, code: "MIGRATION_NOT_FOUND" })
-
-const refuseTool = ({ place }: History): Effect.Effect<void, Conflict> =>
-  place.keeper === "other"
-    ? Effect.fail(
-        new Conflict({
-          error: `${place.tool} keeps the migration history of this database in ${place.schema}.${place.name}, which the service can't write`,
-          code: "MIGRATION_TOOL_UNSUPPORTED",
-          hint: `Run ${place.tool} itself, or set MIGRATIONS_TOOL=own to keep a separate history`
-        })
-      )
-    : Effect.void
-
-const refuse = (
-  { place }: History,
-  states: ReadonlyArray<MigrationState>,
-  { layout }: MigrationFolder
-): Effect.Effect<void, Conflict> => {
-  const modified = namesOf(states.filter(({ status }) => status === "modified"))
-  if (modified.length > 0) {
-    return Effect.fail(
-      new Conflict({
-        error: `Modified after they were applied: ${modified.join(", ")}`,
-        code: "MIGRATION_MODIFIED",
-        details: modified,
-        hint: "Restore the original files, and make the change in a new migration"
-      })
-    )
-  }
-  const pending = namesOf(states.filter(({ status }) => status === "pending"))
-  if (place.keeper === "drizzle" && layout === "plain" && pending.length > 0) {
-    const orphaned = states.filter(({ status }) => status === "orphaned").length
-    // A row without a time can only be matched by the content of its file.
-    if (orphaned > 0) {
-      return Effect.fail(
-        new Conflict({
-          error: `Without meta/_journal.json it is unknown whether these are new, or were applied and then modified: ${pending.join(", ")}`,
-          code: "MIGRATION_MODIFIED",
-          details: pending,
-          hint: "Add Drizzle's journal to the directory, or restore the original files"
-        })
-      )
-    }
-  }
-  const unfinished = namesOf(states.filter(({ blocks }) => blocks))
-  if (unfinished.length === 0) return Effect.void
-  return Effect.fail(
-    new Conflict({
-      error: `Started and not finished, according to Prisma's history: ${unfinished.join(", ")}`,
-      code: "MIGRATION_UNFINISHED",
-      details: unfinished,
-      hint: "Check the database, and complete or undo what the file began. Then POST /api/migrations/resolve, svc migrations resolve, or prisma migrate resolve"
     })
   )
 }

@@ -27,13 +27,13 @@ const matches: { readonly [Keeper in HistoryPlace["keeper"]]?: typeof matchNames
 }
 
 /** The directory compared with the history. */
-export interface Comparison {
+export interface MigrationComparison {
   readonly folder: MigrationFolder
   readonly history: History
   readonly states: ReadonlyArray<MigrationState>
 }
 
-export const statusOf = ({ folder, history, states }: Comparison): MigrationStatus => {
+export const migrationStatusOf = ({ folder, history, states }: MigrationComparison): MigrationStatus => {
   const left = folder.files.length - filesFor(history.place, folder).length
   const out =
     left === 0 || history.place.keeper === "other"
@@ -62,7 +62,7 @@ export const comparisonOf = (
     return { folder, history, states: migrationStates(filesFor(place, folder), rows, match, attempts) }
   })
 
-export const namesOf = (states: ReadonlyArray<MigrationState>) => states.map(({ name }) => name)
+export const migrationNamesOf = (states: ReadonlyArray<MigrationState>) => states.map(({ name }) => name)
 
 export const noMigration = (name: string, { directory }: MigrationFolder) =>
   new NotFound({ error: `No migration ${name.slice(0, 200)} in ${directory}`, code: "MIGRATION_NOT_FOUND" })
@@ -85,7 +85,7 @@ export const refuseContradiction = (
   states: ReadonlyArray<MigrationState>,
   { layout }: MigrationFolder
 ): Effect.Effect<void, Conflict> => {
-  const modified = namesOf(states.filter(({ status }) => status === "modified"))
+  const modified = migrationNamesOf(states.filter(({ status }) => status === "modified"))
   if (modified.length > 0) {
     return Effect.fail(
       new Conflict({
@@ -96,7 +96,7 @@ export const refuseContradiction = (
       })
     )
   }
-  const pending = namesOf(states.filter(({ status }) => status === "pending"))
+  const pending = migrationNamesOf(states.filter(({ status }) => status === "pending"))
   if (place.keeper === "drizzle" && layout === "plain" && pending.length > 0) {
     const orphaned = states.filter(({ status }) => status === "orphaned").length
     // A row without a time can only be matched by the content of its file.
@@ -111,7 +111,7 @@ export const refuseContradiction = (
       )
     }
   }
-  const unfinished = namesOf(states.filter(({ blocks }) => blocks))
+  const unfinished = migrationNamesOf(states.filter(({ blocks }) => blocks))
   if (unfinished.length === 0) return Effect.void
   return Effect.fail(
     new Conflict({

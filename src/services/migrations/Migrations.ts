@@ -33,13 +33,13 @@ import { Db } from "../ports/Db.ts"
 import { MigrationFiles } from "../ports/MigrationFiles.ts"
 import { onOwnTables } from "../OwnTables.ts"
 import {
-  type Comparison,
+  type MigrationComparison,
   comparisonOf,
-  namesOf,
+  migrationNamesOf,
   noMigration,
   refuseContradiction,
   refuseTool,
-  statusOf
+  migrationStatusOf
 } from "./Comparison.ts"
 import { makeMigrationHistories, onHistory } from "./Histories.ts"
 import { type MigrationFailure, makeMigrationRunner } from "./Runner.ts"
@@ -115,7 +115,7 @@ export class Migrations extends Context.Service<
       })
 
       /** Finds every file that can't be run before the first one is run. */
-      const pendingOf = Effect.fnUntraced(function* ({ folder, history, states }: Comparison) {
+      const pendingOf = Effect.fnUntraced(function* ({ folder, history, states }: MigrationComparison) {
         yield* refuseTool(history)
         yield* refuseContradiction(history, states, folder)
         const pending = states.flatMap(({ file, status }) => (status === "pending" && file ? [file] : []))
@@ -128,7 +128,7 @@ export class Migrations extends Context.Service<
         const { folder, history } = comparison
         const ran: Array<string> = []
         const pending = yield* pendingOf(comparison)
-        if (pending.length === 0) return { ...statusOf(comparison), ran }
+        if (pending.length === 0) return { ...migrationStatusOf(comparison), ran }
         yield* histories.make(history.place)
         const each = Effect.forEach(
           pending,
@@ -142,7 +142,7 @@ export class Migrations extends Context.Service<
         )
         yield* Effect.ensuring(each, catalogues.changed(db.main))
         yield* Effect.logInfo(`Migrations applied: ${ran.length}, the last one ${ran.at(-1)}`)
-        return { ...statusOf(yield* compare), ran }
+        return { ...migrationStatusOf(yield* compare), ran }
       })
 
       /** Only one run is in progress: in this process, in all replicas, and with Prisma. */
@@ -156,8 +156,8 @@ export class Migrations extends Context.Service<
       const status = Effect.gen(function* () {
         const comparison = yield* compare
         const { states } = comparison
-        if (!states.some(({ unfinished }) => unfinished) || !(yield* runs)) return statusOf(comparison)
-        return statusOf({ ...comparison, states: states.map(asRunning) })
+        if (!states.some(({ unfinished }) => unfinished) || !(yield* runs)) return migrationStatusOf(comparison)
+        return migrationStatusOf({ ...comparison, states: states.map(asRunning) })
       })
 
       const named = (states: ReadonlyArray<MigrationState>, folder: MigrationFolder, name: string) => {
@@ -167,7 +167,7 @@ export class Migrations extends Context.Service<
 
       /** Marks files in one transaction, and answers with the status after that. */
       const marked = Effect.fnUntraced(function* (
-        { folder, history: { place } }: Comparison,
+        { folder, history: { place } }: MigrationComparison,
         names: ReadonlyArray<string>,
         statementsOf: (file: MigrationFile, entry: HistoryEntry) => ReadonlyArray<MigrationStatement>,
         chosen: ReadonlyArray<MigrationFile>
@@ -184,7 +184,7 @@ export class Migrations extends Context.Service<
             Effect.forEach(statements, ({ params, text }) => sql.unsafe(text, params), { discard: true })
           )
         )
-        return { ...statusOf(yield* compare), marked: names }
+        return { ...migrationStatusOf(yield* compare), marked: names }
       })
 
       const baseline = Effect.fn("Migrations.baseline")(function* (through: string) {
@@ -202,7 +202,7 @@ export class Migrations extends Context.Service<
         const pending = states.slice(0, states.indexOf(last) + 1).filter(({ status }) => status === "pending")
         return yield* marked(
           comparison,
-          namesOf(pending),
+          migrationNamesOf(pending),
           (file, entry) => [rolledBack(history.place, file.name), recordOf(history.place, entry)],
           pending.flatMap(({ file }) => (file === undefined ? [] : [file]))
         )
@@ -224,7 +224,7 @@ export class Migrations extends Context.Service<
         const undo = rolledBack(history.place, name)
         if (file === undefined) {
           yield* onHistory(history.place, sql.unsafe(undo.text, undo.params))
-          return { ...statusOf(yield* compare), marked: [name] }
+          return { ...migrationStatusOf(yield* compare), marked: [name] }
         }
         return yield* marked(
           comparison,

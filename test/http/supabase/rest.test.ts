@@ -177,6 +177,330 @@ describe("createClient(url, key) on tables and functions", () => {
   })
 })
 
+describe("requests have no field that is accepted and ignored", () => {
+  type Row = readonly [sent: string, expected: string | RegExp, options?: Record<string, unknown>]
+  beforeAll(async () => {
+    for (const text of [
+      `create table fields (id int primary key, name text, n int, tags text[], span int4range, doc jsonb, body text,
+         parent int constraint fields_of references fields, at timestamptz default '2020-01-01 12:00+00')`,
+      `insert into fields values
+         (1, 'One', 10, '{a,b}', '[1,5)', '{"k":{"x":1}}', 'fat cats', null),
+         (2, 'Two', 20, '{b}', '[5,9)', '{}', 'thin dogs', 1),
+         (3, null, null, '{}', null, null, null, 1)`,
+      "create function over_fields(lowest int, highest int default 9) returns setof fields language sql stable as $$ select * from fields where id between lowest and highest order by id $$",
+      "create function takes(text) returns text language sql immutable as $$ select 'text ' || $1 $$",
+      "create function takes(bytea) returns text language sql immutable as $$ select 'bytes ' || length($1) $$",
+      "create function takes(xml) returns text language sql immutable as $$ select 'xml ' || $1::text $$",
+      "create function takes(json) returns text language sql immutable as $$ select 'json ' || $1::text $$"
+    ]) {
+      await sql(service, text)
+    }
+  })
+
+  afterAll(async () => {
+    await sql(service, "drop table fields cascade")
+    for (const type of ["text", "bytea", "xml", "json"]) await sql(service, `drop function takes(${type})`)
+  })
+
+  /** What a request is answered with: the status, and ids or the text. */
+  const shown = async (line: string, options: Record<string, unknown> = {}) => {
+    const { headers, json, status, text } = await ask(service, line.replace(" ", " /rest/v1"), {
+      key: service.service_role,
+      ...options
+    })
+    const ids = (value: unknown) =>
+      Array.isArray(value) &&
+      value.every((one) => typeof one === "object" && one !== null && Object.keys(one as object).join() === "id")
+        ? value.map((one) => (one as { id: number }).id).join()
+        : text
+    const what = status >= 400 ? String((json as { code?: string } | undefined)?.code) : ids(json)
+    const more = ["content-range", "preference-applied", "location", "content-profile"].flatMap((name) => {
+      const value = headers.get(name)
+      return value === null ? [] : [`${name}: ${value}`]
+    })
+    return [status, what, ...more].join(" | ")
+  }
+  const check = async (rows: ReadonlyArray<Row>) => {
+    const faults: Array<string> = []
+    for (const [sent, expected, options = {}] of rows) {
+      const got = await shown(sent, options)
+      const right = typeof expected === "string" ? got === expected : expected.test(got)
+      if (!right) faults.push(`${sent} ${JSON.stringify(options)}\n  got ${got}\n  not ${String(expected)}`)
+    }
+    assert.deepStrictEqual(faults, [])
+  }
+  const operators =
+    "eq neq gt gte lt lte like ilike match imatch cs cd ov sl sr nxr nxl adj isdistinct fts plfts phfts wfts in is".split(
+      " "
+    )
+  /** Rows by a filter, as `1,2`. */
+  const filters: ReadonlyArray<readonly [filter: string, ids: string]> = [
+    ["id=eq.2", "2"],
+    ["id=neq.2", "1,3"],
+    ["id=gt.1", "2,3"],
+    ["id=gte.2", "2,3"],
+    ["id=lt.2", "1"],
+    ["id=lte.2", "1,2"],
+    ["name=like.O*", "1"],
+    ["name=ilike.*o*", "1,2"],
+    ["name=match.^T", "2"],
+    ["name=imatch.^t", "2"],
+    ["tags=cs.{a}", "1"],
+    ["tags=cd.{b}", "2,3"],
+    ["tags=ov.{a,z}", "1"],
+    ["span=sl.[5,6)", "1"],
+    ["span=sr.[1,5)", "2"],
+    ["span=nxr.[1,5)", "1"],
+    ["span=nxl.[5,9)", "2"],
+    ["span=adj.[9,10)", "2"],
+    ["name=isdistinct.One", "2,3"],
+    ["body=fts.cat", "1"],
+    ["body=plfts(english).dog", "2"],
+    ["body=phfts.fat%20cats", "1"],
+    ["body=wfts.fat%20-dogs", "1"],
+    ["id=in.(1,3)", "1,3"],
+    ["name=is.null", "3"],
+    ["name=is.not_null", "1,2"],
+    ["name=not.is.null", "1,2"],
+    ["id=not.in.(1)", "2,3"],
+    ["id=eq(any).{1,3}", "1,3"],
+    ["name=like(all).{*n*,O*}", "1"],
+    ["doc->k->>x=eq.1", "1"],
+    ["id=gt.1&id=lt.3", "2"],
+    ["and=(id.gt.1,n.gt.5)", "2"],
+    ["or=(id.eq.1,and(id.eq.3,n.is.null))", "1,3"],
+    ["not.or=(id.eq.1,id.eq.2)", "3"],
+    ["not.and=(id.gt.1,n.gt.5)", "1"]
+  ]
+
+  it("filters: every operator and modifier of PostgREST", async () => {
+    for (const [filter, ids] of filters) {
+      assert.strictEqual(
+        await shown(`GET /fields?select=id&order=id&${filter}`),
+        `200 | ${ids} | content-range: ${ids === "" ? "*" : `0-${ids.split(",").length - 1}`}/*`,
+        filter
+      )
+    }
+    const used = new Set(filters.flatMap(([filter]) => filter.match(/[a-z]+(?=[.(])/g) ?? []))
+    assert.deepStrictEqual(
+      operators.filter((name) => !used.has(name)),
+      []
+    )
+    await check([
+      ["GET /fields?id=zz.1", "400 | PGRST100"],
+      ["GET /fields?nope=eq.1", "400 | 42703"],
+      ["GET /fields?id=eq.x", "400 | 22P02"],
+      ["GET /fields?nope=", "400 | PGRST100"],
+      ["GET /fields?id=neq(any).{1}", "400 | PGRST100"],
+      ["GET /fields?name=is.nothing", "400 | PGRST100"],
+      ["GET /fields?or=id.eq.1", "400 | PGRST100"]
+    ])
+  })
+
+  it("clauses of a read, also those of embedded resources", async () => {
+    const one = "select=id&id=eq.1"
+    await check([
+      ["GET /fields?select=i:id,sum:n::text&id=eq.1", '200 | [{"i":1,"sum":"10"}] | content-range: 0-0/*'],
+      ["GET /fields?select=nope", "400 | 42703"],
+      ["GET /fields?select=count()", "400 | PGRST123"],
+      ["GET /fields?select=id&order=n.desc.nullsfirst,id", "200 | 3,2,1 | content-range: 0-2/*"],
+      ["GET /fields?select=id&order=n.asc.nullslast", "200 | 1,2,3 | content-range: 0-2/*"],
+      ["GET /fields?order=nope", "400 | 42703"],
+      ["GET /fields?order=", "400 | PGRST100"],
+      ["GET /fields?select=id&order=id&limit=1&offset=1", "200 | 2 | content-range: 1-1/*"],
+      ["GET /fields?limit=x", "400 | PGRST100"],
+      ["GET /fields?offset=x", "400 | PGRST100"],
+      ["GET /fields?limit=-1", "416 | PGRST103"],
+      [`GET /fields?${one}&select=name`, "200 | 1 | content-range: 0-0/*"],
+      ["GET /fields?select=kids:fields!parent(id)&id=eq.1&kids.order=id.desc", /"kids":\[\{"id":3\},\s*\{"id":2\}\]/],
+      [
+        "GET /fields?select=kids:fields!parent(id)&id=eq.1&kids.order=id&kids.limit=1&kids.offset=1",
+        /"kids":\[\{"id":3\}\]/
+      ],
+      ["GET /fields?select=kids:fields!parent(id)&id=eq.1&kids.n=gt.5", /"kids":\[\{"id":2\}\]/],
+      ["GET /fields?select=kids:fields!parent(id)&id=eq.1&kids.or=(id.eq.3,id.eq.9)", /"kids":\[\{"id":3\}\]/],
+      ["GET /fields?select=id,fields!parent!inner()&fields.id=eq.2", "200 | 1 | content-range: 0-0/*"],
+      ["GET /fields?select=id,...parent(up:id)&id=eq.2", '200 | [{"id":2,"up":1}] | content-range: 0-0/*'],
+      ["GET /fields?nope.order=id", "400 | PGRST108"],
+      ["GET /fields?nope.limit=1", "400 | PGRST108"],
+      ["GET /fields?nope.id=eq.1", "400 | PGRST108"],
+      ["GET /fields?select=nope(*)", "400 | PGRST200"]
+    ])
+  })
+
+  it("headers of a read: preferences, ranges, media types, schemas", async () => {
+    const read = "GET /fields?select=id&order=id"
+    const prefer = (prefer: string) => ({ headers: { prefer } })
+    const accept = (accept: string) => ({ headers: { accept } })
+    await check([
+      [read, "200 | 1,2,3 | content-range: 0-2/3 | preference-applied: count=exact", prefer("count=exact")],
+      [
+        `${read}&limit=1`,
+        /^206 \| 1 \| content-range: 0-0\/\d+ \| preference-applied: count=planned$/,
+        prefer("count=planned")
+      ],
+      [
+        `${read}&limit=1`,
+        "206 | 1 | content-range: 0-0/3 | preference-applied: count=estimated",
+        prefer("count=estimated")
+      ],
+      ["GET /fields?select=at&id=eq.1", /12:00:00\+00:00/],
+      ["GET /fields?select=at&id=eq.1", /17:30:00\+05:30/, prefer("timezone=Asia/Kolkata")],
+      [read, "400 | 22023", prefer("timezone=Mars/X")],
+      [read, "400 | PGRST122", prefer("handling=strict,nonsense=1")],
+      [read, "400 | PGRST122", prefer("handling=strict,count=most")],
+      [read, "200 | 1,2,3 | content-range: 0-2/*", prefer("nonsense=1")],
+      [read, "200 | 2,3 | content-range: 1-2/*", { headers: { range: "1-", "range-unit": "items" } }],
+      [read, "416 | PGRST103", { headers: { range: "5-1" } }],
+      // Both hold: none of the rows is in both.
+      [`${read}&limit=1`, "416 | PGRST103", { headers: { range: "1-2" } }],
+      [`${read}&limit=2`, "200 | 2 | content-range: 1-1/*", { headers: { range: "1-2" } }],
+      [`${read}&id=eq.1`, /^200 \| \{"id":1\}/, accept("application/vnd.pgrst.object+json")],
+      [read, "406 | PGRST116", accept("application/vnd.pgrst.object+json")],
+      ["GET /fields?select=id,n&id=eq.3", /^200 \| 3 \|/, accept("application/vnd.pgrst.array+json;nulls=stripped")],
+      [read, /^200 \| id\n1\n2\n3/, accept("text/csv")],
+      [read, "406 | PGRST107", accept("application/xml")],
+      [read, "406 | PGRST107", accept("application/vnd.pgrst.plan+json")],
+      [read, "406 | PGRST106", { headers: { "accept-profile": "nope" } }],
+      [
+        read,
+        "200 | 1,2,3 | content-range: 0-2/* | content-profile: public",
+        { headers: { "accept-profile": "public" } }
+      ],
+      [
+        "HEAD /fields?select=id",
+        "200 |  | content-range: 0-2/3 | preference-applied: count=exact",
+        prefer("count=exact")
+      ]
+    ])
+  })
+
+  it("fields of writes, none of which may change more than it says", async () => {
+    const prefer = (prefer: string, body?: unknown) => ({
+      body,
+      headers: { prefer: `return=representation,${prefer}` }
+    })
+    const all = (body: unknown) => prefer("count=exact", body)
+    const twice = [{ id: 1, name: "One" }]
+    await check([
+      [
+        "POST /fields?select=id&columns=id",
+        "201 | 50 | content-range: */1 | preference-applied: return=representation, count=exact",
+        all([{ id: 50, name: "ignored" }])
+      ],
+      ["GET /fields?select=name&id=eq.50", '200 | [{"name":null}] | content-range: 0-0/*'],
+      ["POST /fields?columns=nope", "400 | PGRST204", all([{ id: 51 }])],
+      [
+        "POST /fields",
+        "201 |  | content-range: */* | preference-applied: return=headers-only | location: /rest/v1/fields?id=eq.52",
+        { body: { id: 52 }, headers: { prefer: "return=headers-only" } }
+      ],
+      ["POST /fields", "201 |  | content-range: */*", { body: { id: 53 } }],
+      ["POST /fields", "409 | 23505", { body: twice }],
+      [
+        "POST /fields?select=id",
+        /^200 \| 1 \|.*resolution=merge-duplicates/,
+        prefer("resolution=merge-duplicates", twice)
+      ],
+      [
+        "POST /fields?select=id",
+        /^201 \|  \|.*resolution=ignore-duplicates/,
+        prefer("resolution=ignore-duplicates", twice)
+      ],
+      ["POST /fields?on_conflict=name", /^400 \| 42P10/, prefer("resolution=merge-duplicates", twice)],
+      ["POST /fields?on_conflict=nope", /^400 \| (?:PGRST204|42703)/, prefer("resolution=merge-duplicates", twice)],
+      ["POST /fields?select=at", /"at":"2020-01-01/, prefer("missing=default", [{ id: 54 }, { id: 57, at: null }])],
+      ["POST /fields?select=at", /"at":null/, prefer("missing=null", [{ id: 55 }, { id: 56, at: "2020-01-01" }])],
+      [
+        "PATCH /fields?id=eq.50&select=id",
+        "200 | 50 | content-range: 0-0/1 | preference-applied: return=representation, count=exact",
+        all({ n: 1 })
+      ],
+      ["PATCH /fields?id=eq.50&columns=n", /^204/, { body: { n: 2, name: "ignored" } }],
+      ["GET /fields?select=n,name&id=eq.50", '200 | [{"n":2,"name":null}] | content-range: 0-0/*'],
+      ["PATCH /fields?id=gte.50", "400 | PGRST124", prefer("handling=strict,max-affected=1", { n: 3 })],
+      ["PATCH /fields?id=eq.50&offset=1", "400 | LIMIT_NOT_ALLOWED", { body: { n: 3 } }],
+      ["PATCH /fields", "400 | 21000", { body: { n: 3 } }],
+      ["PUT /fields?id=eq.60&select=id", /^201 \| 60 \|/, prefer("", { id: 60 })],
+      ["PUT /fields?id=eq.60&limit=1", "400 | PGRST114", { body: { id: 60 } }],
+      ["PUT /fields?n=eq.60", /^(?:400|405) \| PGRST105/, { body: { id: 60 } }],
+      ["DELETE /fields?id=gte.50", "400 | PGRST124", prefer("handling=strict,max-affected=1")],
+      [
+        "DELETE /fields?id=eq.60&select=id",
+        "200 | 60 | content-range: */1 | preference-applied: return=representation, count=exact",
+        all(undefined)
+      ],
+      ["POST /fields", "406 | PGRST106", { body: { id: 61 }, headers: { "content-profile": "nope" } }],
+      [
+        "POST /fields?select=id",
+        /^201 \| 62 \|/,
+        { body: "id,name\n62,csv", headers: { "content-type": "text/csv", prefer: "return=representation" } }
+      ],
+      [
+        "POST /fields?select=id",
+        /^201 \| 63 \|/,
+        {
+          body: "id=63&name=form",
+          headers: { "content-type": "application/x-www-form-urlencoded", prefer: "return=representation" }
+        }
+      ],
+      ["POST /fields", "400 | PGRST102", { body: "<a/>", headers: { "content-type": "application/xml" } }],
+      // The transaction's end is refused unless the operator allows it: the row is there.
+      [
+        "POST /fields?select=id",
+        "201 | 64 | content-range: */* | preference-applied: return=representation",
+        prefer("tx=rollback", [{ id: 64 }])
+      ],
+      ["GET /fields?select=id&id=gte.62", "200 | 62,63,64 | content-range: 0-2/*"]
+    ])
+    await sql(service, "delete from fields where id >= 50")
+  })
+
+  it("fields of calls", async () => {
+    const as = (type: string, body: unknown) => ({ body, headers: { "content-type": type } })
+    const call = "POST /rpc/over_fields"
+    await check([
+      [`${call}?select=id&order=id.desc&limit=1&offset=1`, "200 | 2 | content-range: 1-1/*", { body: { lowest: 1 } }],
+      [`${call}?select=id&id=gt.2`, "200 | 3 | content-range: 0-0/*", { body: { lowest: 1 } }],
+      [`${call}?select=id&columns=lowest`, "200 | 2,3 | content-range: 0-1/*", { body: { lowest: 2, nonsense: 1 } }],
+      [call, "404 | PGRST202", { body: { lowest: 2, nonsense: 1 } }],
+      [
+        `${call}?select=id`,
+        "200 | 1,2,3 | content-range: 0-2/3 | preference-applied: count=exact",
+        { body: { lowest: 1 }, headers: { prefer: "count=exact" } }
+      ],
+      [call, "400 | PGRST124", { body: { lowest: 1 }, headers: { prefer: "handling=strict,max-affected=1" } }],
+      ["GET /rpc/over_fields?lowest=1&highest=2&select=id", "200 | 1,2 | content-range: 0-1/*"],
+      ["GET /rpc/over_fields?lowest=1&nonsense=1", "404 | PGRST202"],
+      ["GET /rpc/over_fields?select=id&lowest=1", "200 | 2,3 | content-range: 1-2/*", { headers: { range: "1-" } }],
+      ["POST /rpc/takes", '200 | "text a" | content-range: 0-0/*', as("text/plain", "a")],
+      ["POST /rpc/takes", '200 | "bytes 3" | content-range: 0-0/*', as("application/octet-stream", "abc")],
+      ["POST /rpc/takes", '200 | "xml <a/>" | content-range: 0-0/*', as("text/xml", "<a/>")],
+      ["POST /rpc/takes", /^200 \| "json \{\\"b\\":1\}"/, as("application/json", { b: 1 })],
+      [`${call}?select=id`, "200 | 2,3 | content-range: 0-1/*", as("application/x-www-form-urlencoded", "lowest=2")],
+      [call, "406 | PGRST106", { body: { lowest: 1 }, headers: { "content-profile": "nope" } }],
+      [`${call}?lowest=1`, "400 | PGRST100", { body: {} }]
+    ])
+  })
+
+  it("has no other fields without a meaning than those of PostgREST", async () => {
+    const read = "GET /fields?select=id&order=id"
+    const ids = "200 | 1,2,3 | content-range: 0-2/*"
+    // They belong to writes; the names are reserved, so that they are no filters either.
+    await check([
+      [`${read}&columns=nope`, ids],
+      [`${read}&on_conflict=nope`, ids],
+      [read, ids, { headers: { "content-profile": "nope" } }],
+      [read, ids, { headers: { prefer: "return=minimal,missing=null,resolution=merge-duplicates,max-affected=1" } }],
+      [
+        "PATCH /fields?id=eq.1&on_conflict=nope&order=id",
+        /^204/,
+        { body: { n: 10 }, headers: { range: "5-9", "accept-profile": "nope" } }
+      ]
+    ])
+  })
+})
+
 describe("callers", () => {
   const read = (headers: Record<string, string>) => ask(service, "GET /rest/v1/todos?select=title", { headers })
   const titles = async (headers: Record<string, string>) => {

@@ -15,6 +15,7 @@ const optional: Readonly<Record<string, string>> = {
   "test/http/identity/admin.test.ts": "Ory Kratos",
   "test/e2e/storage/s3-clients.test.ts": "aws, rclone and s3cmd",
   "test/http/supabase/quickstarts.test.ts": "Go",
+  "test/ui/reference.test.ts": "Go",
   "test/layers/storage/Objects.test.ts": "the rights of root",
   "test/e2e/flags/external.test.ts": "flagd",
   "test/e2e/upgrade/upgrade.test.ts": "an answer of the npm registry"

@@ -1,4 +1,7 @@
-import { execFile } from "node:child_process"
+import { execFile, spawnSync } from "node:child_process"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { homedir, tmpdir } from "node:os"
+import { join } from "node:path"
 import { promisify } from "node:util"
 import { type Page } from "playwright-core"
 import { assert, beforeAll, describe, inject, it } from "vitest"
@@ -36,12 +39,23 @@ const envOf = ({ anon, jwtSecret, service_role }: Address) => ({
     jwtSecret
   )
 })
+const packages = process.env["SVC_TEST_PYTHON"]
+const hasGo = spawnSync("go", ["version"]).status === 0
+
 const run = async (client: string, snippet: string, on: Address = service) => {
-  const [program, ...args] =
-    client === "curl"
-      ? ["bash", "-c", snippet]
-      : [process.execPath, "--no-warnings", "--input-type=module", "--eval", snippet]
-  return (await execute(program ?? "", args, { env: envOf(on), cwd: root })).stdout
+  const env = { ...envOf(on), PYTHONPATH: packages ?? "", HOME: homedir() }
+  const started = async (program: string, ...args: ReadonlyArray<string>) =>
+    (await execute(program, args, { env, cwd: root })).stdout
+  if (client === "curl") return started("bash", "-c", snippet)
+  if (client === "python") return started("python3", "-c", snippet)
+  if (client !== "go") return started(process.execPath, "--no-warnings", "--input-type=module", "--eval", snippet)
+  const directory = await mkdtemp(join(tmpdir(), "svc-go-"))
+  try {
+    await writeFile(join(directory, "main.go"), snippet)
+    return await started("go", "run", join(directory, "main.go"))
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
 }
 const snippets = async (page: Page) => {
   const found = new Map<string, string>()
@@ -53,8 +67,18 @@ const snippets = async (page: Page) => {
 }
 const rows = () => sql(service, `select id::text, note from ${table} order by id`)
 
-describe.each(["curl", "fetch", "postgrest"])("as %s", (client) => {
-  it.each(["anon", "user", "service_role"])("each request of a table runs as it is, as %s", async (caller) => {
+const everyone = ["anon", "user", "service_role"]
+
+describe.each([
+  { client: "curl", callers: everyone },
+  { client: "fetch", callers: everyone },
+  { client: "postgrest", callers: everyone },
+  { client: "python", callers: ["user"] },
+  { client: "go", callers: ["user"] }
+])("as $client", { timeout: 120_000 }, ({ callers, client }) => {
+  const runs =
+    client === "go" ? hasGo : client !== "python" || packages !== undefined || process.env["CI"] !== undefined
+  it.runIf(runs).each(callers)("each request of a table runs as it is, as %s", async (caller) => {
     await sql(service, `delete from ${table} where id = 9007199254740993`)
     await sql(service, `update ${table} set note = 'two' where id = 2`)
     const page = await openPage()
@@ -95,7 +119,7 @@ describe.each(["curl", "fetch", "postgrest"])("as %s", (client) => {
     await sql(service, `insert into ${table} values (2, 1, false, 2, 'two') on conflict do nothing`)
   })
 
-  it("a function is called with its arguments by name", async () => {
+  it.runIf(runs)("a function is called with its arguments by name", async () => {
     const page = await openPage()
     await page.goto(at(`/api/rpc/public/${add}?client=${client}&caller=service_role`))
     await page.getByRole("heading", { name: "Call" }).waitFor()
@@ -114,7 +138,7 @@ it("names that mean something to a shell, a URL or the grammar are names only, a
     await sql(odd, `create table shop.${quote(name)} (${quote(column)} text primary key, note text)`)
     await sql(odd, `insert into shop.${quote(name)} values ('it''s & "1" \\ $(exit 3)', 'found')`)
     const page = await openPage({ on: odd })
-    for (const client of ["curl", "fetch", "postgrest"]) {
+    for (const client of ["curl", "fetch", "postgrest", ...(packages === undefined ? [] : ["python"])]) {
       await page.goto(at(`/api/shop/${encodeURIComponent(name)}?client=${client}&caller=service_role`, odd))
       await page.getByText("is not the default one").waitFor()
       const found = await snippets(page)

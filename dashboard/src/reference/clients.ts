@@ -1,11 +1,13 @@
 import { quoted } from "../wire/curl.ts"
 import type { Call } from "./calls.ts"
-import { jsOf, propertyOf } from "./values.ts"
+import { jsOf, propertyOf, pythonOf } from "./values.ts"
 
 export const clients = [
   ["curl", "curl"],
   ["fetch", "fetch"],
-  ["postgrest", "postgrest-js"]
+  ["postgrest", "postgrest-js"],
+  ["python", "Python"],
+  ["go", "Go"]
 ] as const
 export type Client = (typeof clients)[number][0]
 
@@ -100,7 +102,67 @@ const postgrest = ({ chain }: Call, target: Target) => {
   ].join("\n")
 }
 
-const writers: Readonly<Record<Client, (call: Call, target: Target) => string>> = { curl, fetch: fetchOf, postgrest }
+const python = (call: Call, { branch, caller, origin, profile }: Target) => {
+  const headers = [
+    `"apikey": os.environ["${variableOf(caller)}"]`,
+    ...(caller === "user" ? [`"authorization": "Bearer " + os.environ["USER_TOKEN"]`] : []),
+    ...(branch === undefined ? [] : [`"x-svc-branch": "${branch}"`]),
+    ...Object.entries(headersOf(call, profile)).map(([name, value]) => `"${name}": ${pythonOf(value)}`)
+  ]
+  return [
+    "import os",
+    "import httpx",
+    "",
+    "response = httpx.request(",
+    `    "${call.method}",`,
+    `    ${pythonOf(origin + urlOf(call))},`,
+    "    headers={",
+    ...headers.map((header) => `        ${header},`),
+    "    },",
+    ...(call.body === undefined ? [] : [`    json=${pythonOf(call.body)},`]),
+    ")",
+    "print(response.status_code, response.text)"
+  ].join("\n")
+}
+
+/** A text as it is written in Go. The escapes of JSON are among Go's. */
+const goText = (text: string) => (/^[^`\r]*["\\][^`\r]*$/.test(text) ? `\`${text}\`` : JSON.stringify(text))
+
+const go = (call: Call, { branch, caller, origin, profile }: Target) => {
+  const set = (name: string, value: string) => `\trequest.Header.Set("${name}", ${value})`
+  const failing = ["\tif err != nil {", "\t\tpanic(err)", "\t}"]
+  return [
+    "package main",
+    "",
+    "import (",
+    ...["fmt", "io", "net/http", "os", ...(call.body === undefined ? [] : ["strings"])].map((name) => `\t"${name}"`),
+    ")",
+    "",
+    "func main() {",
+    ...(call.body === undefined ? [] : [`\tbody := strings.NewReader(${goText(JSON.stringify(call.body))})`]),
+    `\trequest, err := http.NewRequest("${call.method}", ${goText(origin + urlOf(call))}, ${call.body === undefined ? "nil" : "body"})`,
+    ...failing,
+    set("apikey", `os.Getenv("${variableOf(caller)}")`),
+    ...(caller === "user" ? [set("authorization", `"Bearer "+os.Getenv("USER_TOKEN")`)] : []),
+    ...(branch === undefined ? [] : [set("x-svc-branch", `"${branch}"`)]),
+    ...Object.entries(headersOf(call, profile)).map(([name, value]) => set(name, goText(value))),
+    "\tresponse, err := http.DefaultClient.Do(request)",
+    ...failing,
+    "\tdefer response.Body.Close()",
+    "\tanswer, err := io.ReadAll(response.Body)",
+    ...failing,
+    "\tfmt.Println(response.Status, string(answer))",
+    "}"
+  ].join("\n")
+}
+
+const writers: Readonly<Record<Client, (call: Call, target: Target) => string>> = {
+  curl,
+  fetch: fetchOf,
+  postgrest,
+  python,
+  go
+}
 
 /** The call as the text of a program. */
 export const snippetOf = (client: Client, call: Call, target: Target) => writers[client](call, target)

@@ -47,3 +47,17 @@ export const jsOf = (value: unknown): string => {
   const fields = Object.entries(value).map(([name, one]) => `${propertyOf(name)}: ${jsOf(one)}`)
   return fields.length === 0 ? "{}" : `{ ${fields.join(", ")} }`
 }
+
+const pythonNames: Readonly<Record<string, string>> = { true: "True", false: "False", null: "None" }
+
+/** A value as it is written in Python, whose texts have the escapes of JSON. */
+export const pythonOf = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(pythonOf).join(", ")}]`
+  if (typeof value !== "object" || value === null) {
+    const text = JSON.stringify(value)
+    return pythonNames[text] ?? text
+  }
+  return `{${Object.entries(value)
+    .map(([name, one]) => `${JSON.stringify(name)}: ${pythonOf(one)}`)
+    .join(", ")}}`
+}

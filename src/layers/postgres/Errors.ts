@@ -29,8 +29,10 @@ const isOutage = (sqlState: string, severity: unknown) =>
 
 /** PostgreSQL's hint of an error, to which this service adds where to read about an extension that is missing. */
 export const hintOf = (sqlState: string, message: string, given: string | null) => {
-  if (sqlState !== "0A000" || !/^extension ".+" is not available$/.test(message)) return given
-  const added = "docs/operations.md#extensions has those of the embedded server, and how to add others"
+  const name = sqlState === "0A000" ? /^extension "(.+)" is not available$/.exec(message)?.[1] : undefined
+  if (name === undefined) return given
+  const server = name.startsWith("postgis") ? ", such as the image postgis/postgis" : ""
+  const added = `Set DATABASE_URL to a PostgreSQL server that has ${shorten(name, 100)}${server}, or see docs/operations.md#extensions for those of the embedded server and how to add others`
   return given === null ? added : `${given} ${added}`
 }
 

@@ -194,16 +194,16 @@ describe("programs that connect to the database", () => {
     assert.deepStrictEqual(same, [{ path: '"$user", public, extensions' }])
   })
 
-  it("get a page to read where an extension is missing", async () => {
-    const reply = await ask(service, "POST /v1/sql", {
-      key: service.service_role,
-      body: { sql: "create extension vector" }
-    })
-    assert.match(
-      (reply.json as { hint: string }).hint,
-      /first be installed.* docs\/operations\.md#extensions/,
-      reply.text
-    )
+  it("get a server and a page to read where an extension is missing", async () => {
+    for (const [name, expected] of [
+      ["vector", /first be installed.* DATABASE_URL to .* that has vector, .*docs\/operations\.md#extensions/],
+      ["postgis", /DATABASE_URL to .* that has postgis, such as the image postgis\/postgis, or .*#extensions/],
+      ["postgis_raster", /that has postgis_raster, such as the image postgis\/postgis/]
+    ] as const) {
+      const body = { sql: `create extension ${name}` }
+      const reply = await ask(service, "POST /v1/sql", { key: service.service_role, body })
+      assert.match((reply.json as { hint: string }).hint, expected, reply.text)
+    }
   })
 })
 

@@ -15,7 +15,7 @@ import {
   writeFile
 } from "node:fs/promises"
 import { createServer } from "node:net"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Client } from "pg"
 import { placeholders } from "../../../src/domain/supabase/Extensions.ts"
@@ -165,6 +165,22 @@ describe("the embedded PostgreSQL", () => {
           assert.match(String(missing.cause), /not available/)
         })
       )
+      // The package of PyPI that docs/operations.md names, which the tests of upgrades use too.
+      const bin = process.env["SVC_TEST_PG_BIN"]
+      if (bin !== undefined) {
+        const package_ = ["share", "lib"].map((name) => join(dirname(bin), name)).join(",")
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const address = yield* started({ SVC_PG_EXTENSIONS: package_ })
+            yield* query(address, "create extension vector")
+            yield* query(address, "create table items (at vector(2))")
+            yield* query(address, "create index on items using hnsw (at vector_l2_ops)")
+            yield* query(address, "insert into items values ('[1,2]'), ('[3,4]')")
+            const nearest = yield* query(address, "select at::text from items order by at <-> '[3,3]' limit 1")
+            assert.deepStrictEqual(nearest, [["[3,4]"]])
+          })
+        )
+      }
       const relative = yield* Effect.flip(started({ SVC_PG_EXTENSIONS: "share" }))
       assert.match(relative.message, /SVC_PG_EXTENSIONS must be absolute paths/)
       const absent = yield* Effect.flip(started({ SVC_PG_EXTENSIONS: join(directory, "none") }))

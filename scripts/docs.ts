@@ -8,6 +8,7 @@ import {
   environmentCodes,
   flagCodes,
   migrationCodes,
+  scheduleCodes,
   storageCodes
 } from "../src/domain/codes/ManagementCodes.ts"
 import { postgrestCodes } from "../src/domain/codes/PostgrestCodes.ts"
@@ -29,6 +30,7 @@ export const serviceCodes: Readonly<Record<string, Codes>> = {
   "Environments, connections and foreign data": environmentCodes,
   Migrations: migrationCodes,
   "Branches and backups": branchCodes,
+  Schedules: scheduleCodes,
   MCP: mcpCodes
 }
 

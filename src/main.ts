@@ -60,6 +60,7 @@ import { ArchiveHealth } from "./services/recovery/ArchiveHealth.ts"
 import { TableCounts } from "./services/recovery/TableCounts.ts"
 import { Recovery } from "./services/backups/Recovery.ts"
 import * as rows from "./services/rows/layer.ts"
+import * as schedules from "./services/schedules/layer.ts"
 import * as schema from "./services/schema/layer.ts"
 import { SqlRunner } from "./services/sql/SqlRunner.ts"
 import { layerShutdownDelay, Shutdown } from "./services/Shutdown.ts"
@@ -115,6 +116,7 @@ const Capabilities = Layer.mergeAll(
   Status.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(DashboardSessions.layer, layerDashboardFiles)),
+  Layer.provideMerge(schedules.layer),
   // Those that others build on.
   Layer.provideMerge(Layer.mergeAll(access.layer, Catalogues.layer, changes.layer, identity.layer, branches.layer))
 )

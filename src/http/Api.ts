@@ -27,6 +27,7 @@ import { RequestsApi } from "./api/Requests.ts"
 import { SettingsApi } from "./api/Settings.ts"
 import { StatusApi } from "./api/Status.ts"
 import { ClientStorageApi, StorageApi, StorageObjectsApi, StorageUploadsApi } from "./api/Storage.ts"
+import { SchedulesApi } from "./api/Schedules.ts"
 import { ClientWebhooksApi, WebhooksApi } from "./api/Webhooks.ts"
 import { RequestErrors } from "./wire/RequestErrors.ts"
 
@@ -45,6 +46,7 @@ export class Api extends HttpApi.make("svc")
   .add(RealtimeApi)
   .add(ClientWebhooksApi)
   .add(WebhooksApi)
+  .add(SchedulesApi)
   .add(ClientStorageApi)
   .add(StorageApi)
   .add(StorageObjectsApi)

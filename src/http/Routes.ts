@@ -54,6 +54,7 @@ import {
   StorageObjectsHandlers,
   StorageUploadsHandlers
 } from "./handlers/Storage.ts"
+import { SchedulesHandlers } from "./handlers/Schedules.ts"
 import { ClientWebhooksHandlers, WebhooksHandlers } from "./handlers/Webhooks.ts"
 import { ApiGate } from "./access/ApiGate.ts"
 import { layerAnyKeyOrSession, layerManagement, layerServiceRole } from "./access/Access.ts"
@@ -101,6 +102,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     RealtimeHandlers,
     ClientWebhooksHandlers,
     WebhooksHandlers,
+    SchedulesHandlers,
     ClientStorageHandlers,
     StorageHandlers,
     StorageObjectsHandlers,

@@ -24,6 +24,7 @@ import { maxFileBytes } from "./supabase/Files.ts"
 import { SupabaseSettings } from "./supabase/Settings.ts"
 import { uploadDays } from "./storage/UploadExpiry.ts"
 import { consoleUrl } from "./Status.ts"
+import { ScheduleSettings } from "./schedules/Settings.ts"
 import { WebhookSettings } from "./webhooks/Settings.ts"
 
 /** All settings, so that invalid ones are reported before anything is started. */
@@ -45,6 +46,7 @@ export const layerAllSettings = Layer.mergeAll(
   RecoverySettings.layer,
   RowSettings.layer,
   SupabaseSettings.layer,
+  ScheduleSettings.layer,
   WebhookSettings.layer,
   Layer.effectDiscard(changeSettings),
   Layer.effectDiscard(accessLog),

@@ -9,6 +9,7 @@ import { layerOwnTables } from "../../src/layers/postgres/Db.ts"
 import { PostgresAddress } from "../../src/layers/postgres/Address.ts"
 import { type AnswerBudget } from "../../src/services/access/AnswerBudget.ts"
 import { type ApiDescriptions } from "../../src/services/schema/ApiDescriptions.ts"
+import { type RoleSessions } from "../../src/services/ports/schedules/RoleSessions.ts"
 import { type Db } from "../../src/services/ports/Db.ts"
 import { type DatabaseSchemas } from "../../src/services/schema/DatabaseSchemas.ts"
 import { type Functions } from "../../src/services/rows/Functions.ts"
@@ -58,6 +59,7 @@ export type Database =
   | ApiDescriptions
   | Realtime
   | RealtimeSubscriptions
+  | RoleSessions
 
 export interface DatabaseOptions {
   /** Part of the database's name; one for each layer of a test file. */

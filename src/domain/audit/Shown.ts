@@ -6,6 +6,7 @@ import { type Environment } from "../environments/Environment.ts"
 import { type NewForeignServer } from "../foreign/ForeignData.ts"
 import { type Identity } from "../identity/Identity.ts"
 import { type OAuth2Client } from "../oauth2/OAuth2.ts"
+import { type ScheduleRecord } from "../schedules/Schedule.ts"
 import { type Webhook } from "../webhooks/Webhook.ts"
 
 /**
@@ -132,4 +133,32 @@ export const shownClient = (client: OAuth2Client) => ({
   audience: client.audience,
   token_endpoint_auth_method: client.token_endpoint_auth_method,
   skip_consent: client.skip_consent
+})
+
+/** SQL, arguments and bodies may contain secrets. */
+export const shownSchedule = ({
+  active,
+  catch_up,
+  cron,
+  name,
+  origin,
+  overlap,
+  retries,
+  role,
+  target,
+  timeout,
+  timezone
+}: ScheduleRecord) => ({
+  name,
+  origin,
+  cron,
+  timezone,
+  target: target.type,
+  origin_of_url: target.type === "http" && URL.canParse(target.url) ? new URL(target.url).origin : null,
+  role,
+  active,
+  overlap,
+  catch_up,
+  timeout,
+  retries
 })

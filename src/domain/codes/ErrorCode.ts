@@ -5,6 +5,7 @@ import {
   type environmentCodes,
   type flagCodes,
   type migrationCodes,
+  type scheduleCodes,
   type storageCodes
 } from "./ManagementCodes.ts"
 import { type postgrestCodes } from "./PostgrestCodes.ts"
@@ -22,7 +23,8 @@ type Tables = typeof requestCodes &
   typeof flagCodes &
   typeof environmentCodes &
   typeof migrationCodes &
-  typeof branchCodes
+  typeof branchCodes &
+  typeof scheduleCodes
 
 /** The codes of the service's own errors. The tables of this folder say what each means. */
 type ServiceCode = keyof Tables

@@ -237,3 +237,14 @@ export const branchCodes = {
     "No program can create or read this backup: install those named in `hint`, or set `PG_BIN_DIR`"
   ]
 } as const
+
+/** Codes of schedules; see RequestCodes.ts. */
+export const scheduleCodes = {
+  SCHEDULE_TIMES: [400, "The schedule's `cron` or `timezone` is invalid, or has no times; the message says why"],
+  SCHEDULE_ROLE: [400, "The role of a schedule does not exist"],
+  SCHEDULE_ROLE_DENIED: [403, "The role of service keys is no member of the schedule's role"],
+  SCHEDULE_NOT_FOUND: [404, "No such schedule; see `GET /api/schedules`"],
+  SCHEDULE_EXISTS: [409, "Another schedule has this name"],
+  SCHEDULE_OWN: [409, "The schedule is a job of the service, which follows its settings; it can be run, not changed"],
+  SCHEDULE_RUNNING: [409, "The schedule is running already, and its `overlap` does not let it run twice"]
+} as const

@@ -99,6 +99,12 @@ export const catalogue = {
     help: "Attempts to deliver a message.",
     labels: ["outcome"]
   },
+  svc_schedule_runs_total: {
+    type: "counter",
+    help: "Attempts to run a schedule, by what it runs: sql, stored_function, http, or own for the service's jobs.",
+    labels: ["kind", "outcome"]
+  },
+  svc_schedule_runs_running: { type: "gauge", help: "Runs of schedules in progress.", labels: [] },
   svc_webhook_outbox_messages: {
     type: "gauge",
     help: "Messages of active webhooks that are due or wait for a retry; 10,000 and more are 10,000.",

@@ -46,3 +46,7 @@ export const recoveryDrillLock = "7298113063"
 export const tableCountsLock = "7298113064"
 /** Held while the example is made or removed. */
 export const exampleLock = "7298113065"
+/** Held by the process that decides which runs of schedules begin. */
+export const schedulesLock = "7298113071"
+/** Held while the login of a role's scheduled statements is made. */
+export const scheduleLoginLock = "7298113072"

@@ -59,7 +59,7 @@ export const isIdentityWebhook = ({
 }
 
 /** Absolute http or https URL without user, password or white space, at most 2,048 characters. */
-const TargetUrl = Schema.String.check(
+export const TargetUrl = Schema.String.check(
   Schema.isMaxCodePoints(2048),
   isStorable,
   Schema.makeFilter((text: string) => {
@@ -70,14 +70,14 @@ const TargetUrl = Schema.String.check(
 )
 
 /** Custom headers of every delivery; see `headerProblems`. */
-const Headers = Schema.Record(Schema.String, Schema.String).check(
+export const CustomHeaders = Schema.Record(Schema.String, Schema.String).check(
   Schema.makeFilter((headers: Readonly<Record<string, string>>) =>
     headerProblems(headers).map(({ name, problem }) => ({ path: name === "" ? [] : [name], issue: problem }))
   )
 )
 
 /** 1–1,024 characters; null: deliveries are not signed. Never returned. */
-const Secret = Schema.NullOr(
+export const SigningSecret = Schema.NullOr(
   Schema.NonEmptyString.check(
     Schema.isMaxCodePoints(1024),
     isStorable,
@@ -92,8 +92,8 @@ const Format = Schema.Literals(["svc", "supabase"])
 const settable = {
   name: Schema.optionalKey(Label),
   table_schema: Schema.optionalKey(Name),
-  headers: Schema.optionalKey(Headers),
-  secret: Schema.optionalKey(Secret),
+  headers: Schema.optionalKey(CustomHeaders),
+  secret: Schema.optionalKey(SigningSecret),
   format: Schema.optionalKey(Format),
   active: Schema.optionalKey(Schema.Boolean)
 }

@@ -24,6 +24,7 @@ const nouns: Readonly<Record<string, string>> = {
   keys: "key",
   realtime: "realtime",
   webhooks: "webhook",
+  schedules: "schedule",
   storage: "bucket",
   storageObjects: "object",
   storageUploads: "object",

@@ -6,6 +6,7 @@ import { layerSchemaGrants } from "../install/SchemaGrants.ts"
 import { layerCallerSql } from "./CallerSql.ts"
 import { DbSettings, layerDb, layerOwnTables } from "./Db.ts"
 import { layerListener } from "./Listener.ts"
+import { layerRoleSessions } from "./sql/RoleSessions.ts"
 import { layerChangeLog } from "./log/ChangeLog.ts"
 import { layerServerCheck } from "./servers/ServerCheck.ts"
 
@@ -19,7 +20,7 @@ const layerNewSchemas = Layer.unwrap(
 )
 
 /** The ports of PostgreSQL, on the server that `layers/postgres/Installation.ts` chooses. */
-export const layer = Layer.mergeAll(layerCallerSql, layerNewSchemas).pipe(
+export const layer = Layer.mergeAll(layerCallerSql, layerRoleSessions, layerNewSchemas).pipe(
   Layer.provideMerge(layerDb),
   Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener, layerChangeLog)),
   Layer.provide(layerServerCheck),

@@ -115,9 +115,10 @@ export interface SqlSession {
   ) => Effect.Effect<RawResult, DatabaseError | Unavailable>
   /**
    * Runs a text of any number of statements, without parameters, discarding rows. Outside of a transaction, PostgreSQL
-   * runs them as one. A failure's `statement_index` is the number of statements that had completed.
+   * runs them as one. Returns the command tag of the last one, such as `DELETE 3`. A failure's `statement_index` is the
+   * number of statements that had completed.
    */
-  readonly script: (text: string) => Effect.Effect<void, DatabaseError | Unavailable>
+  readonly script: (text: string) => Effect.Effect<string, DatabaseError | Unavailable>
   /**
    * Runs one statement and passes its rows on, each of one text, as fast as they are taken: no more than a few are in
    * memory. The statement has no time limit.

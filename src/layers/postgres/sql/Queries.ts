@@ -175,7 +175,7 @@ export class ResetQuery extends InFlightQuery<true> {
 /** Called for each discarded row, and for each completed statement. */
 interface ScriptEvents {
   readonly row: () => void
-  readonly statement: () => void
+  readonly statement: (tag: string) => void
 }
 
 /** Several statements in one text, by the simple protocol, which needs no Sync: PostgreSQL reports by itself when it is ready. */
@@ -201,8 +201,8 @@ export class ScriptQuery extends InFlightQuery<true> {
     this.events.row()
   }
 
-  override handleCommandComplete() {
-    this.events.statement()
+  override handleCommandComplete(message: { readonly text: string }) {
+    this.events.statement(message.text)
   }
 
   protected override sync() {}

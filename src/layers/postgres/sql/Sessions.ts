@@ -25,12 +25,16 @@ export const session = (connection: SqlConnection): TypedSession => ({
   load: (text, bytes) => loaded(connection, text, bytes),
   script: (text) =>
     Effect.suspend(() => {
-      let completed = 0
+      let [completed, last] = [0, ""]
       const { startCounting } = connection
+      const statement = (tag: string) => {
+        completed++
+        last = tag
+      }
       return submit<true>(connection, (done) =>
-        connection.run(new ScriptQuery(text, { row: startCounting, statement: () => completed++ }, done))
+        connection.run(new ScriptQuery(text, { row: startCounting, statement }, done))
       ).pipe(
-        Effect.asVoid,
+        Effect.map(() => last),
         Effect.mapError((error) => (error._tag === "DatabaseError" ? failedAt(error, completed) : error))
       )
     })

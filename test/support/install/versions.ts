@@ -37,12 +37,14 @@ const linked = async (own: ReadonlyArray<string>) => {
   return path
 }
 
-/** The packages that a lock file names, without this one. */
+/** The versions of the packages of a lock file, by their paths, without this one. */
 const packagesAt = async (path: string) => {
   const lock = JSON.parse(await readFile(join(path, "package-lock.json"), "utf8")) as {
-    readonly packages: Readonly<Record<string, { readonly version?: string }>>
+    readonly packages: Readonly<Record<string, { readonly version?: string; readonly dev?: boolean }>>
   }
-  return JSON.stringify({ ...lock.packages, "": { ...lock.packages[""], version: undefined } })
+  return Object.entries(lock.packages).flatMap(([name, { dev, version }]) =>
+    name === "" || dev === true ? [] : [`${name} ${version ?? ""}`]
+  )
 }
 
 const versionAt = (name: string, path: string, format = indexFormat): SourceVersion => ({
@@ -54,7 +56,7 @@ const versionAt = (name: string, path: string, format = indexFormat): SourceVers
 
 /**
  * The version to upgrade from: the newest release of this minor version in releases.json; in a checkout without history, this
- * source. Runs with this checkout's packages, or with its own if it has others.
+ * source. Runs with this checkout's packages, or with its own if they are not among these.
  */
 export const previousVersion = async (): Promise<SourceVersion> => {
   const release = releases.findLast((one) => minorOf(one.version) === minorOf(version))
@@ -66,8 +68,8 @@ export const previousVersion = async (): Promise<SourceVersion> => {
   const archive = join(path, "version.tar")
   await run("git", ["archive", `--output=${archive}`, commit, ...names], { cwd: root })
   await run("tar", ["--extract", `--file=${archive}`, `--directory=${path}`])
-  const [own, ours] = await Promise.all([path, root].map(packagesAt))
-  if (own !== ours) {
+  const ours = new Set(await packagesAt(root))
+  if ((await packagesAt(path)).some((one) => !ours.has(one))) {
     await rm(join(path, "node_modules"))
     await run("npm", ["ci", "--omit=dev", "--ignore-scripts", "--prefer-offline"], { cwd: path })
   }

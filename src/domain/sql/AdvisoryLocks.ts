@@ -50,3 +50,5 @@ export const exampleLock = "7298113065"
 export const schedulesLock = "7298113071"
 /** Held while the login of a role's scheduled statements is made. */
 export const scheduleLoginLock = "7298113072"
+/** Held while a receiver of a queue waits for notifications; pgmq.svc_notify() tries it (migration 0052). */
+export const queueWakeUpLock = "7298113066"

@@ -12,6 +12,7 @@ import { type OwnSchema, migrate } from "./Migrate.ts"
 import { migrations } from "./OwnMigrations.ts"
 import { type InstallOptions, checkPrivileges, restrictSignals } from "./Privileges.ts"
 import { type AssistantLogin, assistantRole, authenticator, callerRoles, eventsRole } from "./Roles.ts"
+import { giveQueues } from "./queues/Rights.ts"
 import { installSupabase } from "./supabase/Install.ts"
 
 /** Time for which the installation waits for a lock, and time that it may take. */
@@ -97,6 +98,7 @@ export const install = (
             `Schema ${schema} of SVC_DB_SCHEMAS does not exist: its paths are 404 until it is created`
           )
         }
+        yield* giveQueues(sql, options.serviceRole)
         yield* installAuthHelpers(sql, options.serviceRole)
         if (options.supabase === true) yield* installSupabase(sql, options, login.authenticator)
         if (options.hooks === true) yield* hookRole(sql, options.serviceRole)

@@ -31,6 +31,7 @@ import { recoveryDrills } from "./migrations/0039_recovery_drills.ts"
 import { migrationAttempts } from "./migrations/0045_migration_attempts.ts"
 import { oauth2LogoutNotices } from "./migrations/0049_oauth2_logout_notices.ts"
 import { schedules } from "./migrations/0051_schedules.ts"
+import { queues } from "./migrations/0052_queues.ts"
 import { mailData } from "./migrations/0053_mail_data.ts"
 import { tableChanges } from "./migrations/0036_table_changes.ts"
 import { implicitCasts } from "./migrations/0034_implicit_casts.ts"
@@ -79,5 +80,6 @@ export const migrations = {
   "0045_migration_attempts": migrationAttempts,
   "0049_oauth2_logout_notices": oauth2LogoutNotices,
   "0051_schedules": schedules,
+  "0052_queues": queues,
   "0053_mail_data": mailData
 }

@@ -7,7 +7,8 @@ import { isOutage, logFailure } from "../OwnTables.ts"
 import { type Attempted, type Claimed, leaseSeconds, makeWebhookOutbox } from "./Outbox.ts"
 import { makeWebhookSender } from "./Sender.ts"
 import { WebhookSettings } from "./Settings.ts"
-import { makeWakeUps } from "./WakeUps.ts"
+import { wakeUpLock } from "../../domain/sql/AdvisoryLocks.ts"
+import { makeWakeUps } from "../WakeUps.ts"
 import { monotonicMillis } from "../access/RateLimits.ts"
 
 /** How long a worker stays awake after the last message, and the limits of its pause between two polls then, in ms. */
@@ -56,7 +57,7 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
     const unrecorded = new Set<Attempted>()
     const wakeUp = yield* Queue.sliding<void>(1)
     const wake = () => Queue.offerUnsafe(wakeUp, undefined)
-    const wakeUps = yield* makeWakeUps(wake)
+    const wakeUps = yield* makeWakeUps(wakeUpLock, wake)
     let stopping = false
     /** Attempts can't be recorded: nothing more is claimed. */
     let stuck = false

@@ -147,7 +147,7 @@ describe("the embedded PostgreSQL", () => {
           yield* query(address, "create extension svc_words")
           yield* query(
             address,
-            "create schema graphql; create schema vault; create schema pgsodium; create schema extensions"
+            "create schema graphql; create schema pgmq; create schema vault; create schema pgsodium; create schema extensions"
           )
           // As `supabase db pull` writes them.
           for (const [name, schema] of Object.entries(placeholders)) {
@@ -155,7 +155,7 @@ describe("the embedded PostgreSQL", () => {
           }
           const made = yield* query(
             address,
-            "select extname::text, extnamespace::regnamespace::text from pg_extension where extname ~ '^(pg_g|pgj|pgs|sup)' order by 1"
+            "select extname::text, extnamespace::regnamespace::text from pg_extension where extname ~ '^(pg_g|pgj|pgm|pgs|sup)' order by 1"
           )
           assert.deepStrictEqual(
             made,

@@ -12,7 +12,7 @@ import { statements } from "./statements.ts"
  * those that determine how PostgreSQL prints values.
  *
  * NOTIFY serializes commits, so it is sent only while a sleeping worker holds the lock to request it
- * (services/webhooks/WakeUps.ts).
+ * (services/WakeUps.ts).
  */
 const enqueue = `create function svc.enqueue_webhooks() returns trigger language plpgsql security definer
    set search_path = pg_catalog, pg_temp

@@ -21,6 +21,7 @@ import { newest } from "./0011_newest.ts"
 import { searchPath } from "./0012_search_path.ts"
 import { hooks } from "./0013_hooks.ts"
 import { confirmed, confirmedSetting } from "./0014_confirmed.ts"
+import { publicQueues } from "../queues/Public.ts"
 
 /** Roles that dumps and migrations name. None of them may log in, and none is used by the service. */
 const named = [
@@ -78,7 +79,8 @@ const steps = {
   "0011_newest": newest,
   "0012_search_path": searchPath,
   "0013_hooks": hooks,
-  "0014_confirmed": confirmed
+  "0014_confirmed": confirmed,
+  "0015_queues": publicQueues
 }
 
 /** Functions that act as any caller, and so are for the login of callers alone. */

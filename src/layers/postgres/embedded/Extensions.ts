@@ -24,7 +24,7 @@ export const extensionDirectories = Effect.flatMap(list("SVC_PG_EXTENSIONS", [])
 
 const version = "1.0"
 
-/** A placeholder says when it is created that it has no functions. */
+/** A placeholder says when it is created that it has no functions, unless the database has them anyway. */
 const filesOf = (name: string) =>
   Object.entries({
     [`${name}.control`]: [
@@ -33,9 +33,12 @@ const filesOf = (name: string) =>
       "relocatable = true",
       "superuser = false"
     ],
-    [`${name}--${version}.sql`]: [
-      `do $$ begin raise warning '${name} is not included: the extension has no functions here' using hint = 'See docs/operations.md#extensions'; end $$;`
-    ]
+    [`${name}--${version}.sql`]:
+      name === "pgmq"
+        ? []
+        : [
+            `do $$ begin raise warning '${name} is not included: the extension has no functions here' using hint = 'See docs/operations.md#extensions'; end $$;`
+          ]
   })
 
 /** Writes the placeholders into a directory that the server's user may read. */

@@ -1,7 +1,6 @@
 import { Effect, Queue, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { wakeUpLock } from "../../domain/sql/AdvisoryLocks.ts"
-import { isOutage } from "../OwnTables.ts"
+import { isOutage } from "./OwnTables.ts"
 
 /** How long one wait for writers to end may take. */
 const lockTimeout = "500ms"
@@ -10,12 +9,14 @@ const retry = "1 second"
 const verifyEvery = "5 seconds"
 
 /** Whether a session has the lock for itself: another worker, as writers share it. */
-const heldByWorkerSql = `select exists (select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock'
-  and granted and objsubid = 1 and (classid::int8 << 32 | objid::int8) = ${wakeUpLock}
+const heldByWorkerSql = (
+  lock: string
+) => `select exists (select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock'
+  and granted and objsubid = 1 and (classid::int8 << 32 | objid::int8) = ${lock}
   and database = (select oid from pg_database where datname = current_database()))`
 
 /**
- * Makes the trigger function send notifications, which it only does while a session holds this lock or waits for it:
+ * Makes a trigger function send notifications, which it only does while a session holds its lock or waits for it:
  * NOTIFY serializes commits, so writers should do it only when a worker sleeps. A writer that does not notify holds the
  * lock in shared mode until it has committed. So once this process has the lock, all those writes are visible, and
  * `ready` is called to look for them.
@@ -24,7 +25,7 @@ const heldByWorkerSql = `select exists (select from pg_locks where locktype = 'a
  * this one asks again every five seconds: until then a worker that has woken up finds what it is not notified of. While a long transaction of a writer shares it, this one waits: other writers
  * notify from the moment the wait begins.
  */
-export const makeWakeUps = Effect.fnUntraced(function* (ready: () => void) {
+export const makeWakeUps = Effect.fnUntraced(function* (lock: string, ready: () => void) {
   const sql = yield* SqlClient.SqlClient
   const changes = yield* Queue.sliding<void>(1)
   const state = { wanted: false, certain: false }
@@ -35,7 +36,7 @@ export const makeWakeUps = Effect.fnUntraced(function* (ready: () => void) {
     yield* run(`set lock_timeout = '${lockTimeout}'`)
     yield* Effect.addFinalizer(() => Effect.ignore(run("reset lock_timeout")))
     yield* Effect.addFinalizer(() => Effect.sync(() => (state.certain = false)))
-    const waited = run(`select pg_advisory_lock(${wakeUpLock})`).pipe(
+    const waited = run(`select pg_advisory_lock(${lock})`).pipe(
       Effect.as(true),
       Effect.catchIf(
         (error) => !isOutage(error),
@@ -43,9 +44,9 @@ export const makeWakeUps = Effect.fnUntraced(function* (ready: () => void) {
       )
     )
     while (state.wanted) {
-      const [[acquired] = []] = yield* run(`select pg_try_advisory_lock(${wakeUpLock})`)
+      const [[acquired] = []] = yield* run(`select pg_try_advisory_lock(${lock})`)
       if (acquired !== true) {
-        const [[byWorker] = []] = yield* run(heldByWorkerSql)
+        const [[byWorker] = []] = yield* run(heldByWorkerSql(lock))
         if (byWorker === true) {
           state.certain = true
           yield* Effect.timeoutOption(Queue.take(changes), verifyEvery)
@@ -53,7 +54,7 @@ export const makeWakeUps = Effect.fnUntraced(function* (ready: () => void) {
         }
         if (byWorker === true || !(yield* waited)) continue
       }
-      yield* Effect.addFinalizer(() => Effect.ignore(run(`select pg_advisory_unlock(${wakeUpLock})`)))
+      yield* Effect.addFinalizer(() => Effect.ignore(run(`select pg_advisory_unlock(${lock})`)))
       state.certain = true
       ready()
       while (state.wanted) {

@@ -93,7 +93,8 @@ it("svc grants prepares a database for a login that is no superuser, after which
   await cluster.caughtUp(cluster.standbys[0]!)
   assert.deepStrictEqual(await check(), { code: 0, findings: [] })
 
-  await using service = await startService({ env: settings() })
+  const hook = { SVC_HOOK_BEFORE_USER_CREATED_URI: "pg-functions://postgres/public/who_asks" }
+  await using service = await startService({ env: { ...settings(), ...hook } })
   const warnings = service
     .output()
     .split("\n")
@@ -107,6 +108,14 @@ it("svc grants prepares a database for a login that is no superuser, after which
   await sql(service, "create table tasks (id int primary key)")
   await sql(service, "insert into tasks values (1)")
   assert.deepStrictEqual((await ask(service, "GET /v1/db/tasks", { key: service.anon })).json, [{ id: 1 }])
+  await sql(
+    service,
+    `create function who_asks(event jsonb) returns jsonb language sql as
+     $$ select jsonb_build_object('error', jsonb_build_object('http_code', 403, 'message', current_user::text)) $$`
+  )
+  const account = { email: "ann@example.com", password: "four common words" }
+  const refused = await ask(service, "POST /api/auth/register", { body: account })
+  assert.deepInclude(refused.json, { code: "hook_refused", error: "svc_hooks" })
   const branch = await ask(service, "POST /api/branches", { key: service.service_role, body: { label: "x" } })
   assert.strictEqual(branch.status, 201, branch.text)
   // The passwords of the logins that the service has made, for PgBouncer.

@@ -237,6 +237,11 @@ export const catalogue = {
     help: "Sign-ins with a password that were refused.",
     labels: ["reason"]
   },
+  svc_hook_calls_total: {
+    type: "counter",
+    help: "Calls of hooks of sign-ins. A hook that fails refuses what it was asked about.",
+    labels: ["hook", "outcome"]
+  },
   svc_oauth2_logout_notices_total: {
     type: "counter",
     help: "Attempts to notify an app that a session has ended.",

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises"
 import { Webhook } from "standardwebhooks"
 import { afterAll, assert, beforeAll, beforeEach, describe, it, vi } from "vitest"
 import { ask, type Reply, sql } from "../../support/client.ts"
@@ -5,6 +6,7 @@ import { freshEmail } from "../../support/identity/idp.ts"
 import { asMember, elsewhere, logIn, register, sessionCookie } from "../../support/identity/people.ts"
 import { nextTotpCode, totpCode } from "../../support/identity/totp.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+import { operationsUrl } from "../../support/service.ts"
 import { type Receiver, startReceiver } from "../../support/webhooks/receiver.ts"
 
 const secrets = ["whsec_MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1u", "whsec_bmV3IHNlY3JldCBvZiAyNCBieXRlcyEh"]
@@ -44,6 +46,7 @@ beforeAll(async () => {
   service = await serveInProcess({
     ...hooksAt(receiver.url),
     WEBHOOK_ALLOW_PRIVATE: "true",
+    SVC_OPERATIONS_PORT: "0",
     SVC_HOOK_CUSTOM_ACCESS_TOKEN_URI: "pg-functions://postgres/public/token_hook"
   })
 })
@@ -202,6 +205,28 @@ it("an SQL function changes tokens of the pages, without the roles of Supabase, 
     )
     assert.deepStrictEqual(row, { may: false })
   }
+})
+
+it("calls are counted by hook and outcome, an answer that is not understood as a failure", async () => {
+  const counts = async () => {
+    const { text } = await ask({ url: operationsUrl(service) }, "GET /metrics")
+    return ["answered", "failed"].map((outcome) => {
+      const series = `^svc_hook_calls_total\\{hook="before-user-created",outcome="${outcome}"[^}]*\\} (\\d+)`
+      return Number(new RegExp(series, "m").exec(text)?.[1] ?? Number.NaN)
+    })
+  }
+  // What is scraped may be a second old.
+  const settled = async () => {
+    for (let [before, now] = ["", String(await counts())]; ; [before, now] = [now, String(await counts())]) {
+      if (before === now) return now.split(",").map(Number)
+      await setTimeout(1_200)
+    }
+  }
+  const [answered = 0, failed = 0] = await settled()
+  await enrol(freshEmail())
+  answers["/BEFORE_USER_CREATED"] = json({ error: "no" })
+  await enrol(freshEmail())
+  assert.deepStrictEqual(await settled(), [answered + 1, failed + 1])
 })
 
 it("settings of hooks that can't be followed are faults", async () => {

@@ -1,9 +1,10 @@
 import { Clock, Context, DateTime, Effect, Layer } from "effect"
-import { BadGateway, DatabaseError, Forbidden, InvalidRequest, type Unavailable } from "../../../../domain/errors.ts"
+import { BadGateway, DatabaseError, Forbidden, InvalidRequest } from "../../../../domain/errors.ts"
 import { agreementOf, claimsOfHook, decisionOf, hookRefusalOf } from "../../../../domain/identity/hooks/Answers.ts"
-import { hookEvents, type HookName, hookUri } from "../../../../domain/identity/hooks/Target.ts"
+import { hookEvents, type HookName, hookNames, hookUri } from "../../../../domain/identity/hooks/Target.ts"
 import { type JsonObject } from "../../../../domain/text/JsonObject.ts"
 import { CurrentDevice } from "../../../ports/identity/Accounts.ts"
+import { CurrentMeters } from "../../../metrics/Meters.ts"
 import { AccountSettings } from "../../AccountSettings.ts"
 import { AccountStore } from "../Store.ts"
 import { hookFailed, makeHookCalls } from "./HookCalls.ts"
@@ -25,6 +26,24 @@ export class AuthHooks extends Context.Service<AuthHooks>()("svc/identity/AuthHo
     const { hooks } = yield* AccountSettings
     const store = yield* AccountStore
     const send = yield* makeHookCalls
+    const meters = yield* CurrentMeters
+    const counted = (name: HookName, outcome: "answered" | "failed") =>
+      meters.counter("svc_hook_calls_total", { hook: hookEvents[name], outcome })
+    const counters = new Map(
+      hookNames
+        .filter((name) => hooks[name] !== undefined)
+        .map((name) => [name, { answered: counted(name, "answered"), failed: counted(name, "failed") }])
+    )
+
+    /** Counts a call, if there is a hook: as failed unless its answer was understood. */
+    const metered = <A, E extends { readonly code: string }, R>(name: HookName, called: Effect.Effect<A, E, R>) => {
+      const counter = counters.get(name)
+      if (counter === undefined) return called
+      return called.pipe(
+        Effect.tap(() => Effect.sync(counter.answered)),
+        Effect.tapError(({ code }) => Effect.sync(code === "hook_refused" ? counter.answered : counter.failed))
+      )
+    }
 
     /** Calls a hook, if there is one; undefined without one. */
     const call = Effect.fn("AuthHooks.call")(function* (name: HookName, event: JsonObject) {
@@ -53,7 +72,8 @@ export class AuthHooks extends Context.Service<AuthHooks>()("svc/identity/AuthHo
       )
 
     /** Asks a hook that only agrees or refuses. */
-    const agreed = Effect.fnUntraced(function* (name: HookName, event: JsonObject) {
+    const agreed = (name: HookName, event: JsonObject) => metered(name, agreement(name, event))
+    const agreement = Effect.fnUntraced(function* (name: HookName, event: JsonObject) {
       const called = yield* call(name, event)
       if (called === undefined) return
       const decision = agreementOf(called.answer)
@@ -62,16 +82,27 @@ export class AuthHooks extends Context.Service<AuthHooks>()("svc/identity/AuthHo
     })
 
     /** The decision about an attempt; ends the user's sessions if it says so. */
-    const decide = Effect.fnUntraced(function* (name: HookName, userId: string, event: JsonObject) {
+    const decide = (name: HookName, userId: string, event: JsonObject) => metered(name, decision(name, userId, event))
+    const decision = Effect.fnUntraced(function* (name: HookName, userId: string, event: JsonObject) {
       const called = yield* call(name, { user_id: userId, ...event })
       if (called === undefined) return undefined
-      const decision = decisionOf(called.answer)
-      if (decision === undefined) return yield* notUnderstood(called.uri, "has no decision of continue or reject")
-      if (!decision.reject) return undefined
-      if (decision.logout || name === "MFA_VERIFICATION_ATTEMPT") {
+      const given = decisionOf(called.answer)
+      if (given === undefined) return yield* notUnderstood(called.uri, "has no decision of continue or reject")
+      if (!given.reject) return undefined
+      if (given.logout || name === "MFA_VERIFICATION_ATTEMPT") {
         yield* store.count("delete from svc.identity_sessions where identity_id = $1::text::uuid returning 1", [userId])
       }
-      return decision.message ?? ""
+      return given.message ?? ""
+    })
+
+    const changed = Effect.fnUntraced(function* (claims: JsonObject, method: string) {
+      const event = { user_id: claims["sub"] ?? null, claims, authentication_method: method }
+      const called = yield* call("CUSTOM_ACCESS_TOKEN", event)
+      if (called === undefined) return claims
+      const after = claimsOfHook(claims, called.answer)
+      if (typeof after !== "string") return after
+      yield* Effect.logError(`The hook ${called.uri} was not followed: ${after}`)
+      return yield* hookFailed(after)
     })
 
     return {
@@ -83,18 +114,7 @@ export class AuthHooks extends Context.Service<AuthHooks>()("svc/identity/AuthHo
       sendsMails: hooks.SEND_EMAIL !== undefined,
       sendMail: (user: JsonObject, data: JsonObject) => agreed("SEND_EMAIL", { user, email_data: data }),
       /** The claims of an access token, as the hook has changed them. */
-      claims: Effect.fnUntraced(function* (
-        claims: JsonObject,
-        method: string
-      ): Effect.fn.Return<JsonObject, DatabaseError | Unavailable> {
-        const event = { user_id: claims["sub"] ?? null, claims, authentication_method: method }
-        const called = yield* call("CUSTOM_ACCESS_TOKEN", event)
-        if (called === undefined) return claims
-        const changed = claimsOfHook(claims, called.answer)
-        if (typeof changed !== "string") return changed
-        yield* Effect.logError(`The hook ${called.uri} was not followed: ${changed}`)
-        return yield* hookFailed(changed)
-      }),
+      claims: (claims: JsonObject, method: string) => metered("CUSTOM_ACCESS_TOKEN", changed(claims, method)),
       /** Fails if the hook rejects an attempt with a password, which was right or wrong. The pages call it too. */
       password: Effect.fnUntraced(function* (userId: string, valid: boolean) {
         const refused = yield* hookErrorsOfPages(decide("PASSWORD_VERIFICATION_ATTEMPT", userId, { valid }))

@@ -1,5 +1,6 @@
-import { Config, Cron, Data, Effect, Option, Redacted, Result, Schema } from "effect"
+import { Config, Data, Effect, Option, Redacted, Result, Schema } from "effect"
 import { mask } from "./connections/Url.ts"
+import { type Times, parseTimes } from "./schedules/Times.ts"
 
 /** A setting as shown to administrators. */
 export const KnownSetting = Schema.Struct({
@@ -114,26 +115,24 @@ export const oneOf = <const A extends string>(name: string, fallback: A, values:
 export const text = <A extends string | undefined>(name: string, fallback: A) =>
   setting<string | A>(name, fallback, "text", (value) => value)
 
-/** A schedule in UTC; `fallback` may be undefined, which is not set. */
+/** A schedule in UTC, and its times. */
+export interface CronSetting {
+  readonly expression: string
+  readonly times: Times
+}
+
+/** A schedule; `fallback` may be undefined, which is not set. */
 export const cron = Effect.fnUntraced(function* <A extends string | undefined>(name: string, fallback: A) {
   const given: string | A = yield* text(name, fallback)
   if (given === undefined) return undefined as A extends string ? never : undefined
-  const parsed = Cron.parse(given, "UTC")
-  if (Result.isSuccess(parsed) && given.split(/\s+/).length === 5 && everFires(parsed.success)) return parsed.success
+  const parsed = parseTimes(given, "UTC")
+  if (Result.isSuccess(parsed) && given.trim().split(/\s+/).length === 5) {
+    return { expression: given, times: parsed.success } satisfies CronSetting
+  }
   return yield* new SettingError({
     message: `${name} must be a cron expression of five fields such as 0 3 * * *, but it is "${given}"`
   })
 })
-
-/** Whether the schedule ever fires; false for e.g. 31 February. */
-const everFires = (schedule: Cron.Cron) => {
-  try {
-    Cron.next(schedule)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** A value that is never printed; undefined if not set. */
 export const secret = (name: string) =>

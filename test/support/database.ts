@@ -9,6 +9,7 @@ import { layerOwnTables } from "../../src/layers/postgres/Db.ts"
 import { PostgresAddress } from "../../src/layers/postgres/Address.ts"
 import { type AnswerBudget } from "../../src/services/access/AnswerBudget.ts"
 import { type ApiDescriptions } from "../../src/services/schema/ApiDescriptions.ts"
+import { OwnJobs } from "../../src/services/OwnJobs.ts"
 import { type RoleSessions } from "../../src/services/ports/schedules/RoleSessions.ts"
 import { type Db } from "../../src/services/ports/Db.ts"
 import { type DatabaseSchemas } from "../../src/services/schema/DatabaseSchemas.ts"
@@ -59,6 +60,7 @@ export type Database =
   | ApiDescriptions
   | Realtime
   | RealtimeSubscriptions
+  | OwnJobs
   | RoleSessions
 
 export interface DatabaseOptions {
@@ -155,7 +157,13 @@ export const layerDatabase = (options: DatabaseOptions): Layer.Layer<Database> =
     Layer.provideMerge(Layer.mergeAll(Catalogues.layer, changes.layer, access.layer)),
     Layer.provideMerge(postgres.layer),
     Layer.provideMerge(
-      Layer.mergeAll(ExposedSchemas.layer, RowSettings.layer, RealtimeSettings.layer, SupabaseSettings.layer)
+      Layer.mergeAll(
+        OwnJobs.layer,
+        ExposedSchemas.layer,
+        RowSettings.layer,
+        RealtimeSettings.layer,
+        SupabaseSettings.layer
+      )
     ),
     Layer.provide(address),
     Layer.provide(settings),

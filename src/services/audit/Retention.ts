@@ -1,8 +1,9 @@
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { SettingError, integer } from "../../domain/Settings.ts"
 import { auditLock } from "../../domain/sql/AdvisoryLocks.ts"
-import { logFailure } from "../OwnTables.ts"
+import { onOwnTables } from "../OwnTables.ts"
+import { OwnJobs } from "../OwnJobs.ts"
 
 /** The least that SVC_AUDIT_DAYS may be: svc.prune_audit() deletes nothing that is younger. */
 const least = 30
@@ -18,9 +19,10 @@ export const auditDays = Effect.filterOrFail(
 /** Entries that one statement deletes, and statements in a round. */
 const [batch, batches] = [5_000, 200]
 
-/** Deletes entries that are older than so many days, one replica at a time. */
+/** Deletes entries that are older than so many days, one replica at a time, and returns their number. */
 export const pruneAudit = Effect.fnUntraced(function* (days: number) {
   const sql = yield* SqlClient.SqlClient
+  let deleted = 0
   const prune = sql.withTransaction(
     Effect.gen(function* () {
       const [lock] = yield* sql.unsafe<{ readonly mine: boolean }>(
@@ -31,25 +33,30 @@ export const pruneAudit = Effect.fnUntraced(function* (days: number) {
         "select svc.prune_audit($1::int4, $2::int4)::float8 as deleted",
         [days, batch]
       )
+      deleted += row?.deleted ?? 0
       return (row?.deleted ?? 0) >= batch
     })
   )
   yield* Effect.repeat(prune, { while: (more) => more, times: batches })
+  return deleted
 })
 
-/** Deletes old entries every hour, in the background. */
+/** The job that deletes old entries every hour. */
 export const layerAuditRetention = Layer.effectDiscard(
   Effect.gen(function* () {
     const days = yield* auditDays
     if (days === 0) return
-    yield* Effect.sleep("1 minute").pipe(
-      Effect.andThen(
-        pruneAudit(days).pipe(
-          Effect.catchCause(logFailure("Failed to delete old entries of the audit")),
-          Effect.repeat(Schedule.spaced("1 hour"))
+    const sql = yield* SqlClient.SqlClient
+    yield* (yield* OwnJobs).add({
+      name: "audit.retention",
+      summary: `Deletes entries of the audit that are older than ${days} days`,
+      times: "11 * * * *",
+      timeout: 3_600,
+      catchUp: true,
+      run: () =>
+        onOwnTables(Effect.provideService(pruneAudit(days), SqlClient.SqlClient, sql)).pipe(
+          Effect.map((count) => (count === 0 ? undefined : `${count} entries deleted`))
         )
-      ),
-      Effect.forkScoped
-    )
+    })
   })
 )

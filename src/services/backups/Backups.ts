@@ -1,4 +1,4 @@
-import { Clock, Context, Cron, Effect, Layer, Schedule, type Stream } from "effect"
+import { Clock, Context, Effect, Layer, Schedule, type Stream } from "effect"
 import {
   type Backup,
   type BackupId,
@@ -10,6 +10,7 @@ import {
 } from "../../domain/backups/Backup.ts"
 import { type RestoreOptions } from "../../domain/branches/Branch.ts"
 import { Conflict, type Forbidden, type NotFound, Unavailable, type Unprocessable } from "../../domain/errors.ts"
+import { type OwnJob, OwnJobs } from "../OwnJobs.ts"
 import { BackupFiles } from "../ports/BackupFiles.ts"
 import { type StoreError } from "../ports/ObjectStore.ts"
 import { type BackupCopies, makeBackupCopies } from "./Copies.ts"
@@ -111,9 +112,6 @@ const makeBackupRemoval = (records: BackupRecords, runs: BackupRuns, copies: Bac
 const retryEvery = "30 seconds"
 const retries = 20
 
-/** The longest sleep in ms: timers can't be set for months, and clocks are adjusted. */
-const maxSleep = 60_000
-
 /** The functions of backups that the schedule uses. */
 interface Scheduled {
   readonly start: (label: string, slot: number) => Effect.Effect<BackupRun | undefined, Conflict | Unavailable>
@@ -121,44 +119,37 @@ interface Scheduled {
   readonly retain: Effect.Effect<void, Unavailable>
 }
 
-/** Makes a backup at each slot of the schedule, and removes old ones. The slot of a record is unique over all replicas. */
-export const runBackupSchedule = (schedule: Cron.Cron, { missed, retain, start }: Scheduled) => {
-  const until = (slot: number) =>
-    Effect.gen(function* () {
-      for (;;) {
-        const left = slot - (yield* Clock.currentTimeMillis)
-        if (left <= 0) return
-        yield* Effect.sleep(Math.min(left, maxSleep))
-      }
-    })
+/** Seconds that a scheduled backup may take with its retries: more than any `SVC_BACKUP_TIMEOUT`. */
+const longestJob = 7 * 86_400
 
-  const make = (slot: number) => {
+/** The job that makes a backup at each time of the schedule, and removes old ones. */
+export const backupJob = (times: string, { missed, retain, start }: Scheduled): OwnJob => ({
+  name: "backups.schedule",
+  summary: "Makes a backup of the database, and removes old ones",
+  times,
+  timeout: longestJob,
+  run: (slot) => {
     const label = scheduledLabel(slot)
     return start(label, slot).pipe(
       Effect.retry({ times: retries, schedule: Schedule.spaced(retryEvery) }),
-      Effect.flatMap((run) => (run === undefined ? Effect.succeed(false) : run.done)),
-      Effect.flatMap((complete) => (complete ? retain : Effect.void)),
-      Effect.catch((failure) =>
+      Effect.tapError((failure) =>
         Effect.andThen(
           Effect.logWarning(`Failed to make the backup "${label}": ${failure.error}`),
           missed(label, slot, failure.error)
         )
       ),
-      Effect.catchCause((cause) => Effect.logError(`Failed to make the backup "${label}"`, cause))
+      Effect.mapError(({ error }) => error),
+      Effect.flatMap(
+        Effect.fnUntraced(function* (run) {
+          if (run === undefined) return "Another process makes it"
+          if (!(yield* run.done)) return yield* Effect.fail(`Backup ${run.id} failed; its record says why`)
+          yield* Effect.mapError(retain, ({ error }) => error)
+          return `Backup ${run.id} is complete`
+        })
+      )
     )
   }
-
-  return Effect.gen(function* () {
-    let after = new Date(yield* Clock.currentTimeMillis)
-    for (;;) {
-      const slot = Cron.next(schedule, after)
-      yield* until(slot.getTime())
-      yield* Effect.forkScoped(make(slot.getTime()))
-      // Slots that were missed meanwhile are skipped.
-      after = new Date(Math.max(slot.getTime(), yield* Clock.currentTimeMillis))
-    }
-  }).pipe(Effect.forkScoped)
-}
+})
 
 type Missing = NotFound | Conflict | Unavailable
 
@@ -208,7 +199,8 @@ export class Backups extends Context.Service<
       const { cancel, remove, retain } = yield* makeBackupRemoval(records, runs, copies)
       const restores = yield* makeBackupRestores(sources, inventories)
       if (schedule !== undefined) {
-        yield* runBackupSchedule(schedule, { start: runs.start, missed: records.missed, retain })
+        const job = backupJob(schedule.expression, { start: runs.start, missed: records.missed, retain })
+        yield* (yield* OwnJobs).add(job)
       }
 
       const create = Effect.fn("Backups.create")(function* ({ label }: NewBackup) {

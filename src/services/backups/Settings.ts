@@ -1,8 +1,8 @@
-import { Context, type Cron, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { join, resolve } from "node:path"
 import { DumpFailed } from "../ports/DumpTools.ts"
 import { type KeptGenerations, parseGenerations } from "../../domain/backups/Generations.ts"
-import { cron, duration, oneOf, SettingError, text } from "../../domain/Settings.ts"
+import { type CronSetting, cron, duration, oneOf, SettingError, text } from "../../domain/Settings.ts"
 
 export type BackupVerify = "auto" | "scheduled" | "all" | "off"
 
@@ -17,7 +17,7 @@ export class BackupSettings extends Context.Service<
     /** Bucket that receives a copy of each backup. */
     readonly bucket: string | undefined
     /** The schedule of backups, in UTC. */
-    readonly schedule: Cron.Cron | undefined
+    readonly schedule: CronSetting | undefined
     /** Which scheduled backups are kept. */
     readonly keep: KeptGenerations
     /** The backups that are verified by a trial restore; `auto`: scheduled ones, if the server's disk has the space. */

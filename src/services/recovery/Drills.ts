@@ -6,10 +6,9 @@ import { recoveryDrillLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { tryAdvisoryLocks } from "../AdvisoryLock.ts"
 import { logFailure, onOwnTables, queryRows } from "../OwnTables.ts"
 import { DrillFailed, LogArchive } from "../ports/recovery/LogArchive.ts"
+import { OwnJobs } from "../OwnJobs.ts"
 import { RecoverySettings } from "./Settings.ts"
 
-/** How often a process looks whether a drill is due; also before the first time, since a start has other work to do. */
-const lookEvery = "5 minutes"
 /** How many drills are listed, and for how long they are kept. */
 const [listed, retention] = [100, "90 days"] as const
 /** How long the archive may take to have the time of a drill. */
@@ -171,10 +170,13 @@ export class Drills extends Context.Service<
       const look = Effect.gen(function* () {
         yield* abandoned
         const base = (yield* archive.state).bases.at(-1)
-        if (base === undefined) return
+        if (base === undefined) return undefined
         const [last] = yield* list
-        if (last !== undefined && Date.parse(last.started_at) > Date.parse(base.ended_at)) return
-        yield* Effect.catchTags(start, { Conflict: () => Effect.void, Unprocessable: () => Effect.void })
+        if (last !== undefined && Date.parse(last.started_at) > Date.parse(base.ended_at)) return undefined
+        return yield* start.pipe(
+          Effect.map(({ id }) => `Drill ${id} started`),
+          Effect.catchTags({ Conflict: () => Effect.undefined, Unprocessable: () => Effect.undefined })
+        )
       })
       if (enabled) {
         yield* abandoned.pipe(
@@ -183,13 +185,13 @@ export class Drills extends Context.Service<
         )
       }
       if (enabled && scheduled) {
-        yield* look.pipe(
-          Effect.catchTags({ Unavailable: () => Effect.void, NotImplemented: () => Effect.void }),
-          Effect.catchCause(logFailure("Failed to look for due recovery drills")),
-          Effect.delay(lookEvery),
-          Effect.forever,
-          Effect.forkScoped
-        )
+        yield* (yield* OwnJobs).add({
+          name: "recovery.drill",
+          summary: "Restores the archive after each base backup, as a proof that it works",
+          times: "*/5 * * * *",
+          timeout: 600,
+          run: () => look
+        })
       }
 
       return Drills.of({ list, start })

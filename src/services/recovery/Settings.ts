@@ -1,6 +1,6 @@
-import { Context, type Cron, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { join, resolve } from "node:path"
-import { cron, duration, flag, integer, text } from "../../domain/Settings.ts"
+import { type CronSetting, cron, duration, flag, integer, text } from "../../domain/Settings.ts"
 
 /** Whether the write-ahead log is archived. */
 export const recoveryEnabled = flag("SVC_PITR", false)
@@ -33,7 +33,7 @@ export class RecoverySettings extends Context.Service<
     /** Bucket of the object store that holds the archive instead. */
     readonly bucket: string | undefined
     /** The schedule of base backups, in UTC. */
-    readonly schedule: Cron.Cron
+    readonly schedule: CronSetting
     /** How far back a restore can reach, in ms. */
     readonly keep: number
     /** Whether the archive is restored after each base backup, as a proof that it works. */

@@ -4,7 +4,7 @@ import { keptText } from "../../domain/schedules/Schedule.ts"
 import { CurrentMeters } from "../metrics/Meters.ts"
 import { isOutage, logFailure, onOwnTables } from "../OwnTables.ts"
 import { Listener } from "../ports/Listener.ts"
-import { OwnJobs } from "./OwnJobs.ts"
+import { OwnJobs } from "../OwnJobs.ts"
 import { ScheduleSettings } from "./Settings.ts"
 import { type ClaimedRun, runLeaseSeconds, makeScheduleStore } from "./Store.ts"
 import { makeScheduleTargets } from "./Targets.ts"
@@ -48,7 +48,7 @@ export const layerScheduleRunner = Layer.effectDiscard(
     const names = () => [...own.all.keys()]
     const room = () => concurrency - [...running.values()].filter(({ kind }) => kind !== "own").length
 
-    const record = (run: ClaimedRun, exit: Exit.Exit<string, string>) => {
+    const record = (run: ClaimedRun, exit: Exit.Exit<string | undefined, string>) => {
       const status = Exit.isSuccess(exit) ? "succeeded" : Cause.hasInterrupts(exit.cause) ? "interrupted" : "failed"
       const failure = Exit.isFailure(exit) ? exit.cause.reasons.find((reason) => reason._tag === "Fail") : undefined
       const error = Exit.isSuccess(exit)
@@ -57,13 +57,15 @@ export const layerScheduleRunner = Layer.effectDiscard(
           ? "The service was shutting down"
           : (failure?.error ?? "It ended unexpectedly; the log of the service has why")
       counters.get(`${run.kind} ${status}`)?.()
-      const result = Exit.isSuccess(exit) ? keptText(exit.value) : null
-      return store
-        .finish(run, claim, { status, result, error: error === null ? null : keptText(error) })
-        .pipe(
-          Effect.retry({ schedule: Schedule.spaced("1 second"), times: recordTries }),
-          Effect.catchCause(logFailure("Failed to record a run of a schedule"))
-        )
+      const result = Exit.isSuccess(exit) && exit.value !== undefined ? keptText(exit.value) : null
+      const recorded =
+        Exit.isSuccess(exit) && exit.value === undefined && run.cause === "time"
+          ? store.forget(run, claim)
+          : store.finish(run, claim, { status, result, error: error === null ? null : keptText(error) })
+      return recorded.pipe(
+        Effect.retry({ schedule: Schedule.spaced("1 second"), times: recordTries }),
+        Effect.catchCause(logFailure("Failed to record a run of a schedule"))
+      )
     }
 
     const perform = (run: ClaimedRun) =>

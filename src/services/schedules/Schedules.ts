@@ -16,7 +16,7 @@ import { fromPgCron, nextTimes, parseTimes } from "../../domain/schedules/Times.
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { recordChange } from "../audit/Change.ts"
 import { onOwnTables, queryRows } from "../OwnTables.ts"
-import { OwnJobs } from "./OwnJobs.ts"
+import { OwnJobs } from "../OwnJobs.ts"
 import { ScheduleSettings } from "./Settings.ts"
 
 /** How many of the next times a record has, and how many may be asked for. */

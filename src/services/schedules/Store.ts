@@ -4,7 +4,7 @@ import { dueTimes } from "../../domain/schedules/Plan.ts"
 import { fromPgCron, parseTimes } from "../../domain/schedules/Times.ts"
 import { schedulesLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { queryRows } from "../OwnTables.ts"
-import { type OwnJob } from "./OwnJobs.ts"
+import { type OwnJob } from "../OwnJobs.ts"
 
 /** How long a run belongs to a process that does not renew it: the process was killed. */
 export const runLeaseSeconds = 30
@@ -29,6 +29,7 @@ export const ClaimedRun = Schema.Struct({
   timeout_ms: Schema.Int,
   retries: Schema.Int,
   attempt: Schema.Int,
+  cause: Schema.String,
   scheduled_at: Schema.Finite
 })
 export type ClaimedRun = typeof ClaimedRun.Type
@@ -109,7 +110,7 @@ const claimSql = `with candidates as (
     lease_until = clock_timestamp() + interval '${runLeaseSeconds} seconds', started_at = clock_timestamp()
   from svc.schedules s, locked where r.id = locked.id and s.id = r.schedule_id and r.status = 'pending'
   returning r.id::text as id, r.schedule_id, s.name, s.kind, s.command, s.target, s.secret, s.role,
-    s.role_oid::text as role_oid, s.timeout_ms, s.retries, r.attempt,
+    s.role_oid::text as role_oid, s.timeout_ms, s.retries, r.attempt, r.cause,
     (extract(epoch from r.scheduled_at) * 1000)::float8 as scheduled_at`
 
 const registerSql = [
@@ -233,6 +234,10 @@ export const makeScheduleStore = Effect.gen(function* () {
     )
   }
 
+  /** Deletes a run that had nothing to do. */
+  const forget = (run: ClaimedRun, claim: string) =>
+    sql.unsafe("delete from svc.schedule_runs where id = $1::text::int8 and claim = $2::text::uuid", [run.id, claim])
+
   const register = (jobs: ReadonlyArray<OwnJob>) => {
     const text = JSON.stringify(
       jobs.map(({ catchUp = false, name, timeout, times }) => ({
@@ -258,5 +263,5 @@ export const makeScheduleStore = Effect.gen(function* () {
     ({ length }) => length
   )
 
-  return { wait, round, terminate, begun, renew, finish, register, prune }
+  return { wait, round, terminate, begun, renew, finish, forget, register, prune }
 })

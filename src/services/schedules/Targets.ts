@@ -6,7 +6,7 @@ import { isSuccess } from "../../domain/webhooks/Delivery.ts"
 import { signatureHeaders } from "../../domain/webhooks/Headers.ts"
 import { RoleSessions } from "../ports/schedules/RoleSessions.ts"
 import { WebhookTransport } from "../ports/WebhookTransport.ts"
-import { OwnJobs } from "./OwnJobs.ts"
+import { OwnJobs } from "../OwnJobs.ts"
 import { type ClaimedRun } from "./Store.ts"
 
 const StoredFunction = Schema.Struct({
@@ -34,7 +34,7 @@ const sentence = (failure: unknown): string => {
   return typeof error === "string" ? `${error}${more}${typeof code === "string" ? ` (${code})` : ""}` : String(failure)
 }
 
-/** Runs the target of a schedule once; the one place that knows the kinds. Returns the result as text; fails with a sentence. */
+/** Runs the target of a schedule once; the one place that knows the kinds. Returns the result as text, or undefined if a job had nothing to do; fails with a sentence. */
 export const makeScheduleTargets = Effect.gen(function* () {
   const sessions = yield* RoleSessions
   const transport = yield* WebhookTransport
@@ -90,8 +90,8 @@ export const makeScheduleTargets = Effect.gen(function* () {
   const job = (run: ClaimedRun) =>
     own.all.get(run.name ?? "")?.run(run.scheduled_at) ?? Effect.fail("This process has no such job")
 
-  return (run: ClaimedRun, begun: Begun): Effect.Effect<string, string> => {
-    const target = Effect.suspend((): Effect.Effect<string, unknown> => {
+  return (run: ClaimedRun, begun: Begun): Effect.Effect<string | undefined, string> => {
+    const target = Effect.suspend((): Effect.Effect<string | undefined, unknown> => {
       switch (run.kind) {
         case "sql":
           return Effect.scoped(sql(run, begun))

@@ -1,5 +1,5 @@
 import { Layer } from "effect"
-import { OwnJobs } from "./OwnJobs.ts"
+import { OwnJobs } from "../OwnJobs.ts"
 import { layerScheduleRunner } from "./Runner.ts"
 import { Schedules } from "./Schedules.ts"
 import { ScheduleSettings } from "./Settings.ts"

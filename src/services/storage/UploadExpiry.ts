@@ -1,10 +1,11 @@
-import { Clock, Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { uploadsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { maxKeys } from "../../domain/storage/Object.ts"
 import { integer, text } from "../../domain/Settings.ts"
 import { tryAdvisoryLocks } from "../AdvisoryLock.ts"
 import { logFailure } from "../OwnTables.ts"
+import { OwnJobs } from "../OwnJobs.ts"
 import { ObjectStore } from "../ports/ObjectStore.ts"
 
 const dayMillis = 24 * 3_600_000
@@ -19,11 +20,12 @@ export const uploadDays = Effect.flatMap(text("S3_ENDPOINT", undefined), (endpoi
   integer("S3_UPLOAD_DAYS", endpoint === undefined ? 7 : 0, 0, 3650)
 )
 
-/** Aborts the uploads of all buckets that were begun so many days ago. Only one replica does so at a time. */
+/** Aborts the uploads of all buckets that were begun so many days ago, and returns their number. Only one replica does so at a time. */
 export const abortOldUploads = Effect.fnUntraced(
   function* (days: number) {
     const store = yield* ObjectStore
-    if ((yield* tryAdvisoryLocks(yield* SqlClient.SqlClient, [uploadsLock])) === undefined) return
+    if ((yield* tryAdvisoryLocks(yield* SqlClient.SqlClient, [uploadsLock])) === undefined) return 0
+    let aborted = 0
     const before = (yield* Clock.currentTimeMillis) - days * dayMillis
 
     const abortIn = Effect.fnUntraced(function* (bucket: string) {
@@ -42,6 +44,7 @@ export const abortOldUploads = Effect.fnUntraced(
             ),
           { concurrency: aborts, discard: true }
         )
+        aborted += old.length
         token = page.next_continuation_token ?? undefined
       } while (token !== undefined)
     })
@@ -49,23 +52,28 @@ export const abortOldUploads = Effect.fnUntraced(
     for (const { name } of yield* store.buckets) {
       yield* Effect.catchCause(abortIn(name), logFailure("Failed to abort old uploads of a bucket"))
     }
+    return aborted
   },
   (sweep) => Effect.scoped(sweep)
 )
 
-/** Aborts old uploads every hour, in the background. */
+/** The job that aborts old uploads every hour. */
 export const layerUploadExpiry = Layer.effectDiscard(
   Effect.gen(function* () {
     const days = yield* uploadDays
     if (days === 0) return
-    yield* Effect.sleep("1 minute").pipe(
-      Effect.andThen(
+    const context = yield* Effect.context<ObjectStore | SqlClient.SqlClient>()
+    yield* (yield* OwnJobs).add({
+      name: "storage.uploads",
+      summary: `Aborts uploads in parts that are older than ${days} days`,
+      times: "21 * * * *",
+      timeout: 3_600,
+      catchUp: true,
+      run: () =>
         abortOldUploads(days).pipe(
-          Effect.catchCause(logFailure("Failed to abort old uploads")),
-          Effect.repeat(Schedule.spaced("1 hour"))
+          Effect.provideContext(context),
+          Effect.map((count) => (count === 0 ? undefined : `${count} uploads aborted`))
         )
-      ),
-      Effect.forkScoped
-    )
+    })
   })
 )

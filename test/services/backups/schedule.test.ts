@@ -1,11 +1,12 @@
 import { assert, it } from "@effect/vitest"
-import { Cron, Effect } from "effect"
+import { Clock, Effect, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { type BackupId } from "../../../src/domain/backups/Backup.ts"
+import { parseTimes } from "../../../src/domain/schedules/Times.ts"
 import { Conflict, Unavailable } from "../../../src/domain/errors.ts"
-import { runBackupSchedule } from "../../../src/services/backups/Backups.ts"
+import { backupJob } from "../../../src/services/backups/Backups.ts"
 
-type Start = Parameters<typeof runBackupSchedule>[1]["start"]
+type Start = Parameters<typeof backupJob>[1]["start"]
 
 const done = (complete: boolean): ReturnType<Start> =>
   Effect.succeed({ id: 1 as BackupId, done: Effect.succeed(complete) })
@@ -17,7 +18,7 @@ const scheduled = (expression: string, start: (count: number) => ReturnType<Star
     const started: Array<string> = []
     const missed: Array<string> = []
     let retained = 0
-    yield* runBackupSchedule(Cron.parseUnsafe(expression, "UTC"), {
+    const job = backupJob(expression, {
       start: (label, slot) =>
         Effect.suspend(() => {
           started.push(`${label} ${slot}`)
@@ -26,6 +27,16 @@ const scheduled = (expression: string, start: (count: number) => ReturnType<Star
       missed: (label, slot, reason) => Effect.sync(() => void missed.push(`${label} ${slot} ${reason}`)),
       retain: Effect.sync(() => void retained++)
     })
+    // The runner of the service does this on PostgreSQL.
+    const times = Result.getOrThrow(parseTimes(job.times, "UTC"))
+    yield* Effect.gen(function* () {
+      for (;;) {
+        const now = yield* Clock.currentTimeMillis
+        const slot = times.next(now) ?? Number.POSITIVE_INFINITY
+        yield* Effect.sleep(slot - now)
+        yield* Effect.forkScoped(Effect.ignore(job.run(slot)))
+      }
+    }).pipe(Effect.forkScoped)
     return { started, missed, retained: () => retained }
   })
 

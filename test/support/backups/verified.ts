@@ -7,6 +7,7 @@ import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
 import { type Login } from "../../../src/layers/postgres/Login.ts"
 import { Backups } from "../../../src/services/backups/Backups.ts"
 import { layer as layerBackups } from "../../../src/services/backups/layer.ts"
+import { OwnJobs } from "../../../src/services/OwnJobs.ts"
 import { BackupSettings } from "../../../src/services/backups/Settings.ts"
 import { Branches } from "../../../src/services/branches/Branches.ts"
 import { Db } from "../../../src/services/ports/Db.ts"
@@ -54,6 +55,7 @@ export const verifyingBackups = (
       Layer.provide(
         Layer.mergeAll(
           layerBackupDirectory,
+          OwnJobs.layer,
           layerTools,
           makeBucketsFake().layer,
           Layer.mock(Db, { main, branch: () => main }),

@@ -1,6 +1,6 @@
 import { ConfigProvider, Context, Effect, Layer } from "effect"
 import { layerWebhookTransport } from "../../../src/layers/webhooks/Transport.ts"
-import { OwnJobs } from "../../../src/services/schedules/OwnJobs.ts"
+import { OwnJobs } from "../../../src/services/OwnJobs.ts"
 import { layerScheduleRunner } from "../../../src/services/schedules/Runner.ts"
 import { Schedules } from "../../../src/services/schedules/Schedules.ts"
 import { ScheduleSettings } from "../../../src/services/schedules/Settings.ts"

@@ -1,4 +1,4 @@
-import { Clock, Cron, Effect, Schedule } from "effect"
+import { Clock, Effect, Schedule } from "effect"
 import { installationFile } from "../../../domain/recovery/Archive.ts"
 import { logPosition } from "../../../domain/recovery/Log.ts"
 import { outdated, recoveryWindows } from "../../../domain/recovery/Windows.ts"
@@ -94,7 +94,7 @@ export const runArchiver = Effect.fnUntraced(function* ({
       if (!usable && reached) return { archive: opened, fast: true }
       if (usable) checked = sessions
     }
-    const next = Cron.next(settings.schedule, new Date(last.started_at)).getTime()
+    const next = settings.schedule.times.next(Date.parse(last.started_at)) ?? Number.POSITIVE_INFINITY
     return next <= (yield* Clock.currentTimeMillis) ? { archive: opened, fast: false } : undefined
   })
 

@@ -1,7 +1,8 @@
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { type FrameBody, encodeBroadcast, topicOf } from "../../../domain/realtime/channels/Frames.ts"
-import { logFailure } from "../../OwnTables.ts"
+import { logFailure, onOwnTables } from "../../OwnTables.ts"
+import { OwnJobs } from "../../OwnJobs.ts"
 import { type Member, type Rooms } from "./Rooms.ts"
 
 /** The most messages that a client may ask for when it joins. */
@@ -79,11 +80,17 @@ export const makeStored = Effect.fnUntraced(function* (rooms: Rooms) {
       )
   }
 
-  const clean =
-    sql`delete from realtime.messages where inserted_at < now() at time zone 'UTC' - interval '3 days'`.pipe(
-      Effect.catchCause(logFailure("Failed to delete old messages of realtime.messages"))
-    )
-  yield* Effect.forkScoped(Effect.repeat(clean, Schedule.spaced("1 hour")))
+  yield* (yield* OwnJobs).add({
+    name: "realtime.messages",
+    summary: "Deletes messages of channels that are older than three days",
+    times: "31 * * * *",
+    timeout: 3_600,
+    catchUp: true,
+    run: () =>
+      onOwnTables(
+        sql`delete from realtime.messages where inserted_at < now() at time zone 'UTC' - interval '3 days' returning id`
+      ).pipe(Effect.map(({ length }) => (length === 0 ? undefined : `${length} messages deleted`)))
+  })
 
   return { deliver, replay }
 })

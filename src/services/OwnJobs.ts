@@ -1,5 +1,4 @@
 import { Context, Effect, Layer, Queue } from "effect"
-import { type Unavailable } from "../../domain/errors.ts"
 
 /** A job of the service itself. One process of all runs it at each time. */
 export interface OwnJob {
@@ -12,11 +11,14 @@ export interface OwnJob {
   readonly timeout: number
   /** Whether a time that came while no process was there is made up for; default false. */
   readonly catchUp?: boolean
-  /** Gets the time that it is for, in ms since 1970. Returns a sentence for the history; fails with one. */
-  readonly run: (scheduledAt: number) => Effect.Effect<string, string | Unavailable>
+  /**
+   * Gets the time that it is for, in ms since 1970. Returns a sentence for the history, or undefined if there was nothing
+   * to do, which leaves no entry; fails with a sentence.
+   */
+  readonly run: (scheduledAt: number) => Effect.Effect<string | undefined, string | { readonly error: string }>
 }
 
-/** The jobs of this process, by name. The runner (Runner.ts) reads them. */
+/** The jobs of this process, by name. The runner (schedules/Runner.ts) reads them. */
 export class OwnJobs extends Context.Service<
   OwnJobs,
   {

@@ -155,7 +155,7 @@ describe("the embedded PostgreSQL", () => {
           }
           const made = yield* query(
             address,
-            "select extname::text, extnamespace::regnamespace::text from pg_extension where extname ~ '^(pg_g|pgj|pgm|pgs|sup)' order by 1"
+            "select extname::text, extnamespace::regnamespace::text from pg_extension where extname ~ '^(pg_[cg]|pgj|pgm|pgs|sup)' order by 1"
           )
           assert.deepStrictEqual(
             made,

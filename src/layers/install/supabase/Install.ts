@@ -20,6 +20,7 @@ import { keys } from "./0010_keys.ts"
 import { newest } from "./0011_newest.ts"
 import { searchPath } from "./0012_search_path.ts"
 import { hooks } from "./0013_hooks.ts"
+import { pgCron } from "../cron/PgCron.ts"
 import { confirmed, confirmedSetting } from "./0014_confirmed.ts"
 import { publicQueues } from "../queues/Public.ts"
 
@@ -80,7 +81,8 @@ const steps = {
   "0012_search_path": searchPath,
   "0013_hooks": hooks,
   "0014_confirmed": confirmed,
-  "0015_queues": publicQueues
+  "0015_queues": publicQueues,
+  "0016_cron": pgCron
 }
 
 /** Functions that act as any caller, and so are for the login of callers alone. */

@@ -34,7 +34,7 @@ const filesOf = (name: string) =>
       "superuser = false"
     ],
     [`${name}--${version}.sql`]:
-      name === "pgmq"
+      name === "pgmq" || name === "pg_cron"
         ? []
         : [
             `do $$ begin raise warning '${name} is not included: the extension has no functions here' using hint = 'See docs/operations.md#extensions'; end $$;`

@@ -77,6 +77,16 @@ const webhook = createRoute({
   component: lazyRouteComponent(() => import("./webhooks/WebhookPage.tsx"), "WebhookPage"),
   validateSearch
 })
+const schedules = createRoute({
+  getParentRoute: () => root,
+  path: "/schedules",
+  component: lazyRouteComponent(() => import("./schedules/SchedulesPage.tsx"), "SchedulesPage")
+})
+const schedule = createRoute({
+  getParentRoute: () => root,
+  path: "/schedules/$schedule",
+  component: lazyRouteComponent(() => import("./schedules/SchedulePage.tsx"), "SchedulePage")
+})
 const realtime = createRoute({
   getParentRoute: () => root,
   path: "/realtime",
@@ -234,6 +244,8 @@ export const router = createRouter({
     keys,
     webhooks,
     webhook,
+    schedules,
+    schedule,
     realtime,
     branches,
     compare,

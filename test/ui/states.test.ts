@@ -296,6 +296,24 @@ const states: States = {
     await page.goto(at("/webhooks/999999"))
     await page.getByText("No such webhook").waitFor()
   },
+  schedules: async (page) => {
+    await page.goto(at("/schedules"))
+    await page.getByRole("table", { name: "Own jobs" }).waitFor()
+  },
+  "schedule form": async (page) => {
+    await states["schedules"]?.(page)
+    await page.getByRole("button", { name: "Create schedule" }).first().click()
+    await page.getByRole("list", { name: "The next times" }).getByRole("listitem").first().waitFor()
+  },
+  schedule: async (page) => {
+    await states["schedules"]?.(page)
+    await page.getByRole("link", { name: "audit.retention" }).click()
+    await page.getByRole("heading", { name: "History" }).waitFor()
+  },
+  "schedule gone": async (page) => {
+    await page.goto(at("/schedules/999999"))
+    await page.getByText("No such schedule").waitFor()
+  },
   delivery: async (page) => {
     await states["webhook"]?.(page)
     await page.getByRole("button", { name: "Show" }).first().click()
@@ -450,6 +468,7 @@ describe("the keyboard", () => {
     "person",
     "mails",
     "webhook",
+    "schedules",
     "realtime",
     "branches",
     "connections",

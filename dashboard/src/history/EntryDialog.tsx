@@ -41,6 +41,13 @@ const SubjectLink = ({ subject }: { subject: string }) => {
       </Link>
     )
   }
+  if (type === "schedule") {
+    return (
+      <Link to="/schedules/$schedule" params={{ schedule: id }}>
+        The schedule
+      </Link>
+    )
+  }
   if (type === "key") {
     return (
       <Link to="/requests" search={{ key: id }}>

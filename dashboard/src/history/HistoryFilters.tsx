@@ -19,6 +19,7 @@ const kinds: ReadonlyArray<readonly [value: string, name: string]> = [
   ["oauth2", "OAuth clients and claims"],
   ["consent", "consents"],
   ["webhook", "webhooks"],
+  ["schedule", "schedules"],
   ["realtime", "realtime"],
   ["flag", "flags and segments"],
   ["bucket", "buckets"],

@@ -34,6 +34,7 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
     "Changes",
     [
       { to: "/webhooks", name: "Webhooks", icon: "webhook" },
+      { to: "/schedules", name: "Schedules", icon: "clock" },
       { to: "/realtime", name: "Realtime", icon: "realtime" }
     ]
   ],

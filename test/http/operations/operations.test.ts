@@ -96,9 +96,10 @@ describe("metrics", () => {
     const plain = await ask(operations, "GET /metrics")
     assert.strictEqual(plain.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8")
     const families = parseMetrics(plain.text, "text")
-    // Those of S3 begin with the first call, and those of the write-ahead log are tested with it.
+    // Those of S3 begin with the first call, and those of hooks and of the write-ahead log are tested with them.
     const later = new Set([
       "svc_backup_verified_age_seconds",
+      "svc_hook_calls_total",
       "svc_s3_operations_total",
       "svc_s3_endpoint_requests_total"
     ])

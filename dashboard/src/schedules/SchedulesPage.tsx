@@ -118,8 +118,10 @@ export const SchedulesPage = () => {
             list("Schedules", others)
           )}
           {own.length === 0 ? null : (
-            <section>
-              <h3>The service&apos;s own jobs</h3>
+            <section className="part" aria-label="Own jobs of the service">
+              <header>
+                <h3>The service&apos;s own jobs</h3>
+              </header>
               <p className="hint">They follow the settings of the service, and can be run, not changed.</p>
               {list("Own jobs", own)}
             </section>

@@ -34,9 +34,10 @@ const steps: ReadonlyArray<readonly [Intl.RelativeTimeFormatUnit, number]> = [
 ]
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" })
 
-/** "3 hours ago"; the title of the element should have the moment. */
+/** "3 hours ago", "in 2 days"; the title of the element should have the moment. */
 export const ago = (iso: string, now = Date.now()) => {
   const seconds = Math.round((Date.parse(iso) - now) / 1000)
   const [unit, size] = steps.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1]
-  return Math.abs(seconds) < 60 ? "just now" : relative.format(Math.trunc(seconds / size), unit)
+  if (Math.abs(seconds) < 60) return seconds > 1 ? "in under a minute" : "just now"
+  return relative.format(Math.trunc(seconds / size), unit)
 }

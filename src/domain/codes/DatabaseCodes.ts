@@ -92,6 +92,7 @@ export const eventCodes = {
   SUBSCRIPTION_NOT_FOUND: [404, "The table has no subscription; see `GET /api/realtime/subscriptions`"],
   WEBHOOK_NOT_FOUND: [404, "No webhook with this id; see `GET /api/webhooks`"],
   LOG_NOT_FOUND: [404, "No such log entry; see `GET /api/webhooks/{id}/logs`. Old entries are deleted"],
+  FUNCTION_NOT_FOUND: [404, "No function with this name; see `GET /api/functions`"],
   TOO_MANY_CONNECTIONS: [429, "One client has `SVC_REALTIME_MAX_PER_CLIENT` connections: close others"],
   FUNCTIONS_UNAVAILABLE: [502, "The server of `SVC_FUNCTIONS_URL` does not respond, or incorrectly"],
   TOO_MANY_CLIENTS: [503, "`SVC_REALTIME_MAX_CLIENTS` are connected: try again; add a replica; raise the limit"],

@@ -5,7 +5,7 @@ import { AccountPagesApi } from "./api/AccountPages.ts"
 import { ApiDescriptionsApi } from "./api/ApiDescriptions.ts"
 import { FlagEvaluationApi } from "./api/FlagEvaluation.ts"
 import { ConsentPageApi } from "./api/ConsentPage.ts"
-import { FunctionsApi } from "./api/Functions.ts"
+import { StoredFunctionsApi } from "./api/StoredFunctions.ts"
 import { LogoutPageApi } from "./api/LogoutPage.ts"
 import { McpApi } from "./api/Mcp.ts"
 import { NoticePagesApi } from "./api/NoticePages.ts"
@@ -122,7 +122,7 @@ export class Contract extends HttpApi.make("svc")
   .add(SqlApi)
   .add(ApiDescriptionsApi)
   .add(RowsApi)
-  .add(FunctionsApi)
+  .add(StoredFunctionsApi)
   .add(OfrepApi)
   .add(RealtimeSocketApi)
   .add(AccountPagesApi)

@@ -24,7 +24,7 @@ import { ExamplePageRoutes } from "./handlers/ExamplePage.ts"
 import { FlagEvaluationRoutes } from "./handlers/FlagEvaluation.ts"
 import { FlagChangesHandlers, FlagsHandlers } from "./handlers/Flags.ts"
 import { ForeignDataHandlers } from "./handlers/ForeignData.ts"
-import { FunctionsRoutes } from "./handlers/Functions.ts"
+import { StoredFunctionsRoutes } from "./handlers/StoredFunctions.ts"
 import { HealthHandlers } from "./handlers/Health.ts"
 import { IdentitiesHandlers } from "./handlers/Identities.ts"
 import { ChangesHandlers } from "./handlers/Changes.ts"
@@ -146,7 +146,7 @@ export const Routes = Layer.mergeAll(
   SqlRoutes,
   ApiDescriptionsRoutes,
   RowsRoutes,
-  FunctionsRoutes,
+  StoredFunctionsRoutes,
   OfrepRoutes,
   RealtimeSocket,
   FlagEvaluationRoutes,

@@ -10,8 +10,8 @@ const Result = [Schema.Json, Schema.Json.pipe(HttpApiSchema.status(206)), HttpAp
 const rows =
   "On a function that returns a set of rows, `select`, `order`, `limit`, `offset` and filters work as on a table."
 
-/** The contract of `/v1/db/rpc/{function}`; served by http/handlers/Functions.ts on the router itself. */
-export class FunctionsApi extends HttpApiGroup.make("functions")
+/** The contract of `/v1/db/rpc/{function}`; served by http/handlers/StoredFunctions.ts on the router itself. */
+export class StoredFunctionsApi extends HttpApiGroup.make("storedFunctions")
   .add(
     HttpApiEndpoint.get("read", "/v1/db/rpc/:function", {
       headers: { ...answering, "accept-profile": text, range: text },
@@ -43,4 +43,4 @@ export class FunctionsApi extends HttpApiGroup.make("functions")
       })
     )
   )
-  .annotateMerge(OpenApi.annotations({ title: "Functions" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Stored functions" })) {}

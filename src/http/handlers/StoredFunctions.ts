@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { DatabaseError } from "../../domain/errors.ts"
 import { type CallBody } from "../../domain/rows/functions/Call.ts"
-import { FunctionsApi } from "../api/Functions.ts"
+import { StoredFunctionsApi } from "../api/StoredFunctions.ts"
 import { Branches } from "../../services/branches/Branches.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { Functions } from "../../services/rows/Functions.ts"
@@ -14,11 +14,11 @@ import { callBody } from "../rows/Body.ts"
 import { addRoutes } from "../wire/ContractRoutes.ts"
 import { allowResponse, callResponse } from "../rows/Response.ts"
 
-const { path } = FunctionsApi.endpoints.call
+const { path } = StoredFunctionsApi.endpoints.call
 const nothing: CallBody = { _tag: "None" }
 
 /** `/v1/db/rpc/{function}`: like rows, the result is sent as PostgreSQL built it. */
-export const FunctionsRoutes = HttpRouter.use(
+export const StoredFunctionsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const functions = yield* Functions
     const methods = yield* RowMethods
@@ -57,7 +57,7 @@ export const FunctionsRoutes = HttpRouter.use(
       )
     )
 
-    yield* addRoutes(router, FunctionsApi, { read: call, call })
+    yield* addRoutes(router, StoredFunctionsApi, { read: call, call })
     yield* router.add("OPTIONS", path, options)
     yield* router.add("PUT", path, refused)
     yield* router.add("PATCH", path, refused)

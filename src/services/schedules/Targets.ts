@@ -1,5 +1,5 @@
 import { Clock, Effect, Schema } from "effect"
-import { paramTexts } from "../../domain/sql/Params.ts"
+import { needTypes, paramTexts } from "../../domain/sql/Params.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { version } from "../../domain/Version.ts"
 import { isSuccess } from "../../domain/webhooks/Delivery.ts"
@@ -55,12 +55,10 @@ export const makeScheduleTargets = Effect.gen(function* () {
     const names = Object.keys(args)
     const list = names.map((one, at) => `${quoteName(one)} => $${at + 1}`).join(", ")
     const text = `select pg_catalog.json_agg(r)::text from ${quoteName(schema)}.${quoteName(name)}(${list}) r`
-    const params = yield* paramTexts(
-      names.map((one) => args[one]),
-      []
-    )
-    const { query } = yield* session(run, begun)
-    const { rows } = yield* query(text, params, 1, true)
+    const params = names.map((one) => args[one])
+    const { parameterTypes, query } = yield* session(run, begun)
+    const texts = yield* paramTexts(params, needTypes(params) ? yield* parameterTypes(text) : [])
+    const { rows } = yield* query(text, texts, 1, true)
     return rows[0]?.[0] ?? "null"
   })
 

@@ -55,6 +55,50 @@ const readOwnRows = async (service: Service) => {
 }
 
 describe("DATABASE_URL", () => {
+  it("runs schedules as the roles of callers by a login that is no superuser", async () => {
+    await admin("create role owner login createrole bypassrls password 'secret'", "create database theirs owner owner")
+    const env = { DATABASE_URL: as("owner", "theirs"), SVC_SERVICE_ROLE: "owner", SVC_SUPABASE: "true" }
+    await using service = await startService({ env })
+    const manage = async (line: string, body?: object) => {
+      const reply = await ask(service, line, { key: service.service_role, ...(body && { body }) })
+      return { ...reply, json: reply.json as Readonly<Record<string, unknown>> }
+    }
+    const message = async (role: string | undefined, text: string) => {
+      const target = { type: "sql", sql: text }
+      const given = { name: text, cron: "0 0 1 1 *", target, ...(role === undefined ? {} : { role }) }
+      const made = await manage("POST /api/schedules", given)
+      assert.strictEqual(made.status, 201, made.text)
+      await manage(`POST /api/schedules/${made.json["id"]}/run`)
+      const { json } = await until(
+        () => manage(`GET /api/schedules/${made.json["id"]}/runs`),
+        ({ text }) => !/"(pending|running)"/.test(text)
+      )
+      const [run] = json as object as ReadonlyArray<{ readonly error: string | null; readonly result: string | null }>
+      return run?.error ?? run?.result
+    }
+    await sql(service, "create table secrets (id int)")
+    await sql(service, "revoke all on secrets from anon")
+    assert.strictEqual(await message(undefined, "insert into secrets values (1)"), "INSERT 0 1")
+    assert.strictEqual(await message("anon", "select 1"), "SELECT 1")
+    assert.strictEqual(await message("anon", "select 2"), "SELECT 1")
+    assert.include(await message("anon", "reset role; select * from secrets"), "permission denied for table secrets")
+    assert.include(await message("anon", "set role owner"), "permission denied to set role")
+    assertRefused(
+      await manage("POST /api/schedules", {
+        name: "x",
+        cron: "@daily",
+        role: "postgres",
+        target: { type: "sql", sql: "select 1" }
+      }),
+      403,
+      "SCHEDULE_ROLE_DENIED"
+    )
+    assert.strictEqual(
+      (await sql(service, "select cron.schedule('a', '0 3 * * *', 'select 1') > 0 as made"))[0]?.["made"],
+      true
+    )
+  })
+
   it("serves a superuser's database; stores the first keys, and all processes reject a revoked one", async () => {
     await admin("create database theirs")
     const env = { DATABASE_URL: as("postgres", "theirs") }

@@ -170,6 +170,13 @@ layer(layerSchedules({ name: "schedule_runner" }), live)("schedules", (it) => {
       yield* replica
       const sink = yield* receiver
       yield* sql("create function add(a int, b int default 1) returns int language sql as 'select a + b'")
+      yield* sql(
+        "create function joined(words text[], more jsonb) returns text language sql as 'select words::text || more'"
+      )
+      const typed = yield* schedule({
+        target: { type: "stored_function", name: "joined", args: { words: ["a", "b c"], more: { d: [1] } } }
+      })
+      yield* runNow(typed.id)
       const fn = yield* schedule({ target: { type: "stored_function", name: "add", args: { b: 40, a: 2 } } })
       const call = yield* schedule({ target: { type: "http", url: `${sink.url}/tick`, secret: "hush" } })
       yield* runNow(fn.id)
@@ -179,6 +186,7 @@ layer(layerSchedules({ name: "schedule_runner" }), live)("schedules", (it) => {
       assert.match(String(one?.headers["webhook-signature"]), /^v1,/)
       assert.match(String(one?.headers["webhook-id"]), /^run_\d+$/)
       assert.strictEqual((yield* ended(fn.id))[0]?.result, "[42]")
+      assert.strictEqual((yield* ended(typed.id))[0]?.result, '["{a,\\"b c\\"}{\\"d\\": [1]}"]')
       assert.strictEqual((yield* ended(call.id))[0]?.status, "succeeded")
       sink.answer = () => ({ status: 500, body: "broken" })
       yield* runNow(call.id)

@@ -28,7 +28,7 @@ interface State {
 
 const stateSql = `
   select r.rolname::text as name, current_database()::text as database,
-    coalesce((select array_agg(m.roleid::text) = array[$1] from pg_auth_members m where m.member = l.oid), false) as member,
+    coalesce((select array_agg(distinct m.roleid::text) = array[$1] from pg_auth_members m where m.member = l.oid), false) as member,
     coalesce(has_database_privilege(l.oid, current_database(), 'connect'), false) as connects,
     l.oid is not null as exists,
     exists (select from pg_db_role_setting s where s.setrole = l.oid) as changed,
@@ -62,7 +62,7 @@ export const layerRoleSessions = Layer.effect(
       Effect.gen(function* () {
         const verb = state.exists ? "alter" : "create"
         const quoted = quoteName(login)
-        yield* sql.unsafe(`${verb} role ${quoted} login noinherit nobypassrls password ${quoteLiteral(password)}`)
+        yield* sql.unsafe(`${verb} role ${quoted} login noinherit password ${quoteLiteral(password)}`)
         if (state.exists) yield* sql.unsafe(`alter role ${quoted} reset all`)
         if (state.exists) yield* sql.unsafe(`alter role ${quoted} in database ${quoteName(state.database)} reset all`)
         const others = yield* sql.unsafe<{ readonly name: string }>(

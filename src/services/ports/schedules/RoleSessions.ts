@@ -13,6 +13,8 @@ export class RoleUnusable extends Data.TaggedError("RoleUnusable")<{ readonly re
 
 /** A session, and what `pg_stat_activity` knows it by. */
 export interface RoleSession extends SqlSession {
+  /** The oids of a statement's parameter types, without running it. */
+  readonly parameterTypes: (text: string) => Effect.Effect<ReadonlyArray<number>, DatabaseError | Unavailable>
   readonly pid: number
   readonly start: string
 }

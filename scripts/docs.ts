@@ -9,6 +9,7 @@ import {
   flagCodes,
   migrationCodes,
   scheduleCodes,
+  queueCodes,
   storageCodes
 } from "../src/domain/codes/ManagementCodes.ts"
 import { postgrestCodes } from "../src/domain/codes/PostgrestCodes.ts"
@@ -29,6 +30,7 @@ export const serviceCodes: Readonly<Record<string, Codes>> = {
   "Feature flags": flagCodes,
   "Environments, connections and foreign data": environmentCodes,
   Migrations: migrationCodes,
+  Queues: queueCodes,
   "Branches and backups": branchCodes,
   Schedules: scheduleCodes,
   MCP: mcpCodes

@@ -52,6 +52,7 @@ import { McpTools } from "./services/mcp/McpTools.ts"
 import { layerMeters } from "./services/metrics/Meters.ts"
 import { Migrations } from "./services/migrations/Migrations.ts"
 import * as oauth2 from "./services/oauth2/layer.ts"
+import * as queues from "./services/queues/layer.ts"
 import * as realtime from "./services/realtime/layer.ts"
 import { AccessLog } from "./services/requests/AccessLog.ts"
 import { RequestLog } from "./services/requests/RequestLog.ts"
@@ -93,6 +94,7 @@ const Capabilities = Layer.mergeAll(
   schema.layer,
   realtime.layer,
   webhooks.layer,
+  queues.layer,
   layerChangeReader,
   Changes.layer.pipe(Layer.provideMerge(ChangeHealth.layer)),
   storage.layer,

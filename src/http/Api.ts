@@ -21,6 +21,7 @@ import { InsightsApi } from "./api/Insights.ts"
 import { MigrationsApi } from "./api/Migrations.ts"
 import { OAuth2AdminApi, OAuth2BridgeApi, OAuth2ConsentsApi } from "./api/OAuth2.ts"
 import { ProvidersApi } from "./api/Providers.ts"
+import { QueuesApi } from "./api/Queues.ts"
 import { RealtimeApi } from "./api/Realtime.ts"
 import { RecoveryApi } from "./api/Recovery.ts"
 import { RequestsApi } from "./api/Requests.ts"
@@ -47,6 +48,7 @@ export class Api extends HttpApi.make("svc")
   .add(ClientWebhooksApi)
   .add(WebhooksApi)
   .add(SchedulesApi)
+  .add(QueuesApi)
   .add(ClientStorageApi)
   .add(StorageApi)
   .add(StorageObjectsApi)

@@ -11,6 +11,7 @@ import { McpApi } from "./api/Mcp.ts"
 import { NoticePagesApi } from "./api/NoticePages.ts"
 import { OAuth2EndpointsApi } from "./api/OAuth2Endpoints.ts"
 import { OfrepApi } from "./api/Ofrep.ts"
+import { ClientQueuesApi } from "./api/Queues.ts"
 import { RealtimeSocketApi } from "./api/Realtime.ts"
 import { RowsApi } from "./api/Rows.ts"
 import { SqlApi } from "./api/Sql.ts"
@@ -66,7 +67,7 @@ const securityOf = (path: string, method: string): Security | undefined => {
   if (path.startsWith("/api/") || path === "/realtime") return [{ apikey: [] }, ...dashboard, ...session]
   if (path === "/mcp") return [{ apikey: [] }, { bearer: [] }, { apikey: [], bearer: [] }]
   if (path.startsWith("/ofrep/")) return [{ apikey: [] }, { bearer: [] }, ...session]
-  if (path.startsWith("/v1/db/")) return [{ apikey: [] }, { apikey: [], bearer: [] }]
+  if (/^\/v1\/(?:db|queues)\//.test(path)) return [{ apikey: [] }, { apikey: [], bearer: [] }]
   return path.startsWith("/v1/") ? [{ apikey: [] }] : undefined
 }
 
@@ -120,6 +121,7 @@ const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
 export class Contract extends HttpApi.make("svc")
   .addHttpApi(Api)
   .add(SqlApi)
+  .add(ClientQueuesApi)
   .add(ApiDescriptionsApi)
   .add(RowsApi)
   .add(StoredFunctionsApi)

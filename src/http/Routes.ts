@@ -40,6 +40,7 @@ import { MigrationsHandlers } from "./handlers/Migrations.ts"
 import { OAuth2AdminHandlers, OAuth2BridgeHandlers, OAuth2ConsentsHandlers } from "./handlers/OAuth2.ts"
 import { OAuth2EndpointsRoutes } from "./handlers/OAuth2Endpoints.ts"
 import { OfrepRoutes } from "./handlers/Ofrep.ts"
+import { QueuesHandlers, QueuesRoutes } from "./handlers/Queues.ts"
 import { RealtimeHandlers } from "./handlers/Realtime.ts"
 import { RealtimeSocket } from "./handlers/RealtimeSocket.ts"
 import { RecoveryHandlers } from "./handlers/Recovery.ts"
@@ -103,6 +104,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     ClientWebhooksHandlers,
     WebhooksHandlers,
     SchedulesHandlers,
+    QueuesHandlers,
     ClientStorageHandlers,
     StorageHandlers,
     StorageObjectsHandlers,
@@ -147,6 +149,7 @@ export const Routes = Layer.mergeAll(
   ApiDescriptionsRoutes,
   RowsRoutes,
   StoredFunctionsRoutes,
+  QueuesRoutes,
   OfrepRoutes,
   RealtimeSocket,
   FlagEvaluationRoutes,

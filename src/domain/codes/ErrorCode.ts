@@ -6,6 +6,7 @@ import {
   type flagCodes,
   type migrationCodes,
   type scheduleCodes,
+  type queueCodes,
   type storageCodes
 } from "./ManagementCodes.ts"
 import { type postgrestCodes } from "./PostgrestCodes.ts"
@@ -24,7 +25,8 @@ type Tables = typeof requestCodes &
   typeof environmentCodes &
   typeof migrationCodes &
   typeof branchCodes &
-  typeof scheduleCodes
+  typeof scheduleCodes &
+  typeof queueCodes
 
 /** The codes of the service's own errors. The tables of this folder say what each means. */
 type ServiceCode = keyof Tables

@@ -43,6 +43,20 @@ export const storageCodes = {
   STORE_TIMEOUT: [504, "The object store did not respond within `S3_TIMEOUT`: try again; check the store"]
 } as const
 
+/** Codes of queues. */
+export const queueCodes = {
+  QUEUE_NOT_FOUND: [404, "No such queue; see `GET /api/queues`. Names are as in `pgmq.list_queues()`"],
+  QUEUE_EXISTS: [409, "A queue with this name exists, or with one that differs in case only"],
+  QUEUE_EXTENSION: [
+    501,
+    "The database has the extension pgmq, which has no dead letters: use queues without `max_reads`, or [the service's own](queues.md#the-extension)"
+  ],
+  TOO_MANY_RECEIVERS: [
+    429,
+    "More than 1,000 requests of this caller, or 10,000 of all, wait for messages: receive more messages with fewer requests"
+  ]
+} as const
+
 /** Codes of feature flags. */
 export const flagCodes = {
   INVALID_FLAG: [

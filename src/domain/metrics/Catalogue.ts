@@ -115,6 +115,17 @@ export const catalogue = {
     help: "Age of the oldest of them; 0 without one.",
     labels: []
   },
+  svc_queue_messages: {
+    type: "gauge",
+    help: "Messages of all queues; of each queue, 10,000 and more are 10,000.",
+    labels: ["state"]
+  },
+  svc_queue_oldest_age_seconds: {
+    type: "gauge",
+    help: "Age of the oldest message of all queues that is not dead; 0 without one.",
+    labels: []
+  },
+  svc_queue_receivers: { type: "gauge", help: "Requests that wait for messages of queues.", labels: [] },
   svc_backup_verifications_total: {
     type: "counter",
     help: "Backups that were restored for a trial, or could not be for lack of space (skipped).",

@@ -25,6 +25,7 @@ const nouns: Readonly<Record<string, string>> = {
   realtime: "realtime",
   webhooks: "webhook",
   schedules: "schedule",
+  queues: "queue",
   storage: "bucket",
   storageObjects: "object",
   storageUploads: "object",

@@ -7,7 +7,11 @@ interface Contract {
   >
 }
 
-type Handler<E> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, HttpServerRequest.HttpServerRequest>
+type Handler<E> = Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  E,
+  HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext
+>
 type Handlers<Names extends PropertyKey> = { readonly [Name in Names]: Handler<unknown> }
 type Only<Names extends PropertyKey, A> = A & { readonly [Name in Exclude<keyof A, Names>]: never }
 

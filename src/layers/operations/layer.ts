@@ -11,6 +11,7 @@ import { ChangeHealth } from "../../services/changes/Changes.ts"
 import { FlagEngine } from "../../services/ports/FlagEngine.ts"
 import { CurrentMeters, Metrics } from "../../services/metrics/Meters.ts"
 import { makeWebhookBacklog } from "../../services/webhooks/Backlog.ts"
+import { makeQueueBacklog } from "../../services/queues/Backlog.ts"
 import { workerNumber } from "../process/WorkerSettings.ts"
 import { Primary } from "../workers/Primary.ts"
 import { type OperationsSettings, operationsSettings, serveOperations } from "./Server.ts"
@@ -67,10 +68,11 @@ const layerServer = (settings: OperationsSettings, serves: () => boolean) =>
       const archive = yield* ArchiveHealth
       const engine = yield* FlagEngine
       const backlog = yield* makeWebhookBacklog
+      const queues = yield* makeQueueBacklog
       const verifications = yield* makeVerificationMetrics
       const read = (format: MetricFormat) =>
         Effect.cachedWithTTL(
-          Effect.flatMap(Effect.all([backlog, verifications, changes.samples, archive.samples]), (samples) =>
+          Effect.flatMap(Effect.all([backlog, queues, verifications, changes.samples, archive.samples]), (samples) =>
             metrics.text(format, samples.flat())
           ),
           freshness

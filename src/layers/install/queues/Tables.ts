@@ -4,7 +4,7 @@ import { queueWakeUpLock } from "../../../domain/sql/AdvisoryLocks.ts"
 export const fixedPath = "set search_path = pg_catalog, pg_temp"
 
 /**
- * Types, the list of queues, and what the functions share. `fifo` and `max_reads` are ours; the rest is as in the
+ * Types, the list of queues, and what the functions share. `max_reads` is ours; the rest is as in the
  * extension pgmq, whose names clients use.
  */
 const shared = [
@@ -18,11 +18,9 @@ const shared = [
      is_partitioned boolean not null default false,
      is_unlogged boolean not null default false,
      created_at timestamptz not null default now(),
-     fifo boolean not null default false,
      max_reads integer check (max_reads is null or max_reads > 0 and length(queue_name) <= 42)
    )`,
   `create unique index meta_table on pgmq.meta (lower(queue_name))`,
-  `comment on column pgmq.meta.fifo is 'whether receivers of /v1/queues get the messages of a group in order'`,
   `comment on column pgmq.meta.max_reads is 'reads after which a message that becomes visible again is a dead letter'`,
   // The quoted name of a queue's table. Every name that reaches dynamic SQL comes from here.
   `create function pgmq.svc_table(prefix text, queue_name text) returns text language plpgsql immutable ${fixedPath} as $$

@@ -25,8 +25,7 @@ export const makeQueueBacklog = Effect.gen(function* () {
     const counts = [...names].map((name) => countsSql(name, dead.has(name)))
     const text = `select coalesce(sum(visible), 0)::float8 as visible, coalesce(sum(hidden), 0)::float8 as hidden,
       coalesce(sum(dead), 0)::float8 as dead, coalesce(extract(epoch from now() - min(oldest)), 0)::float8 as age
-      from (select 0, 0, 0, null::timestamptz union all ${counts.join(" union all ")}) c(visible, hidden, dead, oldest)`
-    if (counts.length === 0) return []
+      from (select 0, 0, 0, null::timestamptz ${counts.map((text) => `union all ${text}`).join(" ")}) c(visible, hidden, dead, oldest)`
     const [row] = yield* sql.unsafe<{ visible: number; hidden: number; dead: number; age: number }>(text)
     if (row === undefined) return []
     return [

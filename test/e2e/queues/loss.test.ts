@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import { assert, it } from "vitest"
+import { ask, sql } from "../../support/client.ts"
+import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
+import { postmasterOf, type Service, startService, until } from "../../support/service.ts"
+
+interface Message {
+  readonly msg_id: number
+  readonly read_ct: number
+  readonly message: { readonly n: number }
+}
+
+/** What clients were told, and what they asked for. */
+interface Journal {
+  /** Numbers whose row and message were committed. */
+  readonly sent: Set<number>
+  readonly received: Map<number, number>
+  /** Ids of messages that an acknowledgement was sent for, and those confirmed. */
+  readonly asked: Set<number>
+  readonly acked: Set<number>
+  /** Ids of messages that were received after their acknowledgement was confirmed. */
+  readonly undone: Array<number>
+}
+
+it("no committed message is lost, and none disappears that was not acknowledged, while the service and PostgreSQL are killed", async () => {
+  const dataDir = await makeDataDir()
+  const journal: Journal = { sent: new Set(), received: new Map(), asked: new Set(), acked: new Set(), undone: [] }
+  let service: Service = await startService({ dataDir })
+  const stop = new AbortController()
+  const call = async (line: string, body: unknown) => {
+    const reply = await ask(service, line, { key: service.service_role, body, signal: AbortSignal.timeout(30_000) })
+    if (reply.status >= 300) throw new Error(reply.text)
+    return reply.json
+  }
+  /** Does something over and over, whatever fails. */
+  const repeatedly = async (once: () => Promise<unknown>) => {
+    while (!stop.signal.aborted) await once().catch(() => sleep(50))
+  }
+  let n = 0
+  const send = async () => {
+    const own = ++n
+    await call("POST /v1/sql/transaction", {
+      statements: [
+        { sql: "insert into rows_of (n) values ($1)", params: [own] },
+        { sql: "select pgmq.send('loss', jsonb_build_object('n', $1::int))", params: [own] }
+      ]
+    })
+    journal.sent.add(own)
+    await sleep(5)
+  }
+  const consume = async () => {
+    const messages = (await call("POST /v1/queues/loss/receive", { max: 5, visibility: 2, wait: 2 })) as Array<Message>
+    for (const { message, msg_id } of messages) {
+      if (journal.acked.has(msg_id)) journal.undone.push(msg_id)
+      journal.received.set(message.n, msg_id)
+    }
+    if (messages.length === 0) return
+    // Some consumers fail.
+    const done = messages.filter(() => Math.random() < 0.8)
+    if (done.length === 0) return
+    for (const { msg_id } of done) journal.asked.add(msg_id)
+    const { acked } = (await call("POST /v1/queues/loss/ack", { messages: done })) as { acked: Array<number> }
+    for (const id of acked) journal.acked.add(id)
+  }
+  const more = async (count: number) => {
+    const before = journal.acked.size
+    assert.isTrue(
+      await until(
+        () => Promise.resolve(journal.acked.size >= before + count),
+        (done) => done,
+        60_000
+      )
+    )
+  }
+  try {
+    await sql(service, "create table rows_of (n int primary key)")
+    await call("POST /api/queues", { name: "loss" })
+    const running = [
+      ...Array.from({ length: 3 }, () => repeatedly(send)),
+      ...Array.from({ length: 4 }, () => repeatedly(consume))
+    ]
+    await more(100)
+    for (const kill of ["service", "postgres", "service"]) {
+      if (kill === "service") {
+        await service.stop("SIGKILL")
+        service = await startService({ dataDir })
+      } else process.kill(await postmasterOf(service), "SIGKILL")
+      await more(100)
+    }
+    stop.abort()
+    await Promise.all(running)
+    const left = async () => Number((await sql(service, "select count(*)::int as n from pgmq.q_loss"))[0]?.["n"])
+    assert.strictEqual(
+      await until(
+        async () => {
+          await consume()
+          return left()
+        },
+        (count) => count === 0,
+        60_000
+      ),
+      0
+    )
+
+    const rows = (await sql(service, "select array_agg(n order by n) as all from rows_of"))[0]?.["all"] as Array<number>
+    assert.isAbove(journal.sent.size, 300)
+    assert.deepStrictEqual(
+      [...journal.sent].filter((own) => !rows.includes(own)),
+      [],
+      "confirmed transactions"
+    )
+    const got = [...journal.received.keys()].toSorted((one, other) => one - other)
+    assert.deepStrictEqual(got, rows, "a message for each row, and nothing else")
+    assert.deepStrictEqual(
+      [...journal.received.values()].filter((id) => !journal.asked.has(id)),
+      [],
+      "gone without an acknowledgement"
+    )
+    assert.deepStrictEqual(journal.undone, [], "confirmed acknowledgements")
+  } finally {
+    stop.abort()
+    await service[Symbol.asyncDispose]()
+    await removeDataDir(dataDir)
+  }
+}, 240_000)

@@ -87,6 +87,16 @@ const schedule = createRoute({
   path: "/schedules/$schedule",
   component: lazyRouteComponent(() => import("./schedules/SchedulePage.tsx"), "SchedulePage")
 })
+const queues = createRoute({
+  getParentRoute: () => root,
+  path: "/queues",
+  component: lazyRouteComponent(() => import("./queues/QueuesPage.tsx"), "QueuesPage")
+})
+const queue = createRoute({
+  getParentRoute: () => root,
+  path: "/queues/$queue",
+  component: lazyRouteComponent(() => import("./queues/QueuePage.tsx"), "QueuePage")
+})
 const realtime = createRoute({
   getParentRoute: () => root,
   path: "/realtime",
@@ -243,6 +253,8 @@ export const router = createRouter({
     sql,
     keys,
     webhooks,
+    queues,
+    queue,
     webhook,
     schedules,
     schedule,

@@ -292,6 +292,36 @@ const states: States = {
     await page.getByRole("table", { name: "Deliveries" }).waitFor()
     await page.getByText("How the receiver verifies the signature").click()
   },
+  queues: async (page) => {
+    await page.goto(at("/queues"))
+    await page.getByRole("table", { name: "Queues" }).waitFor()
+  },
+  "queue form": async (page) => {
+    await states["queues"]?.(page)
+    await page.getByRole("button", { name: "Create queue" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Create queue" }).click()
+  },
+  queue: async (page) => {
+    await page.goto(at("/queues/mails"))
+    await page.getByRole("table", { name: "Messages" }).waitFor()
+  },
+  "dead letters": async (page) => {
+    await states["queue"]?.(page)
+    await page.getByRole("button", { name: "Dead letters" }).click()
+    await page.getByRole("button", { name: "Put all back" }).waitFor()
+  },
+  "queue message": async (page) => {
+    await states["queue"]?.(page)
+    await page.getByRole("button", { name: "Show" }).first().click()
+  },
+  "queue send": async (page) => {
+    await states["queue"]?.(page)
+    await page.getByRole("button", { name: "Send" }).click()
+  },
+  "queue gone": async (page) => {
+    await page.goto(at("/queues/none"))
+    await page.getByText("No such queue").waitFor()
+  },
   "webhook gone": async (page) => {
     await page.goto(at("/webhooks/999999"))
     await page.getByText("No such webhook").waitFor()

@@ -34,6 +34,13 @@ const SubjectLink = ({ subject }: { subject: string }) => {
       </Link>
     )
   }
+  if (type === "queue") {
+    return (
+      <Link to="/queues/$queue" params={{ queue: id }}>
+        The queue
+      </Link>
+    )
+  }
   if (type === "webhook") {
     return (
       <Link to="/webhooks/$webhook" params={{ webhook: id }}>

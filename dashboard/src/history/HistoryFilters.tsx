@@ -20,6 +20,7 @@ const kinds: ReadonlyArray<readonly [value: string, name: string]> = [
   ["consent", "consents"],
   ["webhook", "webhooks"],
   ["schedule", "schedules"],
+  ["queue", "queues"],
   ["realtime", "realtime"],
   ["flag", "flags and segments"],
   ["bucket", "buckets"],

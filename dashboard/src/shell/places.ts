@@ -35,6 +35,7 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
     [
       { to: "/webhooks", name: "Webhooks", icon: "webhook" },
       { to: "/schedules", name: "Schedules", icon: "clock" },
+      { to: "/queues", name: "Queues", icon: "queue" },
       { to: "/realtime", name: "Realtime", icon: "realtime" }
     ]
   ],

@@ -1,5 +1,6 @@
 // From Lucide (ISC License, https://lucide.dev): 24 x 24, stroke 2.
 export const paths = {
+  queue: "M16 5H3M16 12H3M11 19H3M21 16V5M18 13l3 3 3-3",
   table: "M3 9h18M9 3v18M5 3h14a2 2 0 0 1 2 2v14a2 2 0 0 1 -2 2h-14a2 2 0 0 1 -2 -2v-14a2 2 0 0 1 2 -2z",
   sql: "M7 11l2-2-2-2M11 13h4M5 3h14a2 2 0 0 1 2 2v14a2 2 0 0 1 -2 2h-14a2 2 0 0 1 -2 -2v-14a2 2 0 0 1 2 -2z",
   schema:

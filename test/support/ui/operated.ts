@@ -38,6 +38,10 @@ export const operate = async (): Promise<Operated> => {
   await post(`/api/webhooks/${webhook}/test`, undefined)
   await sql(service, `insert into ${table} select i, 'note ' || i from generate_series(1, 60) i`)
   await sql(service, `update ${table} set note = 'changed' where id <= 3`)
+  await post("/api/queues", { name: "mails", max_reads: 1 })
+  for (const to of ["ann", "bob"]) await post("/api/queues/mails/messages", { message: { to: `${to}@example.com` } })
+  await sql(service, "select pgmq.read('mails', 0, 1)")
+  await sql(service, "select pgmq.read('mails', 600, 1)")
   await post("/api/projects/default/environments", { name: "Development", slug: "dev", config: { region: "eu" } })
   await post("/api/connections", { name: "shop", connection_url: "postgres://reader:secret@127.0.0.1:1/shop" })
   const server = `operated ${process.pid}`

@@ -264,6 +264,32 @@ describe("management", () => {
   })
 })
 
+describe("a branch", () => {
+  it("has queues of its own, in which a request waits as well", async () => {
+    await created("branched")
+    await call("branched", "send", { message: "of main" })
+    const made = await manage("POST /api/branches", { label: "queues", ttlHours: 1 })
+    assert.strictEqual(made.status, 201, made.text)
+    const headers = { "x-svc-branch": String((made.json as { id: number }).id) }
+    const own = messages(await call("branched", "receive", { visibility: 600 }, { headers }))
+    assert.deepStrictEqual(
+      own.map(({ message }) => message),
+      ["of main"]
+    )
+    const waiting = call("branched", "receive", { wait: 20 }, { headers })
+    await call("branched", "send", { message: "of the branch" }, { headers })
+    assert.deepStrictEqual(
+      messages(await waiting).map(({ message }) => message),
+      ["of the branch"]
+    )
+    assert.deepStrictEqual(
+      messages(await call("branched", "receive", { max: 9 })).map(({ message }) => message),
+      ["of main"]
+    )
+    refused(await call("branched", "send", { message: 1 }, { key: service.anon, headers }), 403, "BRANCH_CLOSED")
+  })
+})
+
 describe("Supabase's clients", () => {
   it("send and read by pgmq_public", async () => {
     await created("todo")

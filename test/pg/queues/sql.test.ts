@@ -143,6 +143,46 @@ layer(layerDatabase({ name: "queues_sql" }), live)("queues in SQL", (it) => {
     })
   )
 
+  it.effect("never give messages of a group to two readers at once, or out of order", () =>
+    Effect.gen(function* () {
+      const [groups, each] = [4, 30]
+      yield* sql("select pgmq.create('lanes'); select pgmq.create_fifo_index('lanes')")
+      yield* sql(
+        `select pgmq.send_batch('lanes', array_agg(to_jsonb(n) order by n), array_agg(jsonb_build_object('x-pgmq-group', (n % ${groups})::text) order by n))
+         from generate_series(0, ${groups * each - 1}) n`
+      )
+      const held = new Map<number, number>()
+      const order: Array<number> = []
+      const consumer = (reads: string) =>
+        Effect.scoped(
+          Effect.gen(function* () {
+            const ask = yield* session
+            while (order.length < groups * each) {
+              const rows = yield* ask(`select msg_id, message from pgmq.${reads}('lanes', 60, 3) order by msg_id`)
+              const numbers = rows.map(({ message }) => Number(message))
+              const mine = new Set(numbers.map((n) => n % groups))
+              for (const one of mine) assert.strictEqual(held.get(one) ?? 0, 0, "a group is with another reader")
+              for (const one of mine) held.set(one, 1)
+              yield* Effect.yieldNow
+              order.push(...numbers)
+              for (const one of mine) held.delete(one)
+              yield* ask("select pgmq.delete('lanes', $1::int8[])", [rows.map(({ msg_id }) => msg_id)])
+            }
+          })
+        )
+      yield* Effect.all([consumer("read_grouped"), consumer("read_grouped_rr"), consumer("read_grouped")], {
+        concurrency: 3
+      })
+      for (let one = 0; one < groups; one++) {
+        const own = order.filter((n) => n % groups === one)
+        assert.deepStrictEqual(
+          own,
+          Array.from({ length: each }, (_, n) => n * groups + one)
+        )
+      }
+    })
+  )
+
   it.effect("move a message that was read too often to the dead letters", () =>
     Effect.gen(function* () {
       yield* sql("select pgmq.create('poison')")

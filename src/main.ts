@@ -10,6 +10,8 @@ import * as dumps from "./layers/dumps/layer.ts"
 import { layerExampleStart } from "./layers/example/Start.ts"
 import * as flagEngine from "./layers/flags/layer.ts"
 import * as identityProvider from "./layers/identity/layer.ts"
+import { layerFunctionEngine } from "./layers/functions/Engine.ts"
+import { layerFunctionFolder } from "./layers/functions/Folder.ts"
 import { layerFirstKeys } from "./layers/install/FirstKeys.ts"
 import { layerInstallation } from "./layers/postgres/Installation.ts"
 import { layerUpkeep } from "./layers/install/Upkeep.ts"
@@ -68,11 +70,14 @@ import { layerShutdownDelay, Shutdown } from "./services/Shutdown.ts"
 import { Status } from "./services/Status.ts"
 import * as storage from "./services/storage/layer.ts"
 import * as supabase from "./services/supabase/layer.ts"
+import * as functions from "./services/functions/layer.ts"
 import * as webhooks from "./services/webhooks/layer.ts"
 
 // What the service runs on, below a flag engine. Each part chooses by its settings: embedded, or a server of yours.
 const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
-  Layer.provideMerge(Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerFunctionServer)),
+  Layer.provideMerge(
+    Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerFunctionServer, layerFunctionEngine, layerFunctionFolder)
+  ),
   Layer.provideMerge(logArchive.layer),
   Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep, layerKeptObjects, oauth2Server.layer)),
   Layer.provideMerge(Layer.mergeAll(identityProvider.layer, Tokens.layer)),
@@ -117,6 +122,7 @@ const Capabilities = Layer.mergeAll(
   layerAuditRetention,
   Status.layer
 ).pipe(
+  Layer.provideMerge(functions.layer),
   Layer.provideMerge(Layer.mergeAll(DashboardSessions.layer, layerDashboardFiles)),
   Layer.provideMerge(schedules.layer),
   // Those that others build on.

@@ -13,6 +13,7 @@ import { DashboardApi } from "./api/Dashboard.ts"
 import { DatabaseSchemasApi } from "./api/DatabaseSchemas.ts"
 import { EnvironmentsApi } from "./api/Environments.ts"
 import { FlagChangesApi, FlagsApi } from "./api/Flags.ts"
+import { FunctionsApi } from "./api/Functions.ts"
 import { ForeignDataApi } from "./api/ForeignData.ts"
 import { HealthApi } from "./api/Health.ts"
 import { IdentitiesApi } from "./api/Identities.ts"
@@ -72,6 +73,7 @@ export class Api extends HttpApi.make("svc")
   .add(EnvironmentsApi)
   .add(ConnectionsApi)
   .add(ForeignDataApi)
+  .add(FunctionsApi)
   .add(DashboardApi)
   .middleware(RequestErrors)
   // Reports every invalid field, not only the first, and unknown ones: a misspelt limit must not be ignored.

@@ -5,6 +5,7 @@ import { AccountPagesApi } from "./api/AccountPages.ts"
 import { ApiDescriptionsApi } from "./api/ApiDescriptions.ts"
 import { FlagEvaluationApi } from "./api/FlagEvaluation.ts"
 import { ConsentPageApi } from "./api/ConsentPage.ts"
+import { FunctionCallsApi } from "./api/FunctionCalls.ts"
 import { StoredFunctionsApi } from "./api/StoredFunctions.ts"
 import { LogoutPageApi } from "./api/LogoutPage.ts"
 import { McpApi } from "./api/Mcp.ts"
@@ -125,6 +126,7 @@ export class Contract extends HttpApi.make("svc")
   .add(ApiDescriptionsApi)
   .add(RowsApi)
   .add(StoredFunctionsApi)
+  .add(FunctionCallsApi)
   .add(OfrepApi)
   .add(RealtimeSocketApi)
   .add(AccountPagesApi)

@@ -24,6 +24,8 @@ import { ExamplePageRoutes } from "./handlers/ExamplePage.ts"
 import { FlagEvaluationRoutes } from "./handlers/FlagEvaluation.ts"
 import { FlagChangesHandlers, FlagsHandlers } from "./handlers/Flags.ts"
 import { ForeignDataHandlers } from "./handlers/ForeignData.ts"
+import { FunctionCallsRoutes } from "./handlers/FunctionCalls.ts"
+import { FunctionsHandlers } from "./handlers/Functions.ts"
 import { StoredFunctionsRoutes } from "./handlers/StoredFunctions.ts"
 import { HealthHandlers } from "./handlers/Health.ts"
 import { IdentitiesHandlers } from "./handlers/Identities.ts"
@@ -62,7 +64,7 @@ import { layerAnyKeyOrSession, layerManagement, layerServiceRole } from "./acces
 import { ClientGate } from "./access/ClientGate.ts"
 import { KeyLimits } from "./access/KeyLimits.ts"
 import { BroadcastRoutes } from "./supabase/Broadcasts.ts"
-import { FunctionsProxyRoutes } from "./supabase/Functions.ts"
+import { SupabaseFunctionsRoutes } from "./supabase/Functions.ts"
 import { AuthAdminRoutes } from "./supabase/auth/Admin.ts"
 import { AuthFactorRoutes } from "./supabase/auth/Factors.ts"
 import { AuthPasskeyRoutes } from "./supabase/auth/Passkeys.ts"
@@ -128,6 +130,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     BackupsHandlers,
     RecoveryHandlers,
     MigrationsHandlers,
+    FunctionsHandlers,
     DashboardHandlers
   ]),
   Layer.provide([
@@ -165,7 +168,8 @@ export const Routes = Layer.mergeAll(
   DocsRoutes,
   DashboardFilesRoutes,
   ExamplePageRoutes,
-  FunctionsProxyRoutes,
+  SupabaseFunctionsRoutes,
+  FunctionCallsRoutes,
   BroadcastRoutes,
   AuthSignInRoutes,
   AuthVerifyRoutes,

@@ -10,6 +10,7 @@ import { DashboardSettings } from "./dashboard/Settings.ts"
 import { EnvironmentSettings } from "./environments/Settings.ts"
 import { ExampleSettings } from "./example/Settings.ts"
 import { FlagSettings } from "./flags/Settings.ts"
+import { FunctionSettings } from "./functions/Settings.ts"
 import { AccountSettings } from "./identity/AccountSettings.ts"
 import { BrandSettings } from "./identity/Brand.ts"
 import { IdentitySettings } from "./identity/Settings.ts"
@@ -39,6 +40,7 @@ export const layerAllSettings = Layer.mergeAll(
   ExampleSettings.layer,
   ExposedSchemas.layer,
   FlagSettings.layer,
+  FunctionSettings.layer,
   IdentitySettings.layer,
   McpSettings.layer,
   MigrationSettings.layer,

@@ -5,7 +5,7 @@ import { relative } from "node:path"
  * Whether `npm test` could neither find nor fetch a program (scripts/programs.ts), so that the tests that need it are
  * skipped. They fail without it in CI, and when they are run by Vitest itself.
  */
-export const isWithout = (program: "chromium" | "pgbouncer") =>
+export const isWithout = (program: "chromium" | "deno" | "pgbouncer") =>
   (process.env["SVC_TEST_WITHOUT"] ?? "").split(",").includes(program)
 
 /** Who runs them chooses what their tests need (CONTRIBUTING.md), so that they are not missed in CI. */

@@ -93,8 +93,25 @@ export const eventCodes = {
   WEBHOOK_NOT_FOUND: [404, "No webhook with this id; see `GET /api/webhooks`"],
   LOG_NOT_FOUND: [404, "No such log entry; see `GET /api/webhooks/{id}/logs`. Old entries are deleted"],
   FUNCTION_NOT_FOUND: [404, "No function with this name; see `GET /api/functions`"],
+  FUNCTION_VERSION_NOT_FOUND: [404, "The function has no such version; see `GET /api/functions/{name}/versions`"],
+  SECRET_NOT_FOUND: [404, "No secret with this name; see `GET /api/functions/secrets`"],
+  FUNCTION_NOT_BUILT: [
+    422,
+    "Deno could not build the function, as an import is missing or the code has a syntax error: see `details`"
+  ],
   TOO_MANY_CONNECTIONS: [429, "One client has `SVC_REALTIME_MAX_PER_CLIENT` connections: close others"],
+  FUNCTIONS_NOT_INSTALLED: [501, "Functions need Deno: run `npm install deno`, or set `SVC_FUNCTIONS_DENO`"],
+  FUNCTION_FAILED: [502, "The function ended before it had answered, or could not be started: see its log"],
   FUNCTIONS_UNAVAILABLE: [502, "The server of `SVC_FUNCTIONS_URL` does not respond, or incorrectly"],
   TOO_MANY_CLIENTS: [503, "`SVC_REALTIME_MAX_CLIENTS` are connected: try again; add a replica; raise the limit"],
+  FUNCTION_BUSY: [
+    503,
+    "The function has `SVC_FUNCTIONS_CONCURRENCY` calls, or functions have `SVC_FUNCTIONS_PROCESSES` processes: try again; add a replica; raise the limit"
+  ],
+  FUNCTION_TIMEOUT: [
+    504,
+    "The function did not answer within `SVC_FUNCTIONS_TIMEOUT`, or computed for `SVC_FUNCTIONS_BLOCKED` without a pause"
+  ],
+  FUNCTION_BUILD_TIMEOUT: [504, "The imports of the function could not be fetched within 2 minutes: deploy it again"],
   FUNCTIONS_TIMEOUT: [504, "The server of `SVC_FUNCTIONS_URL` sent nothing for `SVC_FUNCTIONS_TIMEOUT`"]
 } as const

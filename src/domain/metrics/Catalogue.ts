@@ -10,7 +10,7 @@ interface Family {
 
 /**
  * Every metric of the service. Labels have few values: a caller can neither choose one nor make new ones, and none names a
- * key, an identity, a table or an address.
+ * key, an identity, a table or an address. Functions are named by whoever may deploy them.
  */
 export const catalogue = {
   svc_build_info: {
@@ -237,6 +237,23 @@ export const catalogue = {
     type: "counter",
     help: "Bytes that the embedded S3 endpoint received and sent, headers included.",
     labels: ["direction"]
+  },
+  svc_function_calls_total: {
+    type: "counter",
+    help: "Calls of functions by outcome: succeeded, failed (answered with 5xx), refused (no answer of the function).",
+    labels: ["function", "outcome"]
+  },
+  svc_function_duration_seconds: {
+    type: "histogram",
+    help: "Time until a function's response began, its start included.",
+    labels: [],
+    bounds: Latencies.bounds
+  },
+  svc_function_processes: { type: "gauge", help: "Processes of a function.", labels: ["function"] },
+  svc_function_memory_bytes: {
+    type: "gauge",
+    help: "Resident memory of a function's processes.",
+    labels: ["function"]
   },
   svc_sign_ins_total: {
     type: "counter",

@@ -19,7 +19,7 @@ const elsewhere = [
   ["/realtime/v1", "The feed is the WebSocket /realtime?apikey=<key>&jwt=<JWT> (docs/realtime.md)"],
   [
     "/functions/v1",
-    "Functions of the database are at /v1/db/rpc/<function>; other code runs in a server of yours, called by webhooks (docs/webhooks.md)"
+    "Set SVC_SUPABASE=true (docs/supabase.md). Functions are at /v1/functions/<name> too (docs/functions.md), those of the database at /v1/db/rpc/<function>"
   ]
 ] as const
 const hintOf = (path: string) => elsewhere.find(([start]) => path.startsWith(start))?.[1] ?? null

@@ -161,7 +161,11 @@ const unserved: Readonly<
     "There is no such route of the channels API",
     "The WebSocket is /realtime/v1/websocket (docs/supabase.md)"
   ],
-  functions: ["NOT_FOUND", "Requested function was not found", "Set SVC_FUNCTIONS_URL to the server of the functions"],
+  functions: [
+    "NOT_FOUND",
+    "Requested function was not found",
+    "Functions are at /functions/v1/<name> (docs/functions.md)"
+  ],
   graphql: ["NOT_FOUND", "This server does not serve GraphQL", "Use /rest/v1"]
 }
 

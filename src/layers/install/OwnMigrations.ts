@@ -30,6 +30,7 @@ import { branchObjects } from "./migrations/0035_branch_objects.ts"
 import { recoveryDrills } from "./migrations/0039_recovery_drills.ts"
 import { migrationAttempts } from "./migrations/0045_migration_attempts.ts"
 import { oauth2LogoutNotices } from "./migrations/0049_oauth2_logout_notices.ts"
+import { functions } from "./migrations/0050_functions.ts"
 import { schedules } from "./migrations/0051_schedules.ts"
 import { queues } from "./migrations/0052_queues.ts"
 import { mailData } from "./migrations/0053_mail_data.ts"
@@ -79,6 +80,7 @@ export const migrations = {
   "0039_recovery_drills": recoveryDrills,
   "0045_migration_attempts": migrationAttempts,
   "0049_oauth2_logout_notices": oauth2LogoutNotices,
+  "0050_functions": functions,
   "0051_schedules": schedules,
   "0052_queues": queues,
   "0053_mail_data": mailData

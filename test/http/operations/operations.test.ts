@@ -96,10 +96,14 @@ describe("metrics", () => {
     const plain = await ask(operations, "GET /metrics")
     assert.strictEqual(plain.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8")
     const families = parseMetrics(plain.text, "text")
-    // Those of S3 begin with the first call, and those of hooks and of the write-ahead log are tested with them.
+    // Those of S3 begin with the first call, as those of functions; those of hooks and of the write-ahead log are tested
+    // with them.
     const later = new Set([
       "svc_backup_verified_age_seconds",
       "svc_hook_calls_total",
+      "svc_function_calls_total",
+      "svc_function_memory_bytes",
+      "svc_function_processes",
       "svc_s3_operations_total",
       "svc_s3_endpoint_requests_total"
     ])

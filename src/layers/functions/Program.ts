@@ -1,0 +1,47 @@
+import { accessSync, constants } from "node:fs"
+import { createRequire } from "node:module"
+import { delimiter, dirname, join } from "node:path"
+
+/** The packages that hold Deno's program, by platform: dependencies of the npm package `deno`. */
+const packages: Readonly<Record<string, string>> = {
+  "linux-x64": "@deno/linux-x64-glibc",
+  "linux-arm64": "@deno/linux-arm64-glibc",
+  "darwin-x64": "@deno/darwin-x64",
+  "darwin-arm64": "@deno/darwin-arm64"
+}
+
+const isProgram = (path: string) => {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Where a package is, for the service and for the directory that it is started in. */
+const packageDirectories = (name: string) =>
+  [import.meta.url, join(process.cwd(), "package.json")].flatMap((from) => {
+    try {
+      return [dirname(createRequire(from).resolve(`${name}/package.json`))]
+    } catch {
+      return []
+    }
+  })
+
+/** The program of Deno: the given one, else that of the npm package `deno`, else one in PATH. */
+export const findDeno = (given: string | undefined): string | undefined => {
+  if (given !== undefined) return isProgram(given) ? given : undefined
+  const name = packages[`${process.platform}-${process.arch}`]
+  const inPackage = name === undefined ? [] : packageDirectories(name).map((directory) => join(directory, "deno"))
+  const inPath = (process.env["PATH"] ?? "").split(delimiter).map((directory) => join(directory, "deno"))
+  return [...inPackage, ...inPath].find(isProgram)
+}
+
+/** A program of the system that sets limits for another one; undefined where there is none. */
+export const prlimit: string | undefined =
+  process.platform === "linux"
+    ? [...(process.env["PATH"] ?? "").split(delimiter), "/usr/bin", "/bin"]
+        .map((directory) => join(directory, "prlimit"))
+        .find(isProgram)
+    : undefined

@@ -1,0 +1,256 @@
+import { createClient } from "@supabase/supabase-js"
+import { randomBytes } from "node:crypto"
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { type AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, test } from "vitest"
+import { hs256 } from "../../support/access/jwts.ts"
+import { ask, assertRefused, sql } from "../../support/client.ts"
+import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+import { isWithout } from "../../support/skips.ts"
+import { operationsUrl, until } from "../../support/service.ts"
+
+const ann = "11111111-1111-4111-8111-111111111111"
+let service: InProcessService
+let folder: string
+
+const freePort = async () => {
+  const server = createServer()
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done))
+  const { port } = server.address() as AddressInfo
+  await new Promise((done) => server.close(done))
+  return port
+}
+
+const write = (path: string, text: string) => {
+  const file = join(folder, path)
+  mkdirSync(join(file, ".."), { recursive: true })
+  writeFileSync(file, text)
+}
+
+const it = test.skipIf(isWithout("deno"))
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "functions-"))
+  write("_shared/cors.ts", `export const cors = { "x-shared": "yes" }`)
+  write(
+    "hello/index.ts",
+    `import { cors } from "../_shared/cors.ts"
+    Deno.serve(async (request) => {
+      const { name } = await request.json()
+      return new Response(JSON.stringify({ message: "Hello " + name + "!" }), { headers: { ...cors, "content-type": "application/json" } })
+    })`
+  )
+  write(
+    "who/index.ts",
+    `Deno.serve((request) => Response.json({
+      role: request.headers.get("x-svc-role"), user: request.headers.get("x-svc-user"),
+      claims: JSON.parse(decodeURIComponent(request.headers.get("x-svc-claims") ?? "null")),
+      cookie: request.headers.get("cookie"), url: request.url, method: request.method
+    }))`
+  )
+  const port = await freePort()
+  service = await serveInProcess({
+    SVC_SUPABASE: "true",
+    SVC_FUNCTIONS_DIR: folder,
+    SVC_OPERATIONS_PORT: "0",
+    SVC_FUNCTIONS_BLOCKED: "700ms",
+    SVC_FUNCTIONS_TIMEOUT: "4s",
+    SVC_FUNCTIONS_MEMORY: "200",
+    SVC_ENCRYPTION_KEY: randomBytes(32).toString("hex"),
+    PORT: String(port),
+    PUBLIC_URL: `http://localhost:${port}`
+  })
+}, 60_000)
+afterAll(() => service[Symbol.asyncDispose]())
+
+const key = () => ({ key: service.service_role })
+const deploy = async (name: string, code: string, more: object = {}) => {
+  const reply = await ask(service, `PUT /api/functions/${name}`, {
+    ...key(),
+    body: { files: { "index.ts": code }, ...more }
+  })
+  assert.strictEqual(reply.status, 201, reply.text)
+  return reply.json as { readonly version: number; readonly digest: string }
+}
+const called = (name: string, body?: unknown) => ask(service, `POST /v1/functions/${name}`, { key: service.anon, body })
+
+it("serves functions of the folder at /functions/v1 and at /v1/functions", async () => {
+  const own = await called("hello", { name: "Ann" })
+  assert.deepStrictEqual([own.status, own.json, own.headers.get("x-shared")], [200, { message: "Hello Ann!" }, "yes"])
+  const { data, error } = await createClient(service.url, service.anon).functions.invoke("hello", {
+    body: { name: "Bob" }
+  })
+  assert.deepStrictEqual([data, error], [{ message: "Hello Bob!" }, null])
+  assertRefused(await ask(service, "POST /v1/functions/hello", { body: {} }), 401, "INVALID_API_KEY")
+  assertRefused(await called("nothing", {}), 404, "FUNCTION_NOT_FOUND")
+  assertRefused(await called("_shared", {}), 404, "FUNCTION_NOT_FOUND")
+})
+
+it("names the verified caller, whatever the caller's own headers say", async () => {
+  const token = hs256(JSON.stringify({ sub: ann, role: "authenticated", plan: "pro" }), undefined, service.jwtSecret)
+  const headers = { "x-svc-role": "service_role", "x-svc-claims": "%7B%7D", cookie: "svc_session=1" }
+  const { json, text } = await ask(service, "PUT /v1/functions/who/a/b?c=d", { key: service.anon, token, headers })
+  const { claims, ...rest } = json as { readonly claims: Record<string, unknown> }
+  assert.strictEqual(claims?.["plan"], "pro", text)
+  assert.deepStrictEqual(rest, {
+    role: "authenticated",
+    user: ann,
+    cookie: null,
+    url: `${new URL(service.url).origin.replace("127.0.0.1", "localhost")}/who/a/b?c=d`,
+    method: "PUT"
+  })
+  assert.include((await called("who")).json, { role: "anon", user: null, claims: null })
+})
+
+it("reads a changed file of the folder again", async () => {
+  write("changing/index.ts", `Deno.serve(() => new Response("one"))`)
+  await until(
+    () => called("changing"),
+    ({ text }) => text === "one"
+  )
+  write("changing/index.ts", `Deno.serve(() => new Response("two, longer"))`)
+  await until(
+    () => called("changing"),
+    ({ text }) => text === "two, longer"
+  )
+})
+
+it("deploys versions, and returns to an earlier one at once", async () => {
+  const first = await deploy("greet", `Deno.serve(() => new Response("v1"))`)
+  assert.deepStrictEqual([first.version, (await called("greet")).text], [1, "v1"])
+  assert.strictEqual((await deploy("greet", `Deno.serve(() => new Response("v2"))`)).version, 2)
+  await until(
+    () => called("greet"),
+    ({ text }) => text === "v2",
+    1_000
+  )
+  const back = await ask(service, "POST /api/functions/greet/versions/1/select", key())
+  assert.include(back.json, { name: "greet", version: 1, digest: first.digest })
+  await until(
+    () => called("greet"),
+    ({ text }) => text === "v1",
+    1_000
+  )
+  assertRefused(
+    await ask(service, "POST /api/functions/greet/versions/9/select", key()),
+    404,
+    "FUNCTION_VERSION_NOT_FOUND"
+  )
+  const versions = await ask(service, "GET /api/functions/greet/versions", key())
+  assert.deepStrictEqual(
+    (versions.json as ReadonlyArray<{ version: number }>).map(({ version }) => version),
+    [2, 1]
+  )
+  const files = await ask(service, "GET /api/functions/greet/versions/2/files", key())
+  assert.include(files.json, { "index.ts": `Deno.serve(() => new Response("v2"))` })
+  assert.strictEqual((await ask(service, "DELETE /api/functions/greet", key())).status, 200)
+  await until(
+    () => called("greet"),
+    ({ status }) => status === 404,
+    1_000
+  )
+  assertRefused(await ask(service, "PUT /api/functions/greet", { key: service.anon, body: { files: {} } }), 403)
+})
+
+it("refuses deployments that can't run", async () => {
+  const refused = (files: object, more: object = {}) =>
+    ask(service, "PUT /api/functions/bad", { ...key(), body: { files, ...more } })
+  for (const text of ["Deno.serve(() => {", `import "npm:this-package-does-not-exist-anywhere@1.0.0"`]) {
+    const { json, status } = await refused({ "index.ts": text })
+    assert.deepInclude(json as object, { code: "FUNCTION_NOT_BUILT" })
+    assert.strictEqual(status, 422)
+    assert.include((json as { readonly details: string }).details, "index.ts:1:") // the position in the author's source
+  }
+  for (const path of ["../x.ts", "/etc/x", "a/../../x", "a//b", ".npmrc", "a\\..\\b", "a/./b"]) {
+    assertRefused(await refused({ "index.ts": "", [path]: "" }), 400, "INVALID_REQUEST")
+  }
+  assertRefused(await refused({ "a.ts": "" }), 400, "INVALID_REQUEST")
+  assertRefused(await ask(service, "PUT /api/functions/1bad", { ...key(), body: { files: { "index.ts": "" } } }), 400)
+  assertRefused(await called("bad"), 404, "FUNCTION_NOT_FOUND")
+})
+
+it("gives functions secrets, keys and the URL, of which nothing is shown or stored in plain text", async () => {
+  await deploy("env", `Deno.serve(() => Response.json([Deno.env.toObject(), Deno.env.get("HOME") ?? null]))`)
+  const set = await ask(service, "PUT /api/functions/secrets", { ...key(), body: { MAIL_TOKEN: "s3cr3t-value" } })
+  assert.strictEqual(set.status, 200, set.text)
+  const reply = await until(
+    () => called("env"),
+    ({ text }) => text.includes("MAIL_TOKEN"),
+    2_000
+  )
+  const [env, home] = reply.json as [Record<string, string>, unknown]
+  assert.strictEqual(home, null)
+  assert.deepStrictEqual(Object.keys(env).toSorted(), [
+    "MAIL_TOKEN",
+    "SUPABASE_ANON_KEY",
+    "SUPABASE_SERVICE_ROLE_KEY",
+    "SUPABASE_URL",
+    "SVC_ANON_KEY",
+    "SVC_FUNCTION_NAME",
+    "SVC_FUNCTION_VERSION",
+    "SVC_SERVICE_KEY",
+    "SVC_URL"
+  ])
+  assert.strictEqual((await ask(service, "GET /v1/db/pg_missing", { key: `${env["SVC_SERVICE_KEY"]}` })).status, 404)
+  const shown = await ask(service, "GET /api/functions/secrets", key())
+  assert.notInclude(shown.text, "s3cr3t")
+  assert.deepStrictEqual(
+    (shown.json as ReadonlyArray<{ name: string }>).map(({ name }) => name),
+    ["MAIL_TOKEN"]
+  )
+  const stored = await sql(service, "select name, sealed_value from svc.function_secrets")
+  assert.strictEqual(stored.length, 3)
+  assert.notInclude(JSON.stringify(stored), "s3cr3t")
+  const audit = await ask(service, "GET /api/audit?limit=200", key())
+  assert.include(audit.text, "function secrets")
+  assert.notInclude(audit.text, "s3cr3t")
+  for (const name of ["SVC_URL", "DENO_DIR", "SUPABASE_URL", "PATH", "HTTPS_PROXY", "lower", "LD_PRELOAD", "A=B"]) {
+    assertRefused(await ask(service, "PUT /api/functions/secrets", { ...key(), body: { [name]: "x" } }), 400)
+  }
+  assert.strictEqual((await ask(service, "DELETE /api/functions/secrets/MAIL_TOKEN", key())).status, 200)
+  await until(
+    () => called("env"),
+    ({ text }) => !text.includes("MAIL_TOKEN"),
+    2_000
+  )
+  assertRefused(await ask(service, "DELETE /api/functions/secrets/SVC_SERVICE_KEY", key()), 404, "SECRET_NOT_FOUND")
+})
+
+it("lets functions call this service by its URL, with supabase-js", async () => {
+  await sql(service, "create table todos (id int primary key, title text)")
+  await sql(service, "insert into todos values (1, 'first')")
+  await deploy(
+    "rows",
+    `import { createClient } from "npm:@supabase/supabase-js@2"
+    Deno.serve(async () => {
+      const client = createClient(Deno.env.get("SUPABASE_URL"), Deno.env.get("SUPABASE_SERVICE_ROLE_KEY"))
+      return Response.json(await client.from("todos").select())
+    })`
+  )
+  const { json } = await called("rows")
+  assert.deepInclude(json as object, { error: null, data: [{ id: 1, title: "first" }] })
+})
+
+it("logs what functions print, with the request and the version", async () => {
+  await deploy("logs", `Deno.serve((request) => { console.error("careful", { a: 1 }); return new Response("ok") })`)
+  await ask(service, "POST /v1/functions/logs", { key: service.anon, headers: { "x-request-id": "req-77" } })
+  const logs = await until(
+    () => ask(service, "GET /api/functions/logs/logs", key()),
+    ({ json }) => (json as ReadonlyArray<unknown>).length > 0
+  )
+  const [line] = logs.json as ReadonlyArray<{ readonly id: number }>
+  assert.deepInclude(line as object, { level: "error", request_id: "req-77", text: "careful { a: 1 }", version: 1 })
+  const next = await ask(service, `GET /api/functions/logs/logs?after=${line?.id}`, key())
+  assert.deepStrictEqual(next.json, [])
+})
+
+it("counts calls, processes and memory by function", async () => {
+  await called("hello", { name: "Ann" })
+  const { text } = await ask({ url: operationsUrl(service) ?? "" }, "GET /metrics")
+  assert.match(text, /svc_function_calls_total\{[^}]*function="hello"[^}]*outcome="succeeded"[^}]*\} [1-9]/)
+  assert.match(text, /svc_function_processes\{[^}]*function="hello"[^}]*\} 1\n/)
+  assert.notInclude(text, 'function="nothing"')
+})

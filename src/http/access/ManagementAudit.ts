@@ -26,6 +26,7 @@ const nouns: Readonly<Record<string, string>> = {
   webhooks: "webhook",
   schedules: "schedule",
   queues: "queue",
+  functions: "function",
   storage: "bucket",
   storageObjects: "object",
   storageUploads: "object",

@@ -128,7 +128,11 @@ const shapes: Readonly<Record<SupabaseApi, (fields: Fields, status: number, meth
   auth,
   realtime: plain,
   functions: (fields) => ({
-    ...plain(fields),
+    ...plain(
+      fields.code === "FUNCTION_NOT_FOUND"
+        ? { ...fields, code: "NOT_FOUND", error: "Requested function was not found" }
+        : fields
+    ),
     // This header lets clients distinguish failures of the server from those of a function.
     headers: fields.code.startsWith("FUNCTIONS_") ? { "x-relay-error": "true" } : {}
   }),

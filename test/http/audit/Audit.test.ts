@@ -245,7 +245,7 @@ it("every write of the API is recorded, but for those that change nothing by the
     "POST /api/connections/:id/test"
   ])
   const nouns =
-    "backup branch bucket connection environment flag foreign identity key migration oauth2 object queue realtime recovery schedule webhook"
+    "backup branch bucket connection environment flag foreign function identity key migration oauth2 object queue realtime recovery schedule webhook"
   assert.strictEqual(Array.from(first).toSorted().join(" "), nouns)
 })
 

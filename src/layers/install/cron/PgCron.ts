@@ -12,7 +12,7 @@ const mine = `origin = 'cron' and (role = current_user::text
  * Raises pg_cron's error unless it is one of its schedules: five fields of numbers, names, ranges, steps and lists, `$` as
  * the last day of a month, an interval of seconds, or a nickname.
  */
-const check = `create function cron.svc_check(schedule text) returns void language plpgsql immutable
+const check = `create function cron.svc_check(schedule text) returns void language plpgsql stable
    set search_path = pg_catalog, pg_temp as $$
    declare
      fields text[] := regexp_split_to_array(lower(btrim(schedule)), '\\s+');

@@ -23,14 +23,14 @@ const shared = [
   `create unique index meta_table on pgmq.meta (lower(queue_name))`,
   `comment on column pgmq.meta.max_reads is 'reads after which a message that becomes visible again is a dead letter'`,
   // The quoted name of a queue's table. Every name that reaches dynamic SQL comes from here.
-  `create function pgmq.svc_table(prefix text, queue_name text) returns text language plpgsql immutable ${fixedPath} as $$
+  `create function pgmq.svc_table(prefix text, queue_name text) returns text language plpgsql stable ${fixedPath} as $$
    begin
      if queue_name is null or (queue_name collate "C") !~ '^[A-Za-z0-9_-]{1,47}$' then
        raise invalid_parameter_value using message = 'The name of a queue must have 1 to 47 letters, digits, _ or -';
      end if;
      return 'pgmq.' || quote_ident(prefix || '_' || lower(queue_name collate "C"));
    end $$`,
-  `create function pgmq.svc_seconds(what text, seconds integer) returns interval language plpgsql immutable ${fixedPath} as $$
+  `create function pgmq.svc_seconds(what text, seconds integer) returns interval language plpgsql stable ${fixedPath} as $$
    begin
      if seconds is null or seconds < 0 then
        raise invalid_parameter_value using message = format('%s must be 0 seconds or more', what);

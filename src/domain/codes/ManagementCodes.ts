@@ -49,7 +49,7 @@ export const queueCodes = {
   QUEUE_EXISTS: [409, "A queue with this name exists, or with one that differs in case only"],
   QUEUE_EXTENSION: [
     501,
-    "The database has the extension pgmq, which has no dead letters: use queues without `max_reads`, or [the service's own](queues.md#the-extension)"
+    "The schema `pgmq` is [not the service's own](queues.md#the-extension): it has no dead letters, so leave out `max_reads`; or it lacks functions or rights, which the message names"
   ],
   TOO_MANY_RECEIVERS: [
     429,

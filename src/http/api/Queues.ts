@@ -23,35 +23,37 @@ const params = { queue: QueueName }
 const MessageId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))
 const Count = Schema.Struct({ count: Schema.Int })
 
+const failures = [NotFound, Conflict, NotImplemented, Unavailable] as const
+
 /** Management of queues. */
 export class QueuesApi extends HttpApiGroup.make("queues")
   .add(
-    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Queue), error: Unavailable }).annotateMerge(
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Queue), error: failures }).annotateMerge(
       OpenApi.annotations({ summary: "List queues with their numbers" })
     ),
     HttpApiEndpoint.post("create", "/", {
       payload: NewQueue,
       success: Queue.pipe(HttpApiSchema.status(201)),
-      error: [NotFound, Conflict, NotImplemented, Unavailable]
+      error: failures
     }).annotateMerge(OpenApi.annotations({ summary: "Create a queue" })),
-    HttpApiEndpoint.get("find", "/:queue", { params, success: Queue, error: [NotFound, Unavailable] }).annotateMerge(
+    HttpApiEndpoint.get("find", "/:queue", { params, success: Queue, error: failures }).annotateMerge(
       OpenApi.annotations({ summary: "Show a queue" })
     ),
     HttpApiEndpoint.patch("update", "/:queue", {
       params,
       payload: asRecordChange(QueueChange, Queue),
       success: Queue,
-      error: [NotFound, NotImplemented, Unavailable]
+      error: failures
     }).annotateMerge(OpenApi.annotations({ summary: "Change after how many reads a message is a dead letter" })),
     HttpApiEndpoint.delete("remove", "/:queue", {
       params,
       success: Success,
-      error: [NotFound, Unavailable]
+      error: failures
     }).annotateMerge(OpenApi.annotations({ summary: "Delete a queue with its messages and its archive" })),
     HttpApiEndpoint.post("purge", "/:queue/purge", {
       params,
       success: Count,
-      error: [NotFound, Unavailable]
+      error: failures
     }).annotateMerge(OpenApi.annotations({ summary: "Delete all messages of a queue" })),
     HttpApiEndpoint.get("messages", "/:queue/messages", {
       params,
@@ -61,7 +63,7 @@ export class QueuesApi extends HttpApiGroup.make("queues")
         before: Schema.optionalKey(MessageId)
       },
       success: Schema.Array(QueueMessage),
-      error: [NotFound, Unavailable]
+      error: failures
     }).annotateMerge(
       OpenApi.annotations({
         summary: "List messages, newest first, without receiving them",
@@ -75,7 +77,7 @@ export class QueuesApi extends HttpApiGroup.make("queues")
         msg_ids: Schema.optionalKey(Schema.Array(MessageId).check(Schema.isMinLength(1), Schema.isMaxLength(1_000)))
       }),
       success: Count,
-      error: [NotFound, Unavailable]
+      error: failures
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Send dead letters to their queue again",

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Conflict, type NotFound, NotImplemented, type Unavailable } from "../../domain/errors.ts"
+import { Conflict, type NotFound, NotImplemented, Unavailable } from "../../domain/errors.ts"
 import {
   deadLettersOf,
   type MessagePlace,
@@ -32,6 +32,23 @@ const noDeadLetters = new NotImplemented({
   code: "QUEUE_EXTENSION"
 })
 
+const unusable = (why: string) =>
+  new NotImplemented({
+    error: `The schema pgmq of the database can't be used: ${why}`,
+    code: "QUEUE_EXTENSION",
+    hint: "Create the extension pgmq in it and grant the role of service keys its use, or drop the schema and start the service again"
+  })
+
+/** What is refused by a schema that is not the service's own, or by a change at the same time. */
+const refusals = {
+  "42501": unusable,
+  "42703": unusable,
+  "42883": unusable,
+  "42710": () => new Conflict({ error: "A queue of this name exists", code: "QUEUE_EXISTS" }),
+  "42P01": () =>
+    new Unavailable({ error: "The queue was deleted at the same time; retry", code: "DATABASE_BUSY", retry_after: 1 })
+} as const
+
 /** Where the messages of a place are. */
 const placeOf = (queue: QueueName, place: MessagePlace) =>
   place === "archive" ? tableOf("a", queue) : tableOf("q", place === "dead" ? deadLettersOf(queue) : queue)
@@ -51,17 +68,17 @@ const putBackSql = (queue: QueueName) => `
     from gone order by msg_id returning 1)
   select count(*)::int4 as count from back`
 
-type Failure = NotFound | Unavailable
+type Failure = NotFound | Conflict | NotImplemented | Unavailable
 
 /** Queues of the main database, for operators: as the role of service keys. */
 export class Queues extends Context.Service<
   Queues,
   {
     /** By name. */
-    readonly list: Effect.Effect<ReadonlyArray<Queue>, Unavailable>
+    readonly list: Effect.Effect<ReadonlyArray<Queue>, Failure>
     readonly find: (queue: QueueName) => Effect.Effect<Queue, Failure>
-    readonly create: (given: NewQueue) => Effect.Effect<Queue, Failure | Conflict | NotImplemented>
-    readonly update: (queue: QueueName, change: QueueChange) => Effect.Effect<Queue, Failure | NotImplemented>
+    readonly create: (given: NewQueue) => Effect.Effect<Queue, Failure>
+    readonly update: (queue: QueueName, change: QueueChange) => Effect.Effect<Queue, Failure>
     /** Drops the queue with its archive. The queue of its dead letters stays. */
     readonly remove: (queue: QueueName) => Effect.Effect<void, Failure>
     /** The number of messages that were deleted. */
@@ -83,8 +100,12 @@ export class Queues extends Context.Service<
       const metas = queryRows(sql, Meta)
       const asService = sql`select set_config('role', ${serviceRole}, true)`
       const asLogin = sql`select set_config('role', 'none', true)`
+      const requireMeta = Effect.flatMap(
+        sql<{ there: boolean }>`select to_regclass('pgmq.meta') is not null as there`,
+        ([row]) => (row?.there === true ? Effect.void : Effect.fail(unusable("it has no table meta")))
+      )
       const asked = <A, E>(effect: Effect.Effect<A, E | SqlError.SqlError | Schema.SchemaError>) =>
-        onOwnTables(sql.withTransaction(Effect.andThen(asService, effect)))
+        onOwnTables(sql.withTransaction(Effect.andThen(Effect.andThen(asService, requireMeta), effect)), refusals)
 
       /** With the numbers of each, which are counted now. */
       const counted = (meta: typeof Meta.Type) =>
@@ -178,13 +199,7 @@ export class Queues extends Context.Service<
       })
 
       return Queues.of({
-        list: asked(
-          Effect.flatMap(sql<{ there: boolean }>`select to_regclass('pgmq.meta') is not null as there`, ([row]) =>
-            row?.there === true
-              ? Effect.flatMap(metas(`${metaSql} order by 1`), (all) => Effect.forEach(all, counted))
-              : Effect.succeed([])
-          )
-        ),
+        list: asked(Effect.flatMap(metas(`${metaSql} order by 1`), (all) => Effect.forEach(all, counted))),
         find: (queue) => asked(one(queue)),
         create,
         update,

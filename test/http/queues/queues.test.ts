@@ -332,3 +332,24 @@ describe("the quick start of docs/queues.md", () => {
     assert.deepInclude((await manage("GET /api/queues/mails")).json, { depth: 0, max_reads: 5 })
   })
 })
+
+describe("a schema pgmq that is not the service's own", () => {
+  it("is refused with what it lacks", async () => {
+    await sql(service, "alter schema pgmq rename to away")
+    await sql(service, "create schema pgmq")
+    refused(await manage("GET /api/queues"), 501, "QUEUE_EXTENSION")
+    refused(await manage("POST /api/queues", { name: "new" }), 501, "QUEUE_EXTENSION")
+    refused(await call("orders", "send", { message: 1 }), 404, "QUEUE_NOT_FOUND")
+    refused(await call("orders", "receive", {}), 404, "QUEUE_NOT_FOUND")
+    await sql(
+      service,
+      "create table pgmq.meta (queue_name varchar, is_partitioned boolean, is_unlogged boolean, created_at timestamptz)"
+    )
+    assert.deepStrictEqual((await manage("GET /api/queues")).json, [])
+    refused(await manage("POST /api/queues", { name: "new" }), 501, "QUEUE_EXTENSION")
+    refused(await manage("POST /api/queues", { name: "new", max_reads: 2 }), 501, "QUEUE_EXTENSION")
+    await sql(service, "drop schema pgmq cascade")
+    await sql(service, "alter schema away rename to pgmq")
+    assert.strictEqual((await manage("GET /api/queues")).status, 200)
+  })
+})

@@ -185,7 +185,7 @@ export const makeProcesses = Effect.fnUntraced(function* (
     Effect.flatMap(
       Effect.timeoutOption(
         Effect.promise(() => process.ended),
-        "200 millis"
+        "1 second"
       ),
       (why) =>
         Effect.fail(

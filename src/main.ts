@@ -71,6 +71,7 @@ import { Status } from "./services/Status.ts"
 import * as storage from "./services/storage/layer.ts"
 import * as supabase from "./services/supabase/layer.ts"
 import * as functions from "./services/functions/layer.ts"
+import { layerFunctionTargets } from "./services/functions/WebhookTargets.ts"
 import * as webhooks from "./services/webhooks/layer.ts"
 
 // What the service runs on, below a flag engine. Each part chooses by its settings: embedded, or a server of yours.
@@ -122,9 +123,10 @@ const Capabilities = Layer.mergeAll(
   layerAuditRetention,
   Status.layer
 ).pipe(
-  Layer.provideMerge(functions.layer),
   Layer.provideMerge(Layer.mergeAll(DashboardSessions.layer, layerDashboardFiles)),
   Layer.provideMerge(schedules.layer),
+  Layer.provideMerge(layerFunctionTargets),
+  Layer.provideMerge(functions.layer),
   // Those that others build on.
   Layer.provideMerge(Layer.mergeAll(access.layer, Catalogues.layer, changes.layer, identity.layer, branches.layer))
 )

@@ -7,6 +7,7 @@ import { type Schedule, useTimes } from "./queries.ts"
 const kinds = [
   ["sql", "SQL"],
   ["stored_function", "a function of the database"],
+  ["function", "a function in Deno"],
   ["http", "an HTTP call"]
 ] as const
 type Kind = (typeof kinds)[number][0]
@@ -76,6 +77,7 @@ export const ScheduleForm = ({ onClose, onSaved, schedule }: ScheduleFormProps) 
     target?.type === "stored_function" ? `${target.schema ?? "public"}.${target.name}` : "public."
   )
   const [args, setArgs] = useState(target?.type === "stored_function" ? JSON.stringify(target.args ?? {}) : "{}")
+  const [code, setCode] = useState(target?.type === "function" ? target.name : "")
   const [url, setUrl] = useState(target?.type === "http" ? target.url : "")
   const [secret, setSecret] = useState("")
   const [role, setRole] = useState(schedule?.role ?? "")
@@ -90,6 +92,10 @@ export const ScheduleForm = ({ onClose, onSaved, schedule }: ScheduleFormProps) 
       const [schema = "public", ...rest] = fn.split(".")
       return { type: kind, schema, name: rest.join("."), args: jsonOf(args) as Readonly<Record<string, never>> }
     }
+    if (kind === "function") {
+      const kept = target?.type === "function" ? target.body : undefined
+      return { type: kind, name: code, ...(kept === undefined ? {} : { body: kept }) }
+    }
     const kept = target?.type === "http" ? target : undefined
     return {
       type: kind,
@@ -103,6 +109,7 @@ export const ScheduleForm = ({ onClose, onSaved, schedule }: ScheduleFormProps) 
     name: schedule?.origin !== "cron" && name.trim() === "" ? "A name is missing" : undefined,
     sql: kind === "sql" && sql.trim() === "" ? "The SQL is missing" : undefined,
     fn: kind === "stored_function" && !/^[^.]+\.[^.]+/.test(fn) ? "Write schema.function" : undefined,
+    code: kind === "function" && code.trim() === "" ? "The name is missing" : undefined,
     args:
       kind === "stored_function" && !args.trim().startsWith("{")
         ? "Write a JSON object"
@@ -178,6 +185,15 @@ export const ScheduleForm = ({ onClose, onSaved, schedule }: ScheduleFormProps) 
           <Field label="Function" value={fn} spellCheck={false} problem={shown(problems.fn)} onText={setFn} />
           <Field label="Arguments" value={args} spellCheck={false} problem={shown(problems.args)} onText={setArgs} />
         </>
+      ) : kind === "function" ? (
+        <Field
+          label="Name of the function"
+          value={code}
+          maxLength={63}
+          spellCheck={false}
+          problem={shown(problems.code)}
+          onText={setCode}
+        />
       ) : (
         <>
           <Field
@@ -204,7 +220,7 @@ export const ScheduleForm = ({ onClose, onSaved, schedule }: ScheduleFormProps) 
           />
         </>
       )}
-      {kind === "http" ? null : (
+      {kind === "http" || kind === "function" ? null : (
         <Field
           label="Database role"
           value={role}

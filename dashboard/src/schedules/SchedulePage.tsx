@@ -34,6 +34,8 @@ const whatRuns = ({ target }: Schedule) => {
       return <code>POST {target.url}</code>
     case "sql":
       return <code>{target.sql}</code>
+    case "function":
+      return <code>{target.name}</code>
     case "stored_function":
       return (
         <code>

@@ -45,6 +45,8 @@ const columns: ReadonlyArray<ListColumn<Schedule>> = [
     cell: ({ role, target }) =>
       target.type === "own" ? (
         <span className="soft">{target.summary}</span>
+      ) : target.type === "function" ? (
+        <code className="cut">{target.name}</code>
       ) : target.type === "http" ? (
         <code className="cut">{target.url.replace(/^https?:\/\//, "")}</code>
       ) : (

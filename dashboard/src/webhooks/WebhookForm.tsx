@@ -48,9 +48,9 @@ const people = written({ table_schema: "svc", table_name: "identities" })
 const eventsOf = (table: string): ReadonlyArray<Event> => (table === people ? happenings : operations)
 
 const urlProblem = (url: string) =>
-  URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
+  (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) || /^function:\/\/[A-Za-z][\w-]*$/.test(url)
     ? undefined
-    : "An address that begins with https:// or http://"
+    : "An address that begins with https:// or http://, or function:// and a name"
 
 export const WebhookForm = ({ onClose, onSaved, webhook }: WebhookFormProps) => {
   const tables = useWatchable()

@@ -1,3 +1,4 @@
+import { functionOfUrl } from "../functions/Function.ts"
 import { type ApiKey } from "../access/ApiKey.ts"
 import { type Backup } from "../backups/Backup.ts"
 import { type Branch } from "../branches/Branch.ts"
@@ -37,7 +38,7 @@ export const shownWebhook = ({
   table: `${table_schema}.${table_name}`,
   events,
   format,
-  origin: URL.canParse(url) ? new URL(url).origin : null,
+  origin: functionOfUrl(url) === undefined ? (URL.canParse(url) ? new URL(url).origin : null) : url,
   headers: Object.keys(headers),
   has_secret,
   active

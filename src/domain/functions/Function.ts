@@ -10,6 +10,12 @@ export const FunctionName = Schema.String.check(
 
 export const isFunctionName = (name: string): boolean => /^[A-Za-z][\w-]{0,62}$/.test(name)
 
+/** The name in `function://<name>`, which webhooks may have as their URL; undefined for any other text. */
+export const functionOfUrl = (url: string): string | undefined => {
+  const name = url.startsWith("function://") ? url.slice("function://".length) : ""
+  return isFunctionName(name) ? name : undefined
+}
+
 /** Bytes of all files of a deployment. */
 export const maxSourceBytes = 10 * 1024 * 1024
 const maxFiles = 1_000

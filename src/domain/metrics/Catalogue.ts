@@ -101,7 +101,7 @@ export const catalogue = {
   },
   svc_schedule_runs_total: {
     type: "counter",
-    help: "Attempts to run a schedule, by what it runs: sql, stored_function, http, or own for the service's jobs.",
+    help: "Attempts to run a schedule, by what it runs: sql, stored_function, function, http, or own for the service's jobs.",
     labels: ["kind", "outcome"]
   },
   svc_schedule_runs_running: { type: "gauge", help: "Runs of schedules in progress.", labels: [] },

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { NotFound } from "../errors.ts"
+import { FunctionName } from "../functions/Function.ts"
 import { isPlain, isStorable } from "../text/StorableText.ts"
 import { CustomHeaders, SigningSecret, TargetUrl } from "../webhooks/Webhook.ts"
 
@@ -29,6 +30,14 @@ const StoredFunctionTarget = Schema.Struct({
   args: Schema.optionalKey(Schema.Record(Identifier, Schema.Json))
 })
 
+/** A call of a function in Deno, as the service itself (docs/functions.md). */
+const FunctionTarget = Schema.Struct({
+  type: Schema.Literal("function"),
+  name: FunctionName,
+  /** Replaces the body that names schedule and run. */
+  body: Schema.optionalKey(Schema.Json)
+})
+
 const http = { type: Schema.Literal("http"), url: TargetUrl, headers: CustomHeaders }
 
 /** A POST, as webhooks send it. */
@@ -42,13 +51,14 @@ const HttpTarget = Schema.Struct({
 })
 
 /** What a new or changed schedule runs. */
-export const GivenTarget = Schema.Union([SqlTarget, StoredFunctionTarget, HttpTarget])
+export const GivenTarget = Schema.Union([SqlTarget, StoredFunctionTarget, FunctionTarget, HttpTarget])
 export type GivenTarget = typeof GivenTarget.Type
 
 /** What a schedule runs, as it is returned: without its secret. */
 const Target = Schema.Union([
   SqlTarget,
   StoredFunctionTarget,
+  FunctionTarget,
   Schema.Struct({ ...http, body: Schema.optionalKey(Schema.Json), has_secret: Schema.Boolean }),
   /** A job of the service itself. */
   Schema.Struct({ type: Schema.Literal("own"), summary: Schema.String })

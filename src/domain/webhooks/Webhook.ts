@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import { isIP } from "node:net"
+import { functionOfUrl } from "../functions/Function.ts"
 import { isPublicAddress } from "../PublicAddress.ts"
 import { Label } from "../access/ApiKey.ts"
 import { isStorable } from "../text/StorableText.ts"
@@ -58,15 +59,20 @@ export const isIdentityWebhook = ({
   )
 }
 
+const httpUrl = (text: string) => {
+  const url = URL.canParse(text) && !/\s/.test(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) return "Expected an absolute http or https URL"
+  return (url.username === "" && url.password === "") || "Expected no user or password in the URL; use headers"
+}
+
 /** Absolute http or https URL without user, password or white space, at most 2,048 characters. */
-export const TargetUrl = Schema.String.check(
+export const TargetUrl = Schema.String.check(Schema.isMaxCodePoints(2048), isStorable, Schema.makeFilter(httpUrl))
+
+/** Such a URL, or `function://<name>` for a function of the service (docs/functions.md). */
+const ReceiverUrl = Schema.String.check(
   Schema.isMaxCodePoints(2048),
   isStorable,
-  Schema.makeFilter((text: string) => {
-    const url = URL.canParse(text) && !/\s/.test(text) ? new URL(text) : undefined
-    if (url === undefined || !/^https?:$/.test(url.protocol)) return "Expected an absolute http or https URL"
-    return (url.username === "" && url.password === "") || "Expected no user or password in the URL; use headers"
-  })
+  Schema.makeFilter((text: string) => functionOfUrl(text) !== undefined || httpUrl(text))
 )
 
 /** Custom headers of every delivery; see `headerProblems`. */
@@ -103,7 +109,7 @@ export const NewWebhook = Schema.Struct({
   /** The name of the table; omitted for events of accounts. */
   table_name: Schema.optionalKey(Name),
   events: Events,
-  url: TargetUrl
+  url: ReceiverUrl
 }).check(
   Schema.makeFilter(
     ({ events, table_name }: { readonly events: ReadonlyArray<string>; readonly table_name?: string }) =>
@@ -116,7 +122,7 @@ export const WebhookChange = Schema.Struct({
   ...settable,
   table_name: Schema.optionalKey(Name),
   events: Schema.optionalKey(Events),
-  url: Schema.optionalKey(TargetUrl)
+  url: Schema.optionalKey(ReceiverUrl)
 })
 export type WebhookChange = typeof WebhookChange.Type
 

@@ -19,7 +19,7 @@ const drain = "5 seconds"
 const recordTries = 120
 
 const outcomes = ["succeeded", "failed", "interrupted"] as const
-const kinds = ["sql", "stored_function", "http", "own"] as const
+const kinds = ["sql", "stored_function", "function", "http", "own"] as const
 
 /** Runs the schedules. Any number of processes may, on one database; each run is of one of them. */
 export const layerScheduleRunner = Layer.effectDiscard(

@@ -62,6 +62,10 @@ const stored = (target: GivenTarget) => {
       const { args = {}, name, schema = "public", type } = target
       return { kind: type, command: "", target: { schema, name, args }, secret: null }
     }
+    case "function": {
+      const { body, name, type } = target
+      return { kind: type, command: "", target: { name, ...(body !== undefined && { body }) }, secret: null }
+    }
     case "http": {
       const { body, headers = {}, secret = null, type, url } = target
       return { kind: type, command: "", target: { url, headers, ...(body !== undefined && { body }) }, secret }

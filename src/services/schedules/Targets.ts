@@ -4,6 +4,7 @@ import { quoteName } from "../../domain/sql/Names.ts"
 import { version } from "../../domain/Version.ts"
 import { isSuccess } from "../../domain/webhooks/Delivery.ts"
 import { signatureHeaders } from "../../domain/webhooks/Headers.ts"
+import { FunctionInvoker } from "../ports/functions/FunctionInvoker.ts"
 import { RoleSessions } from "../ports/schedules/RoleSessions.ts"
 import { WebhookTransport } from "../ports/WebhookTransport.ts"
 import { OwnJobs } from "../OwnJobs.ts"
@@ -14,12 +15,14 @@ const StoredFunction = Schema.Struct({
   name: Schema.String,
   args: Schema.Record(Schema.String, Schema.Json)
 })
+const Invocation = Schema.Struct({ name: Schema.String, body: Schema.optionalKey(Schema.Json) })
 const Call = Schema.Struct({
   url: Schema.String,
   headers: Schema.Record(Schema.String, Schema.String),
   body: Schema.optionalKey(Schema.Json)
 })
 const decodeFunction = Schema.decodeUnknownEffect(StoredFunction)
+const decodeInvocation = Schema.decodeUnknownEffect(Invocation)
 const decodeCall = Schema.decodeUnknownEffect(Call)
 
 /** What an attempt may report while it runs: the session in PostgreSQL, which ends with the run. */
@@ -39,6 +42,7 @@ export const makeScheduleTargets = Effect.gen(function* () {
   const sessions = yield* RoleSessions
   const transport = yield* WebhookTransport
   const own = yield* OwnJobs
+  const functions = yield* FunctionInvoker
 
   const session = (run: ClaimedRun, begun: Begun) =>
     Effect.tap(sessions.open({ name: run.role, oid: run.role_oid ?? "0" }, run.timeout_ms), ({ pid, start }) =>
@@ -62,12 +66,25 @@ export const makeScheduleTargets = Effect.gen(function* () {
     return rows[0]?.[0] ?? "null"
   })
 
+  /** What a call sends: the body of the target, or what it is about. */
+  const bodyOf = (run: ClaimedRun, body: Schema.Json | undefined) => {
+    const scheduled_at = new Date(run.scheduled_at).toISOString()
+    const about = { schedule: { id: run.schedule_id, name: run.name }, run_id: Number(run.id), scheduled_at }
+    return JSON.stringify(body ?? about)
+  }
+
+  const invoked = Effect.fnUntraced(function* (run: ClaimedRun) {
+    const { body, name } = yield* Effect.orDie(decodeInvocation(run.target))
+    const headers = { "content-type": "application/json", "webhook-id": `run_${run.id}` }
+    const reply = yield* functions.invoke(name, { headers, body: bodyOf(run, body) })
+    const answer = `${reply.status} ${Buffer.from(reply.body).toString("utf8")}`.trim()
+    return reply.status < 300 ? answer : yield* Effect.fail(`The function responded with ${answer}`)
+  })
+
   const http = Effect.fnUntraced(function* (run: ClaimedRun) {
     const { body, headers, url } = yield* Effect.orDie(decodeCall(run.target))
     const id = `run_${run.id}`
-    const scheduled_at = new Date(run.scheduled_at).toISOString()
-    const about = { schedule: { id: run.schedule_id, name: run.name }, run_id: Number(run.id), scheduled_at }
-    const text = JSON.stringify(body ?? about)
+    const text = bodyOf(run, body)
     const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
     const seconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
     const reply = yield* transport.post({
@@ -95,6 +112,8 @@ export const makeScheduleTargets = Effect.gen(function* () {
           return Effect.scoped(sql(run, begun))
         case "stored_function":
           return Effect.scoped(storedFunction(run, begun))
+        case "function":
+          return invoked(run)
         case "http":
           return http(run)
         case "own":

@@ -254,3 +254,51 @@ it("counts calls, processes and memory by function", async () => {
   assert.match(text, /svc_function_processes\{[^}]*function="hello"[^}]*\} 1\n/)
   assert.notInclude(text, 'function="nothing"')
 })
+
+it("is what a schedule runs, and its answer is in the history", async () => {
+  const key = service.service_role
+  const make = async (name: string, body?: object) => {
+    const target = { type: "function", name, ...(body === undefined ? {} : { body }) }
+    const made = await ask(service, "POST /api/schedules", {
+      key,
+      body: { name: `calls ${name}`, cron: "0 0 1 1 *", target }
+    })
+    assert.strictEqual(made.status, 201, made.text)
+    const { id } = made.json as { readonly id: number }
+    assert.strictEqual((await ask(service, `POST /api/schedules/${id}/run`, { key })).status, 202)
+    const { json } = await until(
+      () => ask(service, `GET /api/schedules/${id}/runs`, { key }),
+      ({ json }) => (json as Array<{ readonly finished_at: unknown }>)[0]?.finished_at !== null
+    )
+    return (json as Array<{ readonly status: string; readonly result: string; readonly error: string }>)[0]
+  }
+  assert.deepInclude(await make("hello", { name: "Ann" }), {
+    status: "succeeded",
+    result: '200 {"message":"Hello Ann!"}'
+  })
+  assert.include((await make("who"))?.result, '"role":"service_role"')
+  const missing = await make("nowhere")
+  assert.deepInclude(missing, { status: "failed", error: "Function nowhere does not exist (FUNCTION_NOT_FOUND)" })
+})
+
+it("receives webhooks by its name, signed and logged as by any receiver", async () => {
+  const key = service.service_role
+  await sql(service, "create table paid_orders (id int primary key)")
+  const hook = (url: string) =>
+    ask(service, "POST /api/webhooks", { key, body: { table_name: "paid_orders", events: ["INSERT"], url } })
+  assertRefused(await hook("function://a/b"), 400)
+  assertRefused(await hook("function:who"), 400)
+  const made = [await hook("function://who"), await hook("function://nowhere")]
+  const [who, nowhere] = made.map(({ json }) => (json as { readonly id: number }).id)
+  await sql(service, "insert into paid_orders values (1)")
+  const first = async (id: number | undefined) => {
+    const { json } = await until(
+      () => ask(service, `GET /api/webhooks/${id}/logs`, { key }),
+      ({ text }) => text.includes("attempt")
+    )
+    return JSON.stringify(json)
+  }
+  const answered = await first(who)
+  assert.include(answered, String.raw`\"role\":\"service_role\"`)
+  assert.include(await first(nowhere), "Function nowhere does not exist")
+})

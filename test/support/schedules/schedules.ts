@@ -1,5 +1,6 @@
 import { ConfigProvider, Context, Effect, Layer } from "effect"
 import { layerWebhookTransport } from "../../../src/layers/webhooks/Transport.ts"
+import { layerFakeFunctions } from "../../fakes/functions/invoker.ts"
 import { OwnJobs } from "../../../src/services/OwnJobs.ts"
 import { layerScheduleRunner } from "../../../src/services/schedules/Runner.ts"
 import { Schedules } from "../../../src/services/schedules/Schedules.ts"
@@ -15,6 +16,7 @@ export const layerSchedules = (options: DatabaseOptions) =>
     Layer.provideMerge(OwnJobs.layer),
     Layer.provideMerge(layerWebhookTransport.pipe(Layer.provide(WebhookSettings.layer))),
     Layer.provideMerge(ScheduleSettings.layer),
+    Layer.provideMerge(layerFakeFunctions({})),
     Layer.provide(env),
     Layer.provideMerge(layerDatabase(options)),
     Layer.orDie

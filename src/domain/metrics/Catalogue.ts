@@ -10,7 +10,7 @@ interface Family {
 
 /**
  * Every metric of the service. Labels have few values: a caller can neither choose one nor make new ones, and none names a
- * key, an identity, a table or an address. Functions are named by whoever may deploy them.
+ * key, an identity, a table or an address. The names of functions come from deployments.
  */
 export const catalogue = {
   svc_build_info: {

@@ -26,7 +26,7 @@ export const FunctionCallsRoutes = HttpRouter.use(
       const [name = ""] = url.slice(mount.length).split(/[/?]/, 1)
       const below = url.slice(mount.length + name.length)
       if (!isFunctionName(name) || (below.split("?", 1)[0] ?? "").split("/").slice(1).some(leaves)) {
-        return yield* new NotFound({ error: "The path is none of a function", code: "FUNCTION_NOT_FOUND" })
+        return yield* new NotFound({ error: "The path names no function", code: "FUNCTION_NOT_FOUND" })
       }
       if (Number(headers["content-length"] ?? 0) > maxFunctionBody) return yield* bodyTooLarge
       withoutTimeLimit(request)

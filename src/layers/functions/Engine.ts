@@ -212,7 +212,7 @@ export const layerFunctionEngine = Layer.effect(
       )
       if (outside !== undefined) {
         return yield* new Unprocessable({
-          error: "The function imports a file that is none of its own",
+          error: "The function imports a file that is not among its own files",
           code: "FUNCTION_NOT_BUILT",
           details: outside.slice(0, 500)
         })

@@ -102,7 +102,7 @@ export class FunctionDeployments extends Context.Service<
       const bundle = Effect.fn("FunctionDeployments.bundle")(function* (digest: string) {
         const chunks = yield* Effect.mapError(Stream.runCollect(store.read(bucket, digest)), () => unstored)
         const bytes = Buffer.concat(Array.from(chunks))
-        // Whoever may write to the bucket must not choose what runs.
+        // The right to write to the bucket is no right to choose what runs.
         if (createHash("sha256").update(bytes).digest("hex") !== digest) {
           yield* Effect.logError(`The object ${bucket}/${digest} is not what was deployed: deploy the function again`)
           return yield* unstored

@@ -36,7 +36,7 @@ interface Running {
   retired: boolean
 }
 
-/** How often processes are looked after, in ms. */
+/** How often processes are checked, in ms. */
 const watchEvery = 200
 /** The delay after an n-th crash in a row, in ms; a process that has lived for a minute starts over. */
 const backoff = (crashes: number) => Math.min(30_000, 250 * 2 ** (crashes - 1))

@@ -88,7 +88,7 @@ layer(layerDeno({ PUBLIC_URL: "https://svc.example" }), { excludeTestServices: t
         ]) {
           assert.match(
             yield* fault(`${statement}\nDeno.serve(() => new Response(x))`),
-            /none of its own|could not be built/
+            /not among its own files|could not be built/
           )
         }
       })

@@ -174,12 +174,17 @@ const idsOf = async (branch?: string) => {
 }
 
 it("a tab stays on its branch over a reload, a link in a new tab and the palette; a typed address asks first", async () => {
-  const branch = await makeBranch("kept")
+  // Another name for each retry.
+  const name = `kept-${Date.now().toString(36)}`
+  const branch = await makeBranch(name)
   const page = await openPage({ on: service })
   await page.goto(at("/branches", service))
-  await page.getByRole("row", { name: /kept/ }).getByRole("button", { name: "Work on it" }).click()
+  await page
+    .getByRole("row", { name: new RegExp(name) })
+    .getByRole("button", { name: "Work on it" })
+    .click()
   await page.waitForURL(new RegExp(`/branches\\?branch=${branch}$`))
-  const bar = page.getByRole("banner").getByRole("button", { name: "kept" })
+  const bar = page.getByRole("banner").getByRole("button", { name })
   await bar.waitFor()
   await page.getByRole("link", { name: "SQL workbench" }).click()
   await page.waitForURL(new RegExp(`/sql\\?branch=${branch}$`))
@@ -192,7 +197,7 @@ it("a tab stays on its branch over a reload, a link in a new tab and the palette
   const opened = page.context().waitForEvent("page")
   await page.getByRole("link", { name: "Tables", exact: true }).click({ modifiers: ["Control"] })
   const other = await opened
-  await other.getByRole("banner").getByRole("button", { name: "kept" }).waitFor()
+  await other.getByRole("banner").getByRole("button", { name }).waitFor()
   await other.close()
   await page.keyboard.press("Control+k")
   await page.keyboard.type("parts")
@@ -209,10 +214,10 @@ it("a tab stays on its branch over a reload, a link in a new tab and the palette
   })
   await page.goto(at("/sql", service))
   await page.getByRole("heading", { name: "Where do you want to work?" }).waitFor()
-  await page.getByText("This tab worked on the branch kept").waitFor()
+  await page.getByText(`This tab worked on the branch ${name}`).waitFor()
   await assertAccessible(page, "the question where to work")
   assert.strictEqual(asked, 0)
-  await page.getByRole("button", { name: "Stay on the branch kept" }).click()
+  await page.getByRole("button", { name: `Stay on the branch ${name}` }).click()
   await page.waitForURL(new RegExp(`/sql\\?branch=${branch}$`))
   await runSql(page, inserted(102))
   await page.getByRole("heading", { name: "INSERT" }).waitFor()

@@ -197,6 +197,12 @@ layer(layerDatabase({ name: "queues_sql" }), live)("queues in SQL", (it) => {
         "x-svc-dead": Record<string, unknown>
       }
       assert.deepStrictEqual([h, origin["queue"], origin["msg_id"], origin["read_ct"]], [1, "poison", 1, 2])
+      // Names of queues have no case, so another spelling means the same dead letters.
+      yield* sql("select pgmq.send('Poison', '2')")
+      for (const spelling of ["POISON", "poison"]) yield* sql(`select from pgmq.read('${spelling}', 0, 1)`)
+      assert.deepStrictEqual(yield* ids("select msg_id from pgmq.read('Poison', 0, 1)"), [])
+      assert.lengthOf(yield* sql("select from pgmq.q_poison_dead"), 2)
+      assert.deepStrictEqual(yield* sql("select pgmq.drop_queue('POISON') as dropped"), [{ dropped: true }])
     })
   )
 

@@ -53,14 +53,15 @@ const burying = `create function pgmq.svc_bury(queue_name text) returns void lan
    declare
      q text := pgmq.svc_table('q', queue_name);
      at timestamptz := clock_timestamp();
+     called text;
      most integer;
      found_dead boolean;
    begin
-     select m.max_reads into most from pgmq.meta m where lower(m.queue_name) = lower(svc_bury.queue_name collate "C");
+     select m.queue_name, m.max_reads into called, most from pgmq.meta m where lower(m.queue_name) = lower(svc_bury.queue_name collate "C");
      if most is null then return; end if;
      execute format('select exists (select from %s where vt <= $1 and read_ct >= $2)', q) into found_dead using at, most;
      if not found_dead then return; end if;
-     perform pgmq.svc_create(queue_name || '_dead', false);
+     perform pgmq.svc_create(called || '_dead', false);
      execute format('with dead as (
          delete from %1$s where msg_id in (select msg_id from %1$s where vt <= $1 and read_ct >= $2
            order by msg_id limit 100 for update skip locked) returning *)
@@ -68,7 +69,7 @@ const burying = `create function pgmq.svc_bury(queue_name text) returns void lan
          case when jsonb_typeof(headers) = ''object'' then headers else ''{}'' end || jsonb_build_object(''x-svc-dead'',
            jsonb_build_object(''queue'', $3, ''msg_id'', msg_id, ''read_ct'', read_ct, ''enqueued_at'', enqueued_at)
            || case when jsonb_typeof(headers) <> ''object'' then jsonb_build_object(''headers'', headers) else ''{}'' end)
-       from dead order by msg_id', q, pgmq.svc_table('q', queue_name || '_dead')) using at, most, queue_name;
+       from dead order by msg_id', q, pgmq.svc_table('q', called || '_dead')) using at, most, called;
    end $$`
 
 /** Reads what `picked` selects: `$1` is the time, `$2` how many, `$3` for how long they are invisible then. */

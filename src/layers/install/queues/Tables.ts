@@ -101,7 +101,7 @@ const management = [
      q text := pgmq.svc_table('q', queue_name);
      a text := pgmq.svc_table('a', queue_name);
    begin
-     delete from pgmq.meta m where m.queue_name = drop_queue.queue_name;
+     delete from pgmq.meta m where lower(m.queue_name) = lower(drop_queue.queue_name collate "C");
      if not found then return false; end if;
      execute format('drop table if exists %s, %s', q, a);
      return true;

@@ -246,15 +246,14 @@ export const archiveLog = Effect.fnUntraced(function* (
         streamed = begun
       }
       yield* Effect.promise(() => receiver.wait(flushMillis, inserted))
-      const stopped = receiver.position >= inserted
-      // Before archiving, which takes longer than receiving. The next stream confirms what is archived.
-      if (stopped) yield* Effect.promise(() => receiver.stop())
       while (yield* archivePart(false)) {
         // Whole segments, while they come faster than they are archived.
       }
       // Once: under load more of the segment has always arrived meanwhile, and the marks would never move on.
       yield* archivePart(true)
       yield* archiveRest
+      const stopped = receiver.position >= inserted
+      if (stopped) yield* Effect.promise(() => receiver.stop())
       for (;;) {
         if (receiver.ended !== undefined) return yield* lost(receiver.ended)
         const left = flushMillis - (performance.now() - begun)

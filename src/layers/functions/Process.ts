@@ -100,9 +100,13 @@ export const startProcess = (
           response.resume()
           done(true)
         })
-        sent.once("timeout", () => sent.destroy())
-        sent.once("close", () => done(false))
-        sent.once("error", () => done(false))
+        sent.once("timeout", () => {
+          done(false)
+          sent.destroy()
+        })
+        // A connection that ends is that of a process that ends, which is not blocked.
+        sent.once("close", () => done(true))
+        sent.once("error", () => done(true))
         sent.end()
       })
     return {

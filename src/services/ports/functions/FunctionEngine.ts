@@ -36,7 +36,7 @@ export interface FunctionProcess {
   readonly call: (
     call: PassedOnCall
   ) => Effect.Effect<FunctionReply, BadGateway | GatewayTimeout | PayloadTooLarge, Scope.Scope>
-  /** Completes within `millis` if the process's event loop runs. */
+  /** False if its event loop has not run for `millis` ms; true once it answers, or when the process ends. */
   readonly ping: (millis: number) => Promise<boolean>
   /** Its resident memory in bytes; undefined where the system does not say. */
   readonly memory: () => number | undefined

@@ -47,6 +47,12 @@ const logOf = (base: BaseBackup, { histories, pieces, segmentSize }: ArchivedLog
   return { timeline: base.timeline, log: coverage(on(base.timeline), segmentStart(start(base), segmentSize)) }
 }
 
+/** Whether no log is missing between a base backup and a position after it. */
+export const reaches = (base: BaseBackup, log: ArchivedLog, position: bigint): boolean => {
+  const archived = logOf(base, log).log.at(-1)?.end ?? 0n
+  return archived >= end(base) && archived >= position
+}
+
 /** The window of each base backup that can be used, by its beginning. */
 export const recoveryWindows = (bases: ReadonlyArray<BaseBackup>, log: ArchivedLog): ReadonlyArray<RecoveryWindow> =>
   bases

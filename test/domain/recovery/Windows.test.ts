@@ -9,7 +9,7 @@ import {
   pieceName,
   segmentFile
 } from "../../../src/domain/recovery/Log.ts"
-import { extended, outdated, recoveryWindows, spans, windowFor } from "../../../src/domain/recovery/Windows.ts"
+import { extended, outdated, reaches, recoveryWindows, spans, windowFor } from "../../../src/domain/recovery/Windows.ts"
 import { lsnText } from "../../../src/domain/sql/Lsn.ts"
 
 const size = 100n
@@ -101,6 +101,14 @@ describe("what can be restored", () => {
     const rest = [piece(250, 250, 700), piece(250, 250, 600), piece(300, 300, 900)]
     assert.deepStrictEqual(ends(recoveryWindows([base("a", 10, 20, 50)], log([...pieces, ...rest]))), [[50, 700]])
     assert.deepStrictEqual(coverage([...pieces, ...rest], 0n), pieces)
+  })
+  it("needs no other base backup while nothing is written, though no time after its end is recorded", () => {
+    const late = base("a", 210, 220, 900)
+    assert.deepStrictEqual(recoveryWindows([late], log(pieces)), [])
+    assert.isTrue(reaches(late, log(pieces), 250n))
+    assert.isFalse(reaches(late, log(pieces), 251n))
+    assert.isFalse(reaches(base("b", 210, 260, 255), log(pieces), 250n))
+    assert.isFalse(reaches(base("a", 10, 20, 50), log([pieces[0]!, pieces[2]!]), 250n))
   })
   it("has a hole where log is missing", () => {
     const after = [piece(0, 100, 100), piece(300, 400, 400)]

@@ -1,7 +1,7 @@
 import { Clock, Effect, Schedule } from "effect"
 import { installationFile } from "../../../domain/recovery/Archive.ts"
 import { logPosition } from "../../../domain/recovery/Log.ts"
-import { outdated, recoveryWindows } from "../../../domain/recovery/Windows.ts"
+import { outdated, reaches, recoveryWindows } from "../../../domain/recovery/Windows.ts"
 import { type RecoverySettings } from "../../../services/recovery/Settings.ts"
 import { type Login } from "../../postgres/Login.ts"
 import { connectToCluster } from "../../postgres/log/Session.ts"
@@ -88,8 +88,9 @@ export const runArchiver = Effect.fnUntraced(function* ({
     if (last === undefined) return { archive: opened, fast: true }
     // Log can only be missing where a session of the log begins.
     if (checked !== sessions) {
-      const windows = recoveryWindows(bases, yield* opened.log)
-      const usable = windows.some(({ log }) => (log.at(-1)?.end ?? 0n) >= position)
+      // A window has times, and at rest the archive records the time only now and then: positions decide.
+      const log = yield* opened.log
+      const usable = bases.some((base) => reaches(base, log, position))
       const reached = last.timeline !== timeline || (logPosition(last.end) ?? 0n) <= position
       if (!usable && reached) return { archive: opened, fast: true }
       if (usable) checked = sessions

@@ -1,5 +1,4 @@
-import { once } from "node:events"
-import { type AddressInfo, createServer } from "node:net"
+import { freePort } from "../../../bench/support/freePort.ts"
 import { type Service } from "../service.ts"
 
 /** The flag ports that a service has logged. */
@@ -13,13 +12,8 @@ export const flagPorts = (service: Pick<Service, "output">) => {
 
 /** Settings of free flag ports, so that a service can be restarted on the same ones. */
 export const freeFlagPorts = async () => {
-  const ports: Array<string> = []
-  const servers = [createServer(), createServer(), createServer()]
-  for (const server of servers) {
-    await once(server.listen(0, "127.0.0.1"), "listening")
-    ports.push(String((server.address() as AddressInfo).port))
-  }
-  for (const server of servers) server.close()
-  const [FLAGS_PORT = "", FLAGS_HTTP_PORT = "", FLAGS_SYNC_PORT = ""] = ports
+  const ports = new Set<number>()
+  while (ports.size < 3) ports.add(await freePort())
+  const [FLAGS_PORT = "", FLAGS_HTTP_PORT = "", FLAGS_SYNC_PORT = ""] = [...ports].map(String)
   return { FLAGS_PORT, FLAGS_HTTP_PORT, FLAGS_SYNC_PORT }
 }

@@ -96,6 +96,7 @@ const OutsideOfWorker = flagEngine.layerEngine.pipe(Layer.provideMerge(Base))
 // What it can do, in the order of the README.
 const Capabilities = Layer.mergeAll(
   rows.layer,
+  rows.layerWarm,
   SqlRunner.layer,
   schema.layer,
   realtime.layer,

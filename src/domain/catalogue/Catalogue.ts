@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { probed, probedRelation } from "./Probe.ts"
 import { type RelationName, type Relationship } from "./Relationship.ts"
 import { RelationshipRows, makeRelationships } from "./Relationships.ts"
 
@@ -167,7 +168,7 @@ export const makeCatalogue = (rows: typeof CatalogueRows.Type): Catalogue => {
   const relationships = makeRelationships(rows.relationships, ({ name, schema }) =>
     reachable.has(nameKey(schema, name))
   )
-  const relations = new Map<string, Relation>()
+  const relations = new Map<string, Relation>([[nameKey(probed.schema, probed.table), probedRelation]])
   for (const relation of rows.relations) {
     const byName = new Map(relation.columns.map((column) => [column.name, column]))
     const primary_key = relationships.primaryKey(relation)

@@ -21,6 +21,7 @@ const decode = Schema.decodeUnknownEffect(Bodies)
 /** Reads the functions of a database whose bodies are text, for the second parameter of `catalogueSql`. */
 export const makeFunctionBodies = Effect.gen(function* () {
   const parser = yield* Effect.cached(loadParser)
+  yield* Effect.forkScoped(parser)
   const results = new LRUCache<string, { readonly names: ReturnType<typeof namesInBody> }>({ max: maxResults })
 
   const read = (parser: BodyParser, body: Body) => {

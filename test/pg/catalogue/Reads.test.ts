@@ -4,6 +4,7 @@ import { catalogueSql } from "../../../src/domain/catalogue/CatalogueSql.ts"
 import { recordUnreportedSql } from "../../../src/domain/catalogue/FingerprintSql.ts"
 import { Catalogues } from "../../../src/services/catalogue/Catalogues.ts"
 import { type Database, Db } from "../../../src/services/ports/Db.ts"
+import { warmUp } from "../../../src/services/rows/WarmUp.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 
 /** The database, with the number of times that its catalogue was read. */
@@ -21,6 +22,23 @@ const counted = Effect.gen(function* () {
 })
 
 layer(layerDatabase({ name: "catalogue_reads" }), live)("the catalogue", (it) => {
+  it.effect("is read before the service listens, and clients have connections then", () =>
+    Effect.gen(function* () {
+      const db = yield* Db
+      const { sql } = yield* Outside
+      const { database, reads } = yield* counted
+      const main = { ...database, name: "warm" }
+      yield* Effect.provideService(warmUp, Db, { ...db, main })
+      assert.strictEqual(reads.count, 1)
+      const [open] = yield* sql(
+        "select count(*)::int as n from pg_stat_activity where datname = current_database() and usename = 'svc_authenticator'"
+      )
+      assert.isAtLeast(Number(open?.["n"]), 2)
+      yield* (yield* Catalogues).get(main)
+      assert.strictEqual(reads.count, 1)
+    })
+  )
+
   it.effect("is read once after DDL, however often that is reported", () =>
     Effect.gen(function* () {
       const { changed, epoch, find, get } = yield* Catalogues

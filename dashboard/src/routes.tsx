@@ -97,6 +97,18 @@ const queue = createRoute({
   path: "/queues/$queue",
   component: lazyRouteComponent(() => import("./queues/QueuePage.tsx"), "QueuePage")
 })
+const connectApp = createRoute({
+  getParentRoute: () => root,
+  path: "/connect",
+  component: lazyRouteComponent(() => import("./connect/AppPage.tsx"), "AppPage"),
+  validateSearch
+})
+const connectAssistant = createRoute({
+  getParentRoute: () => root,
+  path: "/assistant",
+  component: lazyRouteComponent(() => import("./connect/AssistantPage.tsx"), "AssistantPage"),
+  validateSearch
+})
 const realtime = createRoute({
   getParentRoute: () => root,
   path: "/realtime",
@@ -259,6 +271,8 @@ export const router = createRouter({
     schedules,
     schedule,
     realtime,
+    connectApp,
+    connectAssistant,
     branches,
     compare,
     backups,

@@ -292,6 +292,16 @@ const states: States = {
     await page.getByRole("table", { name: "Deliveries" }).waitFor()
     await page.getByText("How the receiver verifies the signature").click()
   },
+  "connect an app": async (page) => {
+    await page.goto(at("/connect"))
+    await page.getByRole("button", { name: "Create an anon key" }).click()
+    await page.getByRole("button", { name: "Try it" }).click()
+    await page.getByText("The key works").waitFor()
+  },
+  "connect an assistant": async (page) => {
+    await page.goto(at("/assistant"))
+    await page.getByText("Assistants are off").waitFor()
+  },
   queues: async (page) => {
     await page.goto(at("/queues"))
     await page.getByRole("table", { name: "Queues" }).waitFor()

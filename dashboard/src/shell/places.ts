@@ -60,7 +60,14 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
       { to: "/connections", name: "Connections", icon: "connection" }
     ]
   ],
-  ["Reference", [{ to: "/api", name: "API", icon: "docs" }]]
+  [
+    "Reference",
+    [
+      { to: "/api", name: "API", icon: "docs" },
+      { to: "/connect", name: "Connect an app", icon: "connection" },
+      { to: "/assistant", name: "Connect an assistant", icon: "claims" }
+    ]
+  ]
 ]
 
 export const placeOf = (pathname: string): Place | undefined =>

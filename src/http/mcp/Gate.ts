@@ -30,6 +30,7 @@ const foreignHost = new Forbidden({
 
 const noKey = { type: "key", id: 0, label: "" } as const
 
+const hostOf = (origin: string) => (URL.canParse(origin) ? new URL(origin).host : "")
 const hostnameOf = (url: string) => (URL.canParse(url) ? new URL(url).hostname : "")
 
 /**
@@ -47,10 +48,13 @@ export const makeMcpGate = Effect.gen(function* () {
   const { dashboardUrl, ownUrl } = settings
   const origins = new Set([ownUrl, dashboardUrl].flatMap((url) => (url === undefined ? [] : [new URL(url).origin])))
 
-  /** The MCP specification's checks against DNS rebinding. */
+  /**
+   * The MCP specification's checks against DNS rebinding. A page of this service, such as the dashboard, has the host that it
+   * sends its requests to, whose name is checked as well.
+   */
   const refuseForeign = ({ headers }: ServedRequest): Effect.Effect<void, Forbidden> => {
     const { host = "", origin } = headers
-    if (origin !== undefined && !origins.has(origin)) return Effect.fail(foreignOrigin)
+    if (origin !== undefined && !origins.has(origin) && hostOf(origin) !== host) return Effect.fail(foreignOrigin)
     const name = hostnameOf(`http://${host}`)
     return isLocal(name) || name === hostnameOf(ownUrl) ? Effect.void : Effect.fail(foreignHost)
   }

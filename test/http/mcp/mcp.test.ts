@@ -277,6 +277,10 @@ describe("requests", () => {
     const code = ({ json, status }: { json: unknown; status: number }) => [status, (json as { code: string }).code]
     assert.deepStrictEqual(code(await post(ping, { origin: "http://evil.example" })), [403, "MCP_ORIGIN"])
     assert.deepStrictEqual(code(await post(ping, { origin: "null" })), [403, "MCP_ORIGIN"])
+    // A page of this service asks the host that it came from; a name that was rebound is refused by itself.
+    const { host } = new URL(service.url)
+    assert.strictEqual((await post(ping, { origin: `http://${host}` })).status, 200)
+    assert.deepStrictEqual(code(await post(ping, { origin: `http://${host}.evil.example` })), [403, "MCP_ORIGIN"])
     const line = `POST /mcp HTTP/1.1\r\nConnection: close\r\napikey: ${service.service_role}\r\n`
     const body = JSON.stringify(ping)
     const head = `Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: ${body.length}`

@@ -85,6 +85,32 @@ it("a bucket is made, opened to this page without losing its rules, filled, read
   assert.deepStrictEqual(await keysOf(bucket), [])
 })
 
+it("many files are signed by few calls, and the list is not read after each; one that can't be signed fails alone", async () => {
+  const bucket = await makeBucket()
+  const page = await openPage({ store: true })
+  await page.goto(at(`/storage/${bucket}`))
+  await page.getByText("No files yet").waitFor()
+  const asked: Array<string> = []
+  page.on("request", (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`))
+  const file = (name: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from(name) })
+  const names = Array.from({ length: 120 }, (_, n) => `${String(n).padStart(3, "0")}.txt`)
+  await page.getByLabel("Files to upload").setInputFiles(names.map(file))
+  await page.getByRole("button", { name: "119.txt", exact: true }).waitFor()
+  assert.deepStrictEqual(await keysOf(bucket), names)
+  const calls = asked.filter((one) => one.endsWith("/presign-uploads"))
+  assert.isAtMost(calls.length, 2)
+  const lists = asked.filter((one) => one.startsWith("GET /api/storage") && one.endsWith("/objects"))
+  assert.isAtMost(lists.length, 20)
+
+  await page.getByLabel("Files to upload").setInputFiles(["a.txt", `${"x".repeat(1025)}.txt`, "b.txt"].map(file))
+  await page.getByRole("region", { name: "Uploads" }).getByRole("alert").waitFor()
+  await until(
+    () => keysOf(bucket),
+    (keys) => keys.length === 122,
+    15_000
+  )
+})
+
 it("folders are opened, listed page by page, and deleted with everything in them", async () => {
   const bucket = await makeBucket()
   const names = Array.from({ length: 230 }, (_, at) => `logs/2026/${String(at).padStart(3, "0")}.txt`)

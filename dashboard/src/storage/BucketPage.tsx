@@ -42,6 +42,9 @@ const Path = ({ bucket, prefix }: { bucket: string; prefix: string }) => {
   )
 }
 
+/** How often the list is read while files are uploaded. */
+const listedMillis = 2_000
+
 const Folder = ({ bucket, prefix }: { bucket: string; prefix: string }) => {
   const client = useQueryClient()
   const folder = useFolder(bucket, prefix)
@@ -51,15 +54,16 @@ const Folder = ({ bucket, prefix }: { bucket: string; prefix: string }) => {
   const [deleting, setDeleting] = useState(false)
   const [over, setOver] = useState(false)
   const chooser = useRef<HTMLInputElement>(null)
-  useEffect(
-    () =>
-      uploadStore.onFinished((upload) => {
-        if (upload.bucket === bucket && upload.state === "done") {
-          void client.invalidateQueries({ queryKey: ["objects", bucket] })
-        }
-      }),
-    [bucket, client]
-  )
+  useEffect(() => {
+    let read = 0
+    return uploadStore.onFinished((upload) => {
+      if (upload.bucket !== bucket || (upload.state !== "done" && read === 0)) return
+      // While more come, the list is read now and then, and once after the last.
+      if (uploadStore.sends(bucket) && performance.now() - read < listedMillis) return
+      read = performance.now()
+      void client.invalidateQueries({ queryKey: ["objects", bucket] })
+    })
+  }, [bucket, client])
   const objects = folder.data?.pages.flatMap((page) => page.objects) ?? []
   const folders = Array.from(new Set(folder.data?.pages.flatMap((page) => page.common_prefixes ?? []) ?? []))
   const drop = (event: DragEvent) => {

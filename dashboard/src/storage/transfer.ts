@@ -2,7 +2,7 @@ import { call } from "../wire/call.ts"
 import { ApiError } from "../wire/ApiError.ts"
 
 /** From this size on a file is sent in parts, of which each can be sent again by itself. */
-const multipartFrom = 100 * 1024 * 1024
+export const multipartFrom = 100 * 1024 * 1024
 const smallestPart = 16 * 1024 * 1024
 const mostParts = 10_000
 const atOnce = 4
@@ -19,6 +19,8 @@ interface Transfer {
   readonly key: string
   readonly file: File
   readonly signal: AbortSignal
+  /** The URL of a file that is sent whole. */
+  readonly signed: Promise<Signed> | undefined
   /** From an attempt that was cancelled or failed. */
   readonly kept: Kept | undefined
   /** Called when there is something to keep, and with undefined when there is not any more. */
@@ -61,14 +63,29 @@ const put = ({ body, headers, onProgress, signal, url }: Put): Promise<string> =
 
 const typeOf = (file: File) => (file.type === "" ? "application/octet-stream" : file.type)
 
-const whole = async ({ bucket, file, key, onProgress, signal }: Transfer) => {
-  const payload = { key, contentType: typeOf(file), size: file.size }
-  const { headers, url } = await call("POST /api/storage/buckets/:bucket/objects/presign-upload", {
+/** Where and how a file is sent. */
+export interface Signed {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Signs the URLs of several files of a bucket by one call, in their order. */
+export const sign = async (
+  bucket: string,
+  files: ReadonlyArray<Pick<Transfer, "key" | "file">>
+): Promise<ReadonlyArray<Signed>> => {
+  const given = files.map(({ file, key }) => ({ key, contentType: typeOf(file), size: file.size }))
+  const signed = await call("POST /api/storage/buckets/:bucket/objects/presign-uploads", {
     params: { bucket },
-    payload,
-    signal
+    payload: { files: given }
   })
-  await put({ url, body: file, headers, signal, onProgress })
+  return signed.files
+}
+
+const whole = async ({ bucket, file, key, onProgress, signal, signed }: Transfer) => {
+  const [own] = signed === undefined ? await sign(bucket, [{ file, key }]) : [await signed]
+  signal.throwIfAborted()
+  if (own !== undefined) await put({ ...own, body: file, signal, onProgress })
 }
 
 /** Begins an upload in parts, or goes on with one. */

@@ -1,4 +1,4 @@
-import { discard, type Kept, transfer } from "./transfer.ts"
+import { discard, type Kept, multipartFrom, sign, type Signed, transfer } from "./transfer.ts"
 
 export interface Upload {
   readonly id: number
@@ -20,6 +20,9 @@ export interface Given {
 
 const atOnce = 3
 
+/** Files whose URLs are signed by one call, and for how long these are used: well below the hour for which they are valid. */
+const [signedAtOnce, signedMillis] = [100, 600_000]
+
 let uploads: ReadonlyArray<Upload> = []
 let nextId = 1
 const listeners = new Set<() => void>()
@@ -33,6 +36,35 @@ const become = (next: ReadonlyArray<Upload>) => {
 const change = (id: number, part: Partial<Upload>) =>
   become(uploads.map((one) => (one.id === id ? { ...one, ...part } : one)))
 
+/** The URLs of files that wait, by upload. */
+const signatures = new Map<number, Promise<Signed>>()
+
+/** The URL of a file that is sent whole. Those that wait behind it are signed by the same call. */
+const signatureOf = (upload: Upload): Promise<Signed> | undefined => {
+  const ahead = signatures.get(upload.id)
+  if (ahead !== undefined) return ahead
+  const together = [upload, ...uploads].filter(
+    ({ bucket, file, id, state }, place) =>
+      bucket === upload.bucket &&
+      file.size < multipartFrom &&
+      (place === 0 || (id !== upload.id && state === "waiting" && !signatures.has(id)))
+  )
+  const some = together.slice(0, signedAtOnce)
+  if (some[0] !== upload || some.length === 1) return undefined
+  const all = sign(upload.bucket, some)
+  some.forEach((one, place) => {
+    // A key that can't be signed fails the call of all: each is signed by itself then.
+    const own = all.then(
+      (signed) => signed[place] as Signed,
+      () => sign(one.bucket, [one]).then(([single]) => single as Signed)
+    )
+    own.catch(() => undefined)
+    signatures.set(one.id, own)
+    setTimeout(() => signatures.delete(one.id), signedMillis)
+  })
+  return signatures.get(upload.id)
+}
+
 const pump = () => {
   const waiting = uploads.find(({ state }) => state === "waiting")
   if (waiting === undefined || running.size >= atOnce) return
@@ -42,7 +74,7 @@ const pump = () => {
   change(id, { state: "sending" })
   const onProgress = (sent: number) => change(id, { sent })
   const keep = (next: Kept | undefined) => change(id, { kept: next })
-  transfer({ bucket, key, file, kept, keep, signal: controller.signal, onProgress })
+  transfer({ bucket, key, file, kept, keep, signed: signatureOf(waiting), signal: controller.signal, onProgress })
     .then(
       () => change(id, { state: "done", sent: file.size }),
       (error: unknown) =>
@@ -55,6 +87,7 @@ const pump = () => {
     )
     .finally(() => {
       running.delete(id)
+      signatures.delete(id)
       const ended = uploads.find((one) => one.id === id)
       for (const listener of finished) if (ended !== undefined) listener(ended)
       pump()
@@ -72,6 +105,8 @@ const discardKept = (some: ReadonlyArray<Upload>) => {
   for (const upload of some) if (upload.kept !== undefined) void discard(upload, upload.kept)
 }
 
+const isOpen = ({ state }: Upload) => state === "waiting" || state === "sending"
+
 /** Uploads go on while other pages of the dashboard are open. */
 export const uploadStore = {
   all: () => uploads,
@@ -81,6 +116,8 @@ export const uploadStore = {
       listeners.delete(listener)
     }
   },
+  /** Whether files of a bucket are still to be sent. */
+  sends: (bucket: string) => uploads.some((upload) => upload.bucket === bucket && isOpen(upload)),
   onFinished: (listener: (upload: Upload) => void) => {
     finished.add(listener)
     return () => {
@@ -112,7 +149,6 @@ export const uploadStore = {
     pump()
   },
   clear: () => {
-    const isOpen = ({ state }: Upload) => state === "waiting" || state === "sending"
     discardKept(uploads.filter((upload) => !isOpen(upload)))
     become(uploads.filter(isOpen))
   }

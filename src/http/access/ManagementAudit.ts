@@ -48,6 +48,7 @@ const nouns: Readonly<Record<string, string>> = {
 /** Requests that change nothing by themselves: addresses to upload to or download from, previews, tests. */
 const unrecorded = new Set([
   "storageObjects.presignUpload",
+  "storageObjects.presignUploads",
   "storageObjects.presignDownload",
   "storageUploads.create",
   "storageUploads.presignPart",

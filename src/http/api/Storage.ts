@@ -92,6 +92,10 @@ const urlKey = UrlKey
 const isWhole = Schema.makeFilter((text: string) => text.isWellFormed() || "Expected text without unpaired surrogates")
 const expiresIn = Schema.optionalKey(ExpiresIn)
 const Presigned = Schema.Struct({ url: Schema.String, expires_at: Schema.String })
+const PresignedUpload = Schema.Struct({
+  ...Presigned.fields,
+  headers: Schema.Record(Schema.String, Schema.String)
+})
 
 /** Objects (spec: Storage). */
 export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
@@ -126,13 +130,26 @@ export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
         expiresIn,
         size: Schema.optionalKey(UploadSize)
       }),
-      success: Schema.Struct({ ...Presigned.fields, headers: Schema.Record(Schema.String, Schema.String) }),
+      success: PresignedUpload,
       error
     }).annotateMerge(
       says(
         "Get a presigned URL to PUT the object to, with the headers that the PUT must send",
         "With `size`, the upload must have exactly that many bytes."
       )
+    ),
+    HttpApiEndpoint.post("presignUploads", "/presign-uploads", {
+      params: bucket,
+      payload: Schema.Struct({
+        files: Schema.Array(
+          Schema.Struct({ key: urlKey, contentType: ContentType, size: Schema.optionalKey(UploadSize) })
+        ).check(Schema.isMinLength(1), Schema.isMaxLength(maxKeys)),
+        expiresIn
+      }),
+      success: Schema.Struct({ files: Schema.Array(Schema.Struct({ key: Schema.String, ...PresignedUpload.fields })) }),
+      error
+    }).annotateMerge(
+      says("Get presigned URLs for up to 1000 objects", "In the order of `files`; see `presign-upload` for one.")
     ),
     HttpApiEndpoint.post("presignDownload", "/presign-download", {
       params: bucket,

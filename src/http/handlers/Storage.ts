@@ -80,6 +80,14 @@ const headersOf = (record: ObjectRecord) => {
   return headers
 }
 
+interface Presigning {
+  readonly key: string
+  readonly contentType: string
+  readonly size?: number
+  /** Seconds. */
+  readonly expiresIn?: number | undefined
+}
+
 /** Objects are named only: their metadata and tags are an application's data. */
 const changing = (bucket: string, key: string) => describeChange({ subject: `object:${bucket}/${key}` })
 
@@ -89,6 +97,11 @@ export const StorageObjectsHandlers = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const store = yield* ObjectStore
     const storage = yield* Storage
+    const presignUpload = (bucket: string, { contentType, expiresIn = defaultExpiresIn, key, size }: Presigning) =>
+      Effect.map(storage.presignUpload(bucket, key, contentType, expiresIn, size), (made) => ({
+        ...presigned(made),
+        headers: { "Content-Type": contentType }
+      }))
     return handlers.handleAll({
       list: ({ params, query }) =>
         Effect.flatMap(storage.reads, (objects) =>
@@ -103,11 +116,14 @@ export const StorageObjectsHandlers = HttpApiBuilder.group(
         Effect.flatMap(keyOf(payload?.key, query.key), (key) =>
           Effect.andThen(changing(params.bucket, key), Effect.as(store.remove(params.bucket, key), success))
         ),
-      presignUpload: ({ params, payload: { contentType, expiresIn = defaultExpiresIn, key, size } }) =>
-        Effect.map(storage.presignUpload(params.bucket, key, contentType, expiresIn, size), (made) => ({
-          ...presigned(made),
-          headers: { "Content-Type": contentType }
-        })),
+      presignUpload: ({ params, payload }) => presignUpload(params.bucket, payload),
+      presignUploads: ({ params, payload: { expiresIn, files } }) =>
+        Effect.map(
+          Effect.forEach(files, (file) =>
+            Effect.map(presignUpload(params.bucket, { ...file, expiresIn }), (made) => ({ key: file.key, ...made }))
+          ),
+          (files) => ({ files })
+        ),
       presignDownload: ({ params, payload: { expiresIn = defaultExpiresIn, key } }) =>
         Effect.map(storage.presignDownload(params.bucket, key, expiresIn), presigned),
       uploadText: ({ params, payload: { content, contentType, key } }) =>

@@ -286,6 +286,7 @@ describe("/openapi.json", () => {
       "POST /api/storage/buckets/{bucket}/objects/multipart/presign-part",
       "POST /api/storage/buckets/{bucket}/objects/presign-download",
       "POST /api/storage/buckets/{bucket}/objects/presign-upload",
+      "POST /api/storage/buckets/{bucket}/objects/presign-uploads",
       "POST /api/storage/buckets/{bucket}/objects/upload-text",
       "POST /api/webhooks",
       "POST /api/webhooks/{id}/replay/{logId}",

@@ -238,6 +238,7 @@ it("every write of the API is recorded, but for those that change nothing by the
   }
   assert.deepStrictEqual(unrecorded, [
     "POST /api/storage/buckets/:bucket/objects/presign-upload",
+    "POST /api/storage/buckets/:bucket/objects/presign-uploads",
     "POST /api/storage/buckets/:bucket/objects/presign-download",
     "POST /api/storage/buckets/:bucket/objects/multipart/init",
     "POST /api/storage/buckets/:bucket/objects/multipart/presign-part",

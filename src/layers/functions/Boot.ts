@@ -1,3 +1,5 @@
+import { placeholderHost } from "./OwnApi.ts"
+
 /**
  * What Deno runs before a function, within its process. It listens on the process's socket and then gives up the
  * permissions for that, so that no code of the function can write a file. `Deno.serve` of the function only sets the
@@ -49,7 +51,7 @@ globalThis.fetch = (input, init) => {
   if (init?.client === undefined) {
     const url = input instanceof Request ? input.url : String(input)
     if (url === own || url.startsWith(ownOrigin + "/")) {
-      const target = "http://svc.invalid" + url.slice(ownOrigin.length)
+      const target = "http://${placeholderHost}" + url.slice(ownOrigin.length)
       return fetchOutside(input instanceof Request ? new Request(target, input) : target, { ...init, client })
     }
   }

@@ -13,7 +13,7 @@ import { FunctionSettings } from "../../services/functions/Settings.ts"
 import { httpAddress } from "../net/Listener.ts"
 import { bootScript } from "./Boot.ts"
 import { packed, sourceOf, unpack } from "./Bundle.ts"
-import { serveOwnApi } from "./OwnApi.ts"
+import { placeholderHost, serveOwnApi } from "./OwnApi.ts"
 import { findDeno } from "./Program.ts"
 import { spawnLimited, startProcess, userOf } from "./Process.ts"
 
@@ -299,7 +299,7 @@ export const layerFunctionEngine = Layer.effect(
         "--ignore-env",
         settings.hosts === undefined
           ? "--allow-net"
-          : `--allow-net=${[`unix:${socket}`, `unix:${api}`, "svc.invalid", ...settings.hosts].join(",")}`,
+          : `--allow-net=${[`unix:${socket}`, `unix:${api}`, placeholderHost, ...settings.hosts].join(",")}`,
         `--deny-net=${deniedNetwork(addresses).join(",")}`,
         `--allow-read=${[source, socket, api].join(",")}`,
         `--allow-write=${[socket, api].join(",")}`,

@@ -1,14 +1,20 @@
 import { createServer, request as requestHttp, type Server } from "node:http"
 
-/** The host by which Boot.ts requests this service's API. */
-const placeholder = "http://svc.invalid"
+/**
+ * The host by which Boot.ts requests this service's API: an address of no machine (RFC 3849), because Deno would look up a
+ * name with each connection.
+ */
+export const placeholderHost = "[2001:db8::1]"
+const placeholder = `http://${placeholderHost}`
 
 /**
  * Serves the API on a socket of functions: they may not connect to addresses of this machine, where its port usually is.
  * Requests come as to a proxy, with the whole URL.
  */
-export const serveOwnApi = (host: string, port: number, publicHost: string): Server =>
-  createServer((incoming, outgoing) => {
+export const serveOwnApi = (host: string, port: number, publicHost: string): Server => {
+  // Deno ends connections that it no longer uses: one that ended here at that moment would lose a request.
+  const server = createServer({ keepAliveTimeout: 0 })
+  return server.on("request", (incoming, outgoing) => {
     const { headers, method, url = "" } = incoming
     if (!url.startsWith(`${placeholder}/`)) {
       outgoing.writeHead(404).end()
@@ -23,7 +29,9 @@ export const serveOwnApi = (host: string, port: number, publicHost: string): Ser
       agent: false
     })
     upstream.on("response", (response) => {
-      outgoing.writeHead(response.statusCode ?? 502, response.headers)
+      // The connection to this service is not that to Deno.
+      const { connection: _, "keep-alive": __, ...passed } = response.headers
+      outgoing.writeHead(response.statusCode ?? 502, passed)
       response.pipe(outgoing)
     })
     upstream.on("error", () => {
@@ -33,3 +41,4 @@ export const serveOwnApi = (host: string, port: number, publicHost: string): Ser
     outgoing.on("close", () => upstream.destroy())
     incoming.pipe(upstream)
   })
+}

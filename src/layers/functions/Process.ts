@@ -6,7 +6,7 @@ import { setPriority } from "node:os"
 import { BadGateway, GatewayTimeout } from "../../domain/errors.ts"
 import { type FunctionProcess, type PrintedLine } from "../../services/ports/functions/FunctionEngine.ts"
 import { passOn } from "../net/PassOn.ts"
-import { prlimit } from "./Program.ts"
+import { endingWithThis, prlimit } from "./Program.ts"
 import { readPrinted } from "./Printed.ts"
 
 /** Processes of functions run as users of these ids, one each, if the service is root. */
@@ -22,14 +22,15 @@ export const userOf = (slot: number) =>
  */
 const limits = ["--fsize=67108864", "--nofile=1024", "--core=0", ...(process.geteuid?.() === 0 ? ["--nproc=256"] : [])]
 
-/** Starts a program within those limits, with nothing of this process's environment. */
+/** Starts a program within those limits, with nothing of this process's environment. It ends when this process is killed. */
 export const spawnLimited = (
   program: string,
   args: ReadonlyArray<string>,
   slot: number,
   options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> }
 ): ChildProcess => {
-  const [command, all] = prlimit === undefined ? [program, args] : [prlimit, [...limits, "--", program, ...args]]
+  const limited = prlimit === undefined ? [] : [prlimit, ...limits, "--"]
+  const [command = program, ...all] = [...endingWithThis(), ...limited, program, ...args]
   return spawn(command, all, { ...options, ...userOf(slot), stdio: ["ignore", "pipe", "pipe"] })
 }
 

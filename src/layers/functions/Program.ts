@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process"
 import { accessSync, constants } from "node:fs"
 import { createRequire } from "node:module"
 import { delimiter, dirname, join } from "node:path"
@@ -38,10 +39,24 @@ export const findDeno = (given: string | undefined): string | undefined => {
   return [...inPackage, ...inPath].find(isProgram)
 }
 
-/** A program of the system that sets limits for another one; undefined where there is none. */
-export const prlimit: string | undefined =
+/** A program of the system, on Linux only; undefined where there is none. */
+const ofSystem = (name: string): string | undefined =>
   process.platform === "linux"
     ? [...(process.env["PATH"] ?? "").split(delimiter), "/usr/bin", "/bin"]
-        .map((directory) => join(directory, "prlimit"))
+        .map((directory) => join(directory, name))
         .find(isProgram)
     : undefined
+
+/** Sets limits for another program. */
+export const prlimit = ofSystem("prlimit")
+
+const findEnding = (): ReadonlyArray<string> => {
+  const setpriv = ofSystem("setpriv")
+  const args = ["--pdeathsig", "KILL", "--"]
+  if (setpriv === undefined || spawnSync(setpriv, [...args, setpriv, "--version"]).status !== 0) return []
+  return [setpriv, ...args]
+}
+let ending: ReadonlyArray<string> | undefined
+
+/** Has another program end with this process, even when this one is killed. That of BusyBox can't. */
+export const endingWithThis = (): ReadonlyArray<string> => (ending ??= findEnding())

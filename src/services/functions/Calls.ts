@@ -6,6 +6,7 @@ import { isFunctionName } from "../../domain/functions/Function.ts"
 import { CurrentMeters } from "../metrics/Meters.ts"
 import { makeNotifiedCache } from "../NotifiedCache.ts"
 import { FunctionEngine } from "../ports/functions/FunctionEngine.ts"
+import { LateFunctionInvoker } from "../ports/functions/LateFunctionInvoker.ts"
 import { FunctionFolder } from "../ports/functions/FunctionFolder.ts"
 import { type FunctionFailure, FunctionInvoker, type FunctionRequest } from "../ports/functions/FunctionInvoker.ts"
 import { type FunctionReply, type PassedOnCall } from "../ports/supabase/FunctionServer.ts"
@@ -234,6 +235,7 @@ export const layerFunctionInvoker = Layer.effect(
       )
       return { status: reply.status, headers: reply.headers, body: Buffer.concat(chunks) }
     }, Effect.scoped)
+    yield* (yield* LateFunctionInvoker).bind(invoke)
     return FunctionInvoker.of({ invoke })
   })
-)
+).pipe(Layer.provide(LateFunctionInvoker.layer))

@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { Webhook } from "standardwebhooks"
 import { afterAll, assert, beforeAll, beforeEach, describe, it, vi } from "vitest"
@@ -7,6 +10,7 @@ import { asMember, elsewhere, logIn, register, sessionCookie } from "../../suppo
 import { nextTotpCode, totpCode } from "../../support/identity/totp.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 import { operationsUrl } from "../../support/service.ts"
+import { isWithout } from "../../support/skips.ts"
 import { type Receiver, startReceiver } from "../../support/webhooks/receiver.ts"
 
 const secrets = ["whsec_MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1u", "whsec_bmV3IHNlY3JldCBvZiAyNCBieXRlcyEh"]
@@ -258,4 +262,57 @@ it("settings of hooks that can't be followed are faults", async () => {
     assert.match(/svc: (.*)/.exec(fault)?.[1] ?? fault, expected)
     assert.notInclude(fault, secrets[0]!.slice(6))
   }
+})
+
+describe.skipIf(isWithout("deno"))("a function in Deno as a hook", () => {
+  it("gets the event signed, as the service, and refuses, changes claims or fails closed", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "functions-"))
+    const write = async (name: string, code: string) => {
+      await mkdir(join(folder, name))
+      await writeFile(join(folder, name, "index.ts"), code)
+    }
+    await write(
+      "sign-up",
+      `Deno.serve(async (request) => {
+        const { metadata, user } = await request.json()
+        const names = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => request.headers.has(name))
+        if (request.headers.get("x-svc-role") !== "service_role" || names.includes(false)) return new Response(null, { status: 401 })
+        if (metadata.name !== "before-user-created") return new Response(null, { status: 400 })
+        return user.email.startsWith("no")
+          ? Response.json({ error: { http_code: 403, message: "Not you" } })
+          : Response.json({})
+      })`
+    )
+    await write(
+      "claims",
+      `Deno.serve(async (request) => {
+        const { claims } = await request.json()
+        return Response.json({ claims: { ...claims, shop: 7, signed: request.headers.has("webhook-signature") } })
+      })`
+    )
+    await using hooked = await serveInProcess({
+      SVC_FUNCTIONS_DIR: folder,
+      SVC_HOOK_BEFORE_USER_CREATED_URI: "function://sign-up",
+      SVC_HOOK_BEFORE_USER_CREATED_SECRETS: `v1,${secrets[0]}`,
+      SVC_HOOK_CUSTOM_ACCESS_TOKEN_URI: "function://claims",
+      SVC_HOOK_AFTER_USER_CREATED_URI: "function://missing",
+      SVC_HOOK_AFTER_USER_CREATED_ENABLED: "false",
+      SVC_HOOK_PASSWORD_VERIFICATION_ATTEMPT_URI: "function://missing"
+    })
+    const enrolAt = (email: string) =>
+      ask(hooked, "POST /api/auth/register", { body: { email, password, traits: {} }, headers: elsewhere() })
+    assert.strictEqual(refused(await enrolAt(`no${freshEmail()}`)), "403 hook_refused Not you")
+    const email = freshEmail()
+    const made = await enrolAt(email)
+    assert.strictEqual(made.status, 201, made.text)
+    const token = await asMember(hooked, sessionCookie(made), "POST /api/auth/token")
+    assert.strictEqual(token.status, 200, token.text)
+    const { access_token } = token.json as { access_token: string }
+    const claims = JSON.parse(Buffer.from(access_token.split(".")[1] ?? "", "base64url").toString()) as object
+    assert.deepInclude(claims, { shop: 7, signed: false })
+    // A function that does not exist.
+    const attempt = await logIn(hooked, email, password)
+    assert.strictEqual(attempt.status, 502, attempt.text)
+    assert.include(hooked.output(), "Function missing does not exist")
+  }, 30_000)
 })

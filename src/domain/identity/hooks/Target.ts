@@ -1,4 +1,5 @@
 import { Redacted } from "effect"
+import { functionOfUrl } from "../../functions/Function.ts"
 
 /** Hooks of sign-ins, by the names of their settings at Supabase. */
 export const hookNames = [
@@ -24,6 +25,8 @@ export const hookEvents: Readonly<Record<HookName, string>> = {
 /** What runs when a hook is called. */
 export type HookTarget =
   | { readonly _tag: "SqlFunction"; readonly schema: string; readonly name: string }
+  /** A function of this service. Its requests are signed if there are secrets. */
+  | { readonly _tag: "DenoFunction"; readonly name: string; readonly secrets: ReadonlyArray<Redacted.Redacted> }
   | {
       readonly _tag: "HttpEndpoint"
       readonly url: string
@@ -37,7 +40,7 @@ const secretForm = /^v1,(whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}(?:=
 const localHosts = new Set(["localhost", "127.0.0.1", "[::1]", "host.docker.internal"])
 
 const accepted =
-  "must be pg-functions://postgres/<schema>/<function>, the name of a function in the database, or an https:// URL"
+  "must be pg-functions://postgres/<schema>/<function>, the name of a function in the database, function://<name>, that of a function in Deno, or an https:// URL"
 
 /** The secrets of a text that separates them by `|`, without `v1,`; undefined if one of them has another form. */
 export const readHookSecrets = (text: string): ReadonlyArray<Redacted.Redacted> | undefined => {
@@ -50,6 +53,8 @@ export const readHookSecrets = (text: string): ReadonlyArray<Redacted.Redacted> 
 export const readHookTarget = (uri: string, secrets: ReadonlyArray<Redacted.Redacted>): HookTarget | string => {
   const [, schema, name] = sqlFunction.exec(uri) ?? []
   if (schema !== undefined && name !== undefined) return { _tag: "SqlFunction", schema, name }
+  const code = functionOfUrl(uri)
+  if (code !== undefined) return { _tag: "DenoFunction", name: code, secrets }
   if (!URL.canParse(uri)) return accepted
   const url = new URL(uri)
   if (url.protocol !== "https:" && url.protocol !== "http:") return accepted
@@ -65,6 +70,7 @@ export const readHookTarget = (uri: string, secrets: ReadonlyArray<Redacted.Reda
 /** A target as logs name it. The query of a URL may contain a key. */
 export const hookUri = (target: HookTarget) => {
   if (target._tag === "SqlFunction") return `pg-functions://postgres/${target.schema}/${target.name}`
+  if (target._tag === "DenoFunction") return `function://${target.name}`
   const { origin, pathname } = new URL(target.url)
   return `${origin}${pathname}`
 }

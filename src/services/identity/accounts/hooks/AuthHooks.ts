@@ -4,6 +4,7 @@ import { agreementOf, claimsOfHook, decisionOf, hookRefusalOf } from "../../../.
 import { hookEvents, type HookName, hookNames, hookUri } from "../../../../domain/identity/hooks/Target.ts"
 import { type JsonObject } from "../../../../domain/text/JsonObject.ts"
 import { CurrentDevice } from "../../../ports/identity/Accounts.ts"
+import { LateFunctionInvoker } from "../../../ports/functions/LateFunctionInvoker.ts"
 import { CurrentMeters } from "../../../metrics/Meters.ts"
 import { AccountSettings } from "../../AccountSettings.ts"
 import { AccountStore } from "../Store.ts"
@@ -137,5 +138,7 @@ export class AuthHooks extends Context.Service<AuthHooks>()("svc/identity/AuthHo
     }
   })
 }) {
-  static readonly layer = Layer.effect(AuthHooks, AuthHooks.make).pipe(Layer.provide(AccountStore.layer))
+  static readonly layer = Layer.effect(AuthHooks, AuthHooks.make).pipe(
+    Layer.provide([AccountStore.layer, LateFunctionInvoker.layer])
+  )
 }

@@ -5,7 +5,8 @@ import { type HookTarget, hookUri } from "../../../../domain/identity/hooks/Targ
 import { standardSignature } from "../../../../domain/webhooks/Headers.ts"
 import { supabaseEnabled } from "../../../supabase/Settings.ts"
 import { Db, serviceActor } from "../../../ports/Db.ts"
-import { WebhookTransport } from "../../../ports/WebhookTransport.ts"
+import { LateFunctionInvoker } from "../../../ports/functions/LateFunctionInvoker.ts"
+import { type WebhookAnswer, WebhookTransport } from "../../../ports/WebhookTransport.ts"
 
 /** The time that an SQL function has, and a call by HTTP with all its attempts, in ms, as at Supabase. Its caller waits. */
 const sqlMillis = 2000
@@ -29,6 +30,7 @@ const json = /^application\/json\s*(?:;|$)/i
 export const makeHookCalls = Effect.gen(function* () {
   const { main } = yield* Db
   const transport = yield* WebhookTransport
+  const functions = yield* LateFunctionInvoker
   const runner = (yield* Effect.orDie(supabaseEnabled)) ? "auth.svc_run_hook" : "svc_ddl.run_hook"
 
   const parsed = (uri: string, text: string) =>
@@ -67,8 +69,30 @@ export const makeHookCalls = Effect.gen(function* () {
     return typeof text === "string" ? yield* parsed(uri, text) : null
   })
 
+  /** The response of a function, as that of a receiver. One that is busy is called again. */
+  const byFunction = (name: string, headers: Readonly<Record<string, string>>, body: string) =>
+    functions.invoke(name, { headers, body }).pipe(
+      Effect.tapError(({ error }) => Effect.logError(`The function ${name}, a hook, did not respond: ${error}`)),
+      Effect.match({
+        onSuccess: ({ body, headers, status }): WebhookAnswer => ({
+          status,
+          contentType: headers["content-type"],
+          body: body.length > maxAnswer ? null : body,
+          error: null,
+          retryAfter: headers["retry-after"]
+        }),
+        onFailure: ({ _tag }): WebhookAnswer => ({
+          status: _tag === "Unavailable" ? 503 : 500,
+          contentType: undefined,
+          body: null,
+          error: null,
+          retryAfter: "1"
+        })
+      })
+    )
+
   const byHttp = Effect.fnUntraced(function* (
-    target: Extract<HookTarget, { _tag: "HttpEndpoint" }>,
+    target: Exclude<HookTarget, { _tag: "SqlFunction" }>,
     event: string,
     id: string
   ) {
@@ -88,9 +112,11 @@ export const makeHookCalls = Effect.gen(function* () {
         accept: "application/json",
         "webhook-id": `msg_${id}`,
         "webhook-timestamp": String(seconds),
-        "webhook-signature": signatures.join(" ")
+        ...(signatures.length === 0 ? {} : { "webhook-signature": signatures.join(" ") })
       }
-      return yield* transport.call({ url: target.url, body: event, headers }, maxAnswer)
+      return yield* target._tag === "DenoFunction"
+        ? byFunction(target.name, headers, event)
+        : transport.call({ url: target.url, body: event, headers }, maxAnswer)
     })
 
     const called = Effect.gen(function* () {

@@ -19,9 +19,22 @@ import { ageOf, type Queue, useQueue } from "./queries.ts"
 import { QueueForm } from "./QueueForm.tsx"
 import { SendForm } from "./SendForm.tsx"
 
-const factsOf = ({ created_at, dead, depth, in_flight, max_reads, oldest_age, unlogged, visible }: Queue) =>
-  [
-    ["Messages", `${count(depth)}: ${count(visible)} visible, ${count(in_flight)} in flight`],
+const consumerOf = ({ consumer }: Queue) => {
+  if (consumer === null) return "none: clients receive the messages"
+  const { batch, concurrency, function: name, grouped, visibility } = consumer
+  return (
+    <>
+      <code>{name}</code>, with {batch === 1 ? "a message" : `up to ${plural(batch, "message")}`} a call,{" "}
+      {plural(concurrency, "call")} at a time, {visibility} s each{grouped ? ", in the order of groups" : ""}
+    </>
+  )
+}
+
+const factsOf = (queue: Queue) => {
+  const { created_at, dead, depth, exact, in_flight, max_reads, oldest_age, unlogged, visible } = queue
+  return [
+    ["Messages", `${exact ? "" : "about "}${count(depth)}: ${count(visible)} visible, ${count(in_flight)} in flight`],
+    ["Function", consumerOf(queue)],
     ["Oldest", ageOf(oldest_age)],
     [
       "Dead letters",
@@ -30,6 +43,7 @@ const factsOf = ({ created_at, dead, depth, in_flight, max_reads, oldest_age, un
     ["Kind", unlogged ? "unlogged: empty after a crash of PostgreSQL" : "durable"],
     ["Created", <When key="created" at={created_at} />]
   ] as const
+}
 
 const Details = ({ queue }: { queue: Queue }) => {
   const client = useQueryClient()

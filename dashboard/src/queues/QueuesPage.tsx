@@ -31,6 +31,10 @@ const columns: ReadonlyArray<ListColumn<Queue>> = [
     end: true,
     cell: ({ dead }) => (dead === 0 ? number(dead) : <span className="badge warn">{count(dead)} dead</span>)
   },
+  {
+    name: "Function",
+    cell: ({ consumer }) => (consumer === null ? <span className="faint">–</span> : <code>{consumer.function}</code>)
+  },
   { name: "Kind", cell: ({ unlogged }) => <span className="soft">{unlogged ? "unlogged" : "durable"}</span> }
 ]
 

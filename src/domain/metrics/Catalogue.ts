@@ -115,6 +115,11 @@ export const catalogue = {
     help: "Age of the oldest of them; 0 without one.",
     labels: []
   },
+  svc_queue_calls_total: {
+    type: "counter",
+    help: "Calls of functions with messages of queues.",
+    labels: ["outcome"]
+  },
   svc_queue_messages: {
     type: "gauge",
     help: "Messages of all queues; of each queue, 10,000 and more are 10,000.",

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { NotFound } from "../errors.ts"
+import { FunctionName } from "../functions/Function.ts"
 import { quoteName } from "../sql/Names.ts"
 
 /** As pgmq.svc_table() allows them; tables of a queue have its name in lower case. */
@@ -22,11 +23,43 @@ const int = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetw
 /** Reads after which a message that is not acknowledged becomes a dead letter; null: never. */
 const MaxReads = Schema.NullOr(int(1, 1_000_000))
 
+/** Seconds that a message is invisible after it was read. */
+const defaultVisibility = 30
+
+/** A function that is called with messages, in each process of the service. */
+export const QueueConsumer = Schema.Struct({
+  function: FunctionName,
+  /** Messages of a call, at most. */
+  batch: int(1, 100),
+  /** Calls at a time of a process. */
+  concurrency: int(1, 100),
+  /** Seconds that messages are invisible from the time they are read, which a call may take at most. */
+  visibility: int(1, 86_400),
+  /** Whether messages of a group are received in order. */
+  grouped: Schema.Boolean
+})
+export type QueueConsumer = typeof QueueConsumer.Type
+
+const { batch, concurrency, function: called, grouped, visibility } = QueueConsumer.fields
+/** null: none. */
+const NewConsumer = Schema.NullOr(
+  Schema.Struct({
+    function: called,
+    batch: Schema.optionalKey(batch),
+    concurrency: Schema.optionalKey(concurrency),
+    visibility: Schema.optionalKey(visibility),
+    grouped: Schema.optionalKey(grouped)
+  })
+)
+export const consumerOf = (given: typeof NewConsumer.Type): QueueConsumer | null =>
+  given && { batch: 1, concurrency: 1, visibility: defaultVisibility, grouped: false, ...given }
+
 export const NewQueue = Schema.Struct({
   name: QueueName,
   /** Faster, but a crash of PostgreSQL empties it. */
   unlogged: Schema.optionalKey(Schema.Boolean),
-  max_reads: Schema.optionalKey(MaxReads)
+  max_reads: Schema.optionalKey(MaxReads),
+  consumer: Schema.optionalKey(NewConsumer)
 }).check(
   Schema.makeFilter(
     ({ max_reads, name }: { readonly max_reads?: number | null; readonly name: string }) =>
@@ -36,7 +69,10 @@ export const NewQueue = Schema.Struct({
 )
 export type NewQueue = typeof NewQueue.Type
 
-export const QueueChange = Schema.Struct({ max_reads: Schema.optionalKey(MaxReads) })
+export const QueueChange = Schema.Struct({
+  max_reads: Schema.optionalKey(MaxReads),
+  consumer: Schema.optionalKey(NewConsumer)
+})
 export type QueueChange = typeof QueueChange.Type
 
 /** A queue as the management API returns it. */
@@ -44,6 +80,7 @@ export const Queue = Schema.Struct({
   name: QueueName,
   unlogged: Schema.Boolean,
   max_reads: MaxReads,
+  consumer: Schema.NullOr(QueueConsumer),
   created_at: Schema.String,
   /** Messages that are neither acknowledged nor dead: visible, delayed and in flight. */
   depth: Schema.Int,
@@ -52,7 +89,9 @@ export const Queue = Schema.Struct({
   in_flight: Schema.Int,
   /** Of the oldest message, in seconds; null without one. */
   oldest_age: Schema.NullOr(Schema.Finite),
-  dead: Schema.Int
+  dead: Schema.Int,
+  /** Whether the numbers are; above 10,000 they are estimates. */
+  exact: Schema.Boolean
 })
 export type Queue = typeof Queue.Type
 
@@ -73,9 +112,6 @@ export const Sending = Schema.Union([
     ...Delay
   })
 ])
-
-/** Seconds that a message is invisible after it was read. */
-const defaultVisibility = 30
 
 export const Receiving = Schema.Struct({
   max: Schema.optionalKey(int(1, 100)),

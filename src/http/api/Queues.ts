@@ -44,7 +44,11 @@ export class QueuesApi extends HttpApiGroup.make("queues")
       payload: asRecordChange(QueueChange, Queue),
       success: Queue,
       error: failures
-    }).annotateMerge(OpenApi.annotations({ summary: "Change after how many reads a message is a dead letter" })),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Change after how many reads a message is a dead letter, and the function that consumes it"
+      })
+    ),
     HttpApiEndpoint.delete("remove", "/:queue", {
       params,
       success: Success,

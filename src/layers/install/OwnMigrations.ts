@@ -34,6 +34,7 @@ import { functions } from "./migrations/0050_functions.ts"
 import { schedules } from "./migrations/0051_schedules.ts"
 import { queues } from "./migrations/0052_queues.ts"
 import { mailData } from "./migrations/0053_mail_data.ts"
+import { queueConsumers } from "./migrations/0054_queue_consumers.ts"
 import { tableChanges } from "./migrations/0036_table_changes.ts"
 import { implicitCasts } from "./migrations/0034_implicit_casts.ts"
 import { backupChecks } from "./migrations/0033_backup_checks.ts"
@@ -83,5 +84,6 @@ export const migrations = {
   "0050_functions": functions,
   "0051_schedules": schedules,
   "0052_queues": queues,
-  "0053_mail_data": mailData
+  "0053_mail_data": mailData,
+  "0054_queue_consumers": queueConsumers
 }

@@ -23,10 +23,13 @@ const sendSql = `
       from jsonb_array_elements(coalesce($2::jsonb -> 'messages', jsonb_build_array($2::jsonb))) with ordinality u(m, n) order by n),
     clock_timestamp() + make_interval(secs => coalesce(($2::jsonb ->> 'delay')::int, 0))) id`
 
-/** $1: the queue, $2: visibility timeout, $3: how many. Also the ids, and the ms until a message becomes visible. */
+/**
+ * $1: the queue, $2: visibility timeout, $3: how many. Also the ids, and the ms until a message becomes visible: of those
+ * that were not at the start of the statement, because one may become visible while it runs.
+ */
 const receiveSql = (queue: QueueName, name: "read" | "read_grouped") => `
   select coalesce(json_agg(row_to_json(m)), '[]')::text, coalesce(json_agg(json_build_object('msg_id', msg_id, 'read_ct', read_ct)), '[]')::text,
-    (select (extract(epoch from min(vt) - clock_timestamp()) * 1000)::float8 from ${tableOf("q", queue)} where vt > clock_timestamp())
+    (select (extract(epoch from min(vt) - clock_timestamp()) * 1000)::float8 from ${tableOf("q", queue)} where vt > statement_timestamp())
   from pgmq.${name}($1::text, $2::int, $3::int) m`
 
 /** The messages of $1, of which those with a `read_ct` must not have been read since. */
@@ -34,10 +37,11 @@ const given = `json_to_recordset($1::json) r(msg_id int8, read_ct int4)`
 const matching = "q.msg_id = r.msg_id and (r.read_ct is null or q.read_ct = r.read_ct)"
 const answer = (name: string) => `json_build_object('${name}', coalesce(json_agg(msg_id order by msg_id), '[]'))::text`
 
-const acknowledgeSql = (queue: QueueName, archive: boolean) => {
+/** `lastRead`: the archive of the extension has no `last_read_at` in its older versions. */
+const acknowledgeSql = (queue: QueueName, archive: boolean, lastRead = true) => {
   const gone = `with gone as (delete from ${tableOf("q", queue)} q using ${given} where ${matching} returning q.*)`
   if (!archive) return `${gone} select ${answer("acked")} from gone`
-  const columns = "msg_id, read_ct, enqueued_at, vt, message, headers"
+  const columns = `msg_id, read_ct, enqueued_at, ${lastRead ? "last_read_at, " : ""}vt, message, headers`
   return `${gone}, kept as (insert into ${tableOf("a", queue)} (${columns}) select ${columns} from gone returning msg_id)
     select ${answer("acked")} from kept`
 }
@@ -162,15 +166,16 @@ export class QueueMessages extends Context.Service<
       return QueueMessages.of({
         send: (database, actor, queue, body) => Effect.map(run(database, actor, queue, sendSql, [queue, body]), text),
         receive,
-        acknowledge: (database, actor, queue, { archive, messages }) =>
-          waking(
-            database,
-            queue,
-            Effect.map(
-              run(database, actor, queue, acknowledgeSql(queue, archive === true), [JSON.stringify(messages)]),
-              text
-            )
-          ),
+        acknowledge: (database, actor, queue, { archive = false, messages }) => {
+          const by = (lastRead: boolean) =>
+            run(database, actor, queue, acknowledgeSql(queue, archive, lastRead), [JSON.stringify(messages)])
+          const done = Effect.catchIf(
+            by(true),
+            ({ _tag, code }) => archive && _tag === "DatabaseError" && code === "42703",
+            () => by(false)
+          )
+          return waking(database, queue, Effect.map(done, text))
+        },
         extend
       })
     })

@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Conflict, type NotFound, NotImplemented, Unavailable } from "../../domain/errors.ts"
 import {
+  consumerOf,
   deadLettersOf,
   type MessagePlace,
   type NewQueue,
@@ -15,6 +16,8 @@ import { text } from "../../domain/Settings.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { recordChange } from "../audit/Change.ts"
 import { onOwnTables, queryRows } from "../OwnTables.ts"
+import { makeConsumerRecords } from "./ConsumerRecords.ts"
+import { countQueue } from "./Counts.ts"
 
 /** Rows of `pgmq.meta`, without the column that only the service's own has. */
 const Meta = Schema.Struct({
@@ -98,75 +101,76 @@ export class Queues extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const serviceRole = yield* text("SVC_SERVICE_ROLE", "postgres")
       const metas = queryRows(sql, Meta)
+      const consumers = makeConsumerRecords(sql)
       const asService = sql`select set_config('role', ${serviceRole}, true)`
       const asLogin = sql`select set_config('role', 'none', true)`
       const requireMeta = Effect.flatMap(
         sql<{ there: boolean }>`select to_regclass('pgmq.meta') is not null as there`,
         ([row]) => (row?.there === true ? Effect.void : Effect.fail(unusable("it has no table meta")))
       )
+      /** Statements on the service's own tables, amid those of the service role. */
+      const onOwn = <A, E>(effect: Effect.Effect<A, E>) => Effect.andThen(asLogin, Effect.tap(effect, asService))
       const asked = <A, E>(effect: Effect.Effect<A, E | SqlError.SqlError | Schema.SchemaError>) =>
         onOwnTables(sql.withTransaction(Effect.andThen(Effect.andThen(asService, requireMeta), effect)), refusals)
-
-      /** With the numbers of each, which are counted now. */
-      const counted = (meta: typeof Meta.Type) =>
-        Effect.gen(function* () {
-          const name = meta.name as QueueName
-          const dead = yield* sql<{ there: boolean }>`
-            select to_regclass(${placeOf(name, "dead")}) is not null as there`
-          const deadSql = dead[0]?.there === true ? `(select count(*) from ${placeOf(name, "dead")})` : "0"
-          const [row] = yield* sql.unsafe<Pick<Queue, "depth" | "visible" | "in_flight" | "oldest_age" | "dead">>(
-            `select count(*)::float8 as depth, count(*) filter (where vt <= now())::float8 as visible,
-               count(*) filter (where vt > now() and read_ct > 0)::float8 as in_flight,
-               extract(epoch from now() - min(enqueued_at))::float8 as oldest_age, ${deadSql}::float8 as dead
-             from ${tableOf("q", name)}`
-          )
-          const none = { depth: 0, visible: 0, in_flight: 0, oldest_age: null, dead: 0 }
-          return Queue.make({ ...meta, name, ...(row ?? none) })
-        })
 
       const meta = (queue: QueueName) =>
         Effect.flatMap(metas(`${metaSql} where queue_name = $1`, [queue]), ([found]) =>
           found === undefined ? Effect.fail(queueNotFound(queue)) : Effect.succeed(found)
         )
-      const one = (queue: QueueName) => Effect.flatMap(meta(queue), counted)
+      const counted = (found: ReadonlyArray<typeof Meta.Type>) =>
+        Effect.flatMap(onOwn(consumers.join(found)), (all) =>
+          Effect.forEach(all, (one) =>
+            Effect.map(countQueue(sql, one.name as QueueName), (counts) =>
+              Queue.make({ ...one, name: one.name as QueueName, ...counts })
+            )
+          )
+        )
+      const one = Effect.fnUntraced(function* (queue: QueueName) {
+        const [found] = yield* counted([yield* meta(queue)])
+        return found ?? (yield* queueNotFound(queue))
+      })
 
-      /** Runs statements about a queue that exists, as the service role, and records them. */
-      const changed = <A>(
+      /** Changes a queue that exists, as the service role, and records what is shown of it. */
+      const changed = <A, E>(
         queue: QueueName,
-        text: string,
-        params: ReadonlyArray<unknown>,
-        result: (row: Record<string, unknown> | undefined) => A,
-        shown: (result: A) => object | undefined
+        change: Effect.Effect<A, E>,
+        shown: (done: A) => object | undefined = () => undefined
       ) =>
-        asked(
-          Effect.gen(function* () {
-            const before = yield* meta(queue)
-            const [row] = yield* sql.unsafe<Record<string, unknown>>(text, params)
-            const done = result(row)
-            yield* asLogin
-            const after = shown(done)
-            yield* recordChange(sql, {
+        Effect.gen(function* () {
+          const [before] = yield* onOwn(consumers.join([yield* meta(queue)]))
+          const done = yield* change
+          const after = shown(done)
+          const { consumer = null, max_reads, unlogged } = before ?? {}
+          yield* onOwn(
+            recordChange(sql, {
               subject: `queue:${queue}`,
-              before: { unlogged: before.unlogged, max_reads: before.max_reads },
+              before: { unlogged, max_reads, consumer },
               ...(after === undefined ? {} : { after })
             })
-            yield* asService
-            return done
-          })
-        )
+          )
+          return done
+        })
+      const countOf = (text: string, params: ReadonlyArray<unknown>) =>
+        Effect.map(sql.unsafe<{ count: number }>(text, params), ([row]) => Number(row?.count))
 
       /** Whether the database has the service's own functions. */
       const requireOwn = (wanted: boolean) =>
         wanted
           ? Effect.flatMap(
-              sql<{ own: boolean }>`select to_regprocedure('pgmq.svc_bury(text)') is not null as own`,
+              sql<{ own: boolean }>`select to_regprocedure('pgmq.svc_max_reads(text)') is not null as own`,
               ([row]) => (row?.own === true ? Effect.void : Effect.fail(noDeadLetters))
             )
           : Effect.void
 
       const setSql = "update pgmq.meta set max_reads = $2::int4 where queue_name = $1"
 
-      const create = Effect.fn("Queues.create")(({ max_reads = null, name, unlogged = false }: NewQueue) =>
+      const setConsumer = (queue: QueueName, given: QueueChange["consumer"]) => {
+        if (given === undefined) return Effect.void
+        const consumer = consumerOf(given)
+        return onOwn(consumer === null ? consumers.remove(queue) : consumers.set(queue, consumer))
+      }
+
+      const create = Effect.fn("Queues.create")(({ consumer, max_reads = null, name, unlogged = false }: NewQueue) =>
         asked(
           Effect.gen(function* () {
             yield* requireOwn(max_reads !== null)
@@ -176,48 +180,42 @@ export class Queues extends Context.Service<
             }
             yield* sql.unsafe(unlogged ? "select pgmq.create_unlogged($1)" : 'select pgmq."create"($1)', [name])
             if (max_reads !== null) yield* sql.unsafe(setSql, [name, max_reads])
+            yield* setConsumer(name, consumer)
             const made = yield* one(name)
-            yield* asLogin
-            yield* recordChange(sql, { subject: `queue:${name}`, after: { unlogged, max_reads } })
+            const after = { unlogged, max_reads, consumer: made.consumer }
+            yield* onOwn(recordChange(sql, { subject: `queue:${name}`, after }))
             return made
           })
         )
       )
 
-      const update = Effect.fn("Queues.update")(function* (queue: QueueName, { max_reads }: QueueChange) {
-        if (max_reads !== undefined) {
-          yield* onOwnTables(requireOwn(true))
-          yield* changed(
-            queue,
-            setSql,
-            [queue, max_reads],
-            () => undefined,
-            () => ({ max_reads })
-          )
-        }
-        return yield* asked(one(queue))
-      })
+      const update = Effect.fn("Queues.update")((queue: QueueName, { consumer, max_reads }: QueueChange) =>
+        asked(
+          Effect.gen(function* () {
+            if (max_reads === undefined && consumer === undefined) return yield* one(queue)
+            yield* requireOwn(max_reads !== undefined)
+            const change = Effect.gen(function* () {
+              if (max_reads !== undefined) yield* sql.unsafe(setSql, [queue, max_reads])
+              yield* setConsumer(queue, consumer)
+              return yield* one(queue)
+            })
+            return yield* changed(queue, change, (now) => ({ max_reads: now.max_reads, consumer: now.consumer }))
+          })
+        )
+      )
 
       return Queues.of({
-        list: asked(Effect.flatMap(metas(`${metaSql} order by 1`), (all) => Effect.forEach(all, counted))),
+        list: asked(Effect.flatMap(metas(`${metaSql} order by 1`), counted)),
         find: (queue) => asked(one(queue)),
         create,
         update,
-        remove: (queue) =>
-          changed(
-            queue,
-            "select pgmq.drop_queue($1)",
-            [queue],
-            () => undefined,
-            () => undefined
-          ),
+        remove: (queue) => {
+          const dropped = Effect.andThen(sql`select pgmq.drop_queue(${queue})`, onOwn(consumers.remove(queue)))
+          return asked(Effect.asVoid(changed(queue, dropped)))
+        },
         purge: (queue) =>
-          changed(
-            queue,
-            "select pgmq.purge_queue($1)::float8 as count",
-            [queue],
-            (row) => Number(row?.["count"]),
-            (deleted) => ({ deleted })
+          asked(
+            changed(queue, countOf("select pgmq.purge_queue($1)::float8 as count", [queue]), (deleted) => ({ deleted }))
           ),
         messages: (queue, { before, limit, place }) =>
           asked(
@@ -232,20 +230,14 @@ export class Queues extends Context.Service<
             })
           ),
         putBack: (queue, ids) =>
-          Effect.gen(function* () {
-            const dead = yield* asked(metas(`${metaSql} where queue_name = $1`, [deadLettersOf(queue)]))
-            if (dead.length === 0) {
-              yield* asked(meta(queue))
-              return 0
-            }
-            return yield* changed(
-              queue,
-              putBackSql(queue),
-              [ids === undefined ? null : ids.map(String)],
-              (row) => Number(row?.["count"]),
-              (count) => ({ put_back: count })
-            )
-          })
+          asked(
+            Effect.gen(function* () {
+              const dead = yield* metas(`${metaSql} where queue_name = $1`, [deadLettersOf(queue)])
+              if (dead.length === 0) return yield* Effect.as(meta(queue), 0)
+              const back = countOf(putBackSql(queue), [ids === undefined ? null : ids.map(String)])
+              return yield* changed(queue, back, (count) => ({ put_back: count }))
+            })
+          )
       })
     })
   )

@@ -1,7 +1,12 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, it } from "vitest"
 import { ask, sql } from "../../support/client.ts"
 import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
+import { isWithout } from "../../support/skips.ts"
+import { freePort } from "../../../bench/support/freePort.ts"
 import { postmasterOf, type Service, startService, until } from "../../support/service.ts"
 
 interface Message {
@@ -123,3 +128,62 @@ it("no committed message is lost, and none disappears that was not acknowledged,
     await removeDataDir(dataDir)
   }
 }, 240_000)
+
+it.skipIf(isWithout("deno"))(
+  "a function processes every message, although the service is killed while it does",
+  async () => {
+    const dataDir = await makeDataDir()
+    const folder = await mkdtemp(join(tmpdir(), "functions-"))
+    await mkdir(join(folder, "store"))
+    await writeFile(
+      join(folder, "store", "index.ts"),
+      `Deno.serve(async (request) => {
+        const { messages } = await request.json()
+        await new Promise((done) => setTimeout(done, 20))
+        const headers = { apikey: Deno.env.get("SVC_SERVICE_KEY"), "content-type": "application/json" }
+        const body = JSON.stringify(messages.map(({ message }) => ({ n: message, pid: Deno.pid })))
+        return await fetch(Deno.env.get("SVC_URL") + "/v1/db/processed", { method: "POST", headers, body })
+      })`
+    )
+    const env = { SVC_FUNCTIONS_DIR: folder, PORT: String(await freePort()) }
+    let service: Service = await startService({ dataDir, env })
+    const processed = async () =>
+      (await sql(service, "select count(distinct n)::int as n, count(*)::int as all from processed"))[0] ?? {}
+    try {
+      await sql(service, "create table processed (n int, pid int)")
+      const consumer = { function: "store", batch: 3, concurrency: 4, visibility: 2 }
+      const made = await ask(service, "POST /api/queues", {
+        key: service.service_role,
+        body: { name: "work", consumer }
+      })
+      assert.strictEqual(made.status, 201, made.text)
+      await sql(
+        service,
+        "select count(*) from pgmq.send_batch('work', array(select to_jsonb(n) from generate_series(1, 1000) n))"
+      )
+      for (const least of [50, 200, 400]) {
+        await until(processed, ({ n }) => Number(n) >= least, 60_000)
+        const [last] = await sql(service, "select pid from processed order by ctid desc limit 1")
+        await service.stop("SIGKILL")
+        // The process of the function has ended with the service's.
+        const command = () => readFile(`/proc/${Number(last?.["pid"])}/cmdline`, "utf8").catch(() => "")
+        assert.strictEqual(await until(command, (text) => text === ""), "")
+        service = await startService({ dataDir, env })
+      }
+      await until(
+        () => sql(service, "select count(*)::int as n from pgmq.q_work"),
+        ([row]) => row?.["n"] === 0,
+        60_000
+      )
+      const done = await processed()
+      assert.strictEqual(done["n"], 1000)
+      // Only the calls of those moments were made again: 12 messages each.
+      assert.isAtMost(Number(done["all"]), 1000 + 3 * 12)
+    } finally {
+      await service[Symbol.asyncDispose]()
+      await removeDataDir(dataDir)
+      await rm(folder, { recursive: true, force: true })
+    }
+  },
+  240_000
+)

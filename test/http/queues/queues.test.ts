@@ -1,9 +1,13 @@
 import { execFile } from "node:child_process"
-import { readFile } from "node:fs/promises"
+import { mkdtemp, readFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, type Reply, type Request, sql } from "../../support/client.ts"
 import { hs256 } from "../../support/access/jwts.ts"
+import { until } from "../../support/service.ts"
+import { isWithout } from "../../support/skips.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
 let service: InProcessService
@@ -20,6 +24,7 @@ interface Message {
   readonly read_ct: number
   readonly message: unknown
   readonly headers: unknown
+  readonly last_read_at: string
 }
 const messages = ({ json, status, text }: Reply) => {
   assert.strictEqual(status, 200, text)
@@ -71,9 +76,10 @@ describe("messages", () => {
     assert.deepStrictEqual((await call("orders", "ack", kept)).json, { acked: [3] })
     const archive = messages(await manage("GET /api/queues/orders/messages?place=archive"))
     assert.deepStrictEqual(
-      archive.map(({ msg_id }) => msg_id),
-      [3]
+      archive.map(({ last_read_at, msg_id }) => [msg_id, last_read_at]),
+      [[3, got[2]?.last_read_at]]
     )
+    assert.match(String(got[2]?.last_read_at), /^\d{4}-/)
   })
 
   it("keep numbers as they were sent", async () => {
@@ -239,7 +245,17 @@ describe("management", () => {
       assert.isAtLeast(Number(oldest_age), 0)
       return rest
     }
-    const counts = { name: "jobs", unlogged: true, max_reads: 1, depth: 1, visible: 0, in_flight: 0, dead: 1 }
+    const counts = {
+      name: "jobs",
+      unlogged: true,
+      max_reads: 1,
+      depth: 1,
+      visible: 0,
+      in_flight: 0,
+      dead: 1,
+      exact: true,
+      consumer: null
+    }
     assert.deepStrictEqual(await numbers(), counts)
     const dead = messages(await manage("GET /api/queues/jobs/messages?place=dead"))
     assert.deepInclude(dead[0]?.headers, { h: 1 })
@@ -261,6 +277,67 @@ describe("management", () => {
     }
     const done = entries.filter(({ outcome }) => outcome === "done").map(({ action }) => action)
     assert.includeMembers(done, ["queue.create", "queue.update", "queue.purge", "queue.put_back", "queue.remove"])
+  })
+})
+
+describe("numbers", () => {
+  it("of long queues are estimates, in a time that does not grow with them", async () => {
+    await created("long", { max_reads: 1 })
+    const send = (queue: string, from: number, to: number, delay: number) =>
+      sql(
+        service,
+        `select count(*) from pgmq.send_batch('${queue}', array(select to_jsonb(n) from generate_series(${from}, ${to}) n), ${delay})`
+      )
+    const numbers = async () => (await manage("GET /api/queues/long")).json as Record<string, unknown>
+    await send("long", 1, 10_000, 0)
+    await send("long", 1, 50, 600)
+    await sql(service, "delete from pgmq.q_long where msg_id <= 50")
+    assert.deepInclude(await numbers(), { exact: true, depth: 10_000, visible: 9_950, in_flight: 0, dead: 0 })
+    await send("long", 10_001, 30_000, 0)
+    // Never analysed, and then analysed.
+    assert.deepInclude(await numbers(), { exact: false, depth: 30_000, visible: 29_950 })
+    await sql(service, "delete from pgmq.q_long where msg_id > 100 and msg_id <= 10050")
+    await sql(service, "vacuum analyze pgmq.q_long").catch(() => undefined)
+    const { depth, exact } = await numbers()
+    assert.strictEqual(exact, false)
+    assert.isAtLeast(Number(depth), 10_000)
+    assert.isAtMost(Number(depth), 30_000)
+  })
+})
+
+describe("a consumer", () => {
+  it("is set, changed and removed with its queue, and recorded", async () => {
+    const consumer = { function: "mail", batch: 10, concurrency: 2, visibility: 60, grouped: true }
+    await created("consumed", { consumer })
+    assert.deepInclude((await manage("GET /api/queues/consumed")).json, { consumer })
+    const changed = await manage("PATCH /api/queues/consumed", { consumer: { function: "other" } })
+    const defaults = { function: "other", batch: 1, concurrency: 1, visibility: 30, grouped: false }
+    assert.deepInclude(changed.json, { consumer: defaults, max_reads: null })
+    for (const wrong of [
+      { function: "../etc" },
+      { function: "mail", batch: 0 },
+      { function: "mail", batch: 101 },
+      { function: "mail", concurrency: 0 },
+      { function: "mail", visibility: 0 },
+      { function: "mail", visibility: 86_401 },
+      { function: "mail", more: 1 },
+      { batch: 1 },
+      "mail"
+    ]) {
+      const reply = await manage("PATCH /api/queues/consumed", { consumer: wrong })
+      assert.strictEqual(reply.status, 400, `${JSON.stringify(wrong)} ${reply.text}`)
+    }
+    refused(await manage("PATCH /api/queues/nowhere", { consumer }), 404, "QUEUE_NOT_FOUND")
+    assert.deepInclude((await manage("PATCH /api/queues/consumed", { consumer: null })).json, { consumer: null })
+    await manage("PATCH /api/queues/consumed", { consumer })
+    await manage("DELETE /api/queues/consumed")
+    assert.deepStrictEqual(await sql(service, "select count(*)::int as n from svc.queue_consumers"), [{ n: 0 }])
+    await created("consumed")
+    assert.deepInclude((await manage("GET /api/queues/consumed")).json, { consumer: null })
+    const { entries } = (await manage("GET /api/audit?subject=queue:consumed")).json as {
+      entries: ReadonlyArray<{ after: unknown }>
+    }
+    assert.isTrue(entries.some(({ after }) => JSON.stringify(after).includes('"function":"other"')))
   })
 })
 
@@ -312,8 +389,26 @@ describe("Supabase's clients", () => {
   })
 })
 
-describe("the quick start of docs/queues.md", () => {
-  it("works as it is written", async () => {
+describe("docs/queues.md", () => {
+  it.skipIf(isWithout("deno"))(
+    "has a function consume messages",
+    async () => {
+      const [, section = ""] = (await readFile("docs/queues.md", "utf8")).split("## Functions as consumers")
+      const [, script = ""] = /```sh\n(.*?)```/s.exec(section) ?? []
+      const env = { ...process.env, URL: service.url, SERVICE_KEY: service.service_role }
+      const { stdout } = await promisify(execFile)("timeout", ["30", "bash", "-e", "-c", script], {
+        env,
+        cwd: await mkdtemp(join(tmpdir(), "queues-"))
+      })
+      assert.include(stdout, "Welcome, Ann!")
+      const left = () => manage("GET /api/queues/welcomes")
+      const reply = await until(left, ({ json }) => (json as { depth: number }).depth === 0)
+      assert.deepInclude(reply.json, { depth: 0, dead: 0 })
+    },
+    40_000
+  )
+
+  it("has a quick start that works as it is written", async () => {
     const [, start = ""] = (await readFile("docs/queues.md", "utf8")).split(/^## /m)
     const blocks = [...start.matchAll(/```(sh|sql)\n(.*?)```/gs)].map(([, kind, text = ""]) => ({ kind, text }))
     assert.deepStrictEqual(

@@ -71,6 +71,28 @@ layer(layerDatabase({ name: "queues_sql" }), live)("queues in SQL", (it) => {
     })
   )
 
+  it.effect("move to the dead letters only what the caller may update, and none that anyone may still read", () =>
+    Effect.gen(function* () {
+      yield* sql("select pgmq.create('graves'); update pgmq.meta set max_reads = 1 where queue_name = 'graves'")
+      yield* sql(`select pgmq.send('graves', '{"to":"ann"}'), pgmq.send('graves', '{"to":"bob"}')`)
+      yield* sql("select pgmq.read('graves', 0, 2)")
+      yield* sql(`select pgmq.send('graves', '{"to":"ann"}')`)
+      const left = values("select msg_id::int from pgmq.q_graves order by 1")
+      const asClient = (text: string) => sql(`begin; set local role authenticated; ${text}; commit`)
+      yield* asClient("select pgmq.svc_bury('graves', 100)")
+      assert.deepStrictEqual(yield* left, [1, 2, 3])
+      yield* sql(`grant select, update on pgmq.q_graves to authenticated;
+        create policy own on pgmq.q_graves to authenticated using (message ->> 'to' = 'ann')`)
+      yield* asClient("select pgmq.svc_bury('graves', 100); update pgmq.q_graves set enqueued_at = enqueued_at")
+      assert.deepStrictEqual(yield* left, [2, 3])
+      assert.deepStrictEqual(yield* values("select headers -> 'x-svc-dead' ->> 'msg_id' from pgmq.q_graves_dead"), [
+        "1"
+      ])
+      assert.deepStrictEqual(yield* ids("select msg_id from pgmq.read('graves', 30, 10)"), [3])
+      assert.deepStrictEqual(yield* left, [3])
+    })
+  )
+
   it.effect("refuse names, delays and timeouts that are not ones", () =>
     Effect.gen(function* () {
       for (const name of ["", "a b", "a;drop table x", 'a"b', "ü", "a.b", "x".repeat(48), "a\nb"]) {

@@ -46,42 +46,40 @@ const sending = [
 ]
 
 /**
- * Moves messages that were read as often as the queue allows to the queue of dead letters. It has its owner's rights: a
- * reader need not have any on dead letters, and only what every read would move is moved.
+ * Moves messages that were read as often as the queue allows to the queue of dead letters: those that the caller may update,
+ * among the first `look` visible ones. Gives how often a message may be read, and no reader takes one that was read as often.
  */
-const burying = `create function pgmq.svc_bury(queue_name text) returns void language plpgsql security definer ${fixedPath} as $$
+const burying = `create function pgmq.svc_bury(queue_name text, look bigint) returns integer language plpgsql ${fixedPath} as $$
    declare
      q text := pgmq.svc_table('q', queue_name);
-     at timestamptz := clock_timestamp();
-     called text;
-     most integer;
-     found_dead boolean;
+     most integer := pgmq.svc_max_reads(queue_name);
+     dead bigint;
    begin
-     select m.queue_name, m.max_reads into called, most from pgmq.meta m where lower(m.queue_name) = lower(svc_bury.queue_name collate "C");
-     if most is null then return; end if;
-     execute format('select exists (select from %s where vt <= $1 and read_ct >= $2)', q) into found_dead using at, most;
-     if not found_dead then return; end if;
-     perform pgmq.svc_create(called || '_dead', false);
-     execute format('with dead as (
-         delete from %1$s where msg_id in (select msg_id from %1$s where vt <= $1 and read_ct >= $2
-           order by msg_id limit 100 for update skip locked) returning *)
-       insert into %2$s (vt, message, headers) select $1, message,
-         case when jsonb_typeof(headers) = ''object'' then headers else ''{}'' end || jsonb_build_object(''x-svc-dead'',
-           jsonb_build_object(''queue'', $3, ''msg_id'', msg_id, ''read_ct'', read_ct, ''enqueued_at'', enqueued_at)
-           || case when jsonb_typeof(headers) <> ''object'' then jsonb_build_object(''headers'', headers) else ''{}'' end)
-       from dead order by msg_id', q, pgmq.svc_table('q', called || '_dead')) using at, most, called;
+     if most is null then return 2147483647; end if;
+     if not has_table_privilege(q, 'update') then return most; end if;
+     for dead in execute format('select msg_id from %s where msg_id in (
+         select f.msg_id from (select msg_id, read_ct from %1$s where vt <= $1 order by msg_id limit $2) f where f.read_ct >= $3)
+       order by msg_id for update skip locked', q) using clock_timestamp(), look, most
+     loop
+       execute format('update %s set enqueued_at = enqueued_at where msg_id = $1', q) using dead;
+     end loop;
+     return most;
    end $$`
 
-/** Reads what `picked` selects: `$1` is the time, `$2` how many, `$3` for how long they are invisible then. */
+/** Reads what `picked` selects: `$1` is the time, `$2` how many, `$3` for how long they are invisible then, `$4` how often they may be read. */
 const taken = (picked: string, order: string) => `with picked as materialized (${picked}),
        taken as (update %1$s m set read_ct = m.read_ct + 1, last_read_at = $1, vt = $1 + $3
          from picked p where m.msg_id = p.msg_id and m.vt <= $1 returning ${columns("m")}, p.place)
      select ${columns("t")} from taken t order by ${order}`
 
-const begin = `perform pgmq.svc_bury(queue_name);
-     if qty is null or qty < 0 then
+/** Visible messages that are looked at for dead letters; those of other groups may be in front of one. */
+const look = { first: 100, grouped: 1_000 } as const
+
+const begin = (first: number) => `if qty is null or qty < 0 then
        raise invalid_parameter_value using message = 'The number of messages must be 0 or more';
-     end if;`
+     end if;
+     most := pgmq.svc_bury(queue_name, qty::bigint + ${first});`
+const declared = "declare most integer;"
 
 /** The function again, which waits for messages by asking over and over, as the extension does. */
 const polling = (
@@ -107,36 +105,38 @@ const polling = (
  */
 const grouped = (name: string, order: string) => `create function pgmq.${name}(queue_name text, vt integer, qty integer)
      returns setof pgmq.message_record language plpgsql ${fixedPath} as $$
+   ${declared}
    begin
-     ${begin}
+     ${begin(look.grouped)}
      return query execute format('${taken(
        `with heads as materialized (
          select h.msg_id, ${group("h")} as g from %1$s h
-         where h.vt <= $1 and not exists (select from %1$s e where ${group("e")} = ${group("h")} and e.msg_id < h.msg_id)
+         where h.vt <= $1 and h.read_ct < $4 and not exists (select from %1$s e where ${group("e")} = ${group("h")} and e.msg_id < h.msg_id)
          order by h.msg_id limit $2 for update of h skip locked)
        select f.msg_id, row_number() over (order by ${order}) as place
        from heads h cross join lateral (
          select b.msg_id, row_number() over (order by b.msg_id) as n from %1$s b
          where ${group("b")} = h.g and b.msg_id >= h.msg_id and b.msg_id < coalesce(
-           (select min(x.msg_id) from %1$s x where ${group("x")} = h.g and x.vt > $1), 9223372036854775807)
+           (select min(x.msg_id) from %1$s x where ${group("x")} = h.g and (x.vt > $1 or x.read_ct >= $4)), 9223372036854775807)
          order by b.msg_id limit $2) f
        order by ${order} limit $2`,
        "t.place"
-     )}', pgmq.svc_table('q', queue_name)) using clock_timestamp(), qty, pgmq.svc_seconds('The visibility timeout', vt);
+     )}', pgmq.svc_table('q', queue_name)) using clock_timestamp(), qty, pgmq.svc_seconds('The visibility timeout', vt), most;
    end $$`
 
 const reading = [
   burying,
   `create function pgmq.read(queue_name text, vt integer, qty integer, conditional jsonb default '{}')
      returns setof pgmq.message_record language plpgsql ${fixedPath} as $$
+   ${declared}
    begin
-     ${begin}
+     ${begin(look.first)}
      return query execute format('${taken(
-       `select msg_id, msg_id as place from %1$s where vt <= $1 and ($4 = ''{}'' or message @> $4)
+       `select msg_id, msg_id as place from %1$s where vt <= $1 and read_ct < $4 and ($5 = ''{}'' or message @> $5)
        order by msg_id limit $2 for update skip locked`,
        "t.msg_id"
      )}', pgmq.svc_table('q', queue_name))
-       using clock_timestamp(), qty, pgmq.svc_seconds('The visibility timeout', vt), coalesce(conditional, '{}');
+       using clock_timestamp(), qty, pgmq.svc_seconds('The visibility timeout', vt), most, coalesce(conditional, '{}');
    end $$`,
   grouped("read_grouped", "h.msg_id, f.n"),
   grouped("read_grouped_rr", "f.n, h.msg_id"),
@@ -145,12 +145,13 @@ const reading = [
   polling("read_grouped_rr"),
   `create function pgmq.pop(queue_name text, qty integer default 1) returns setof pgmq.message_record
      language plpgsql ${fixedPath} as $$
+   ${declared}
    begin
-     ${begin}
+     ${begin(look.first)}
      return query execute format('with picked as materialized (
-         select msg_id from %1$s where vt <= $1 order by msg_id limit $2 for update skip locked),
+         select msg_id from %1$s where vt <= $1 and read_ct < $3 order by msg_id limit $2 for update skip locked),
        taken as (delete from %1$s m using picked p where m.msg_id = p.msg_id returning ${columns("m")})
-       select ${columns("t")} from taken t order by t.msg_id', pgmq.svc_table('q', queue_name)) using clock_timestamp(), qty;
+       select ${columns("t")} from taken t order by t.msg_id', pgmq.svc_table('q', queue_name)) using clock_timestamp(), qty, most;
    end $$`
 ]
 

@@ -51,6 +51,31 @@ const shared = [
    end $$`
 ]
 
+/**
+ * What readers have no right to: they need not see the list of queues, nor the queue of dead letters. With its owner's
+ * rights, a trigger moves a message that the caller has updated, if every reader would move it.
+ */
+const dying = [
+  `create function pgmq.svc_max_reads(queue_name text) returns integer language sql stable security definer ${fixedPath}
+     begin atomic select m.max_reads from pgmq.meta m where lower(m.queue_name) = lower(svc_max_reads.queue_name collate "C"); end`,
+  `create function pgmq.svc_bury() returns trigger language plpgsql security definer ${fixedPath} as $$
+   declare
+     called text;
+     most integer;
+   begin
+     select m.queue_name, m.max_reads into called, most from pgmq.meta m where lower(m.queue_name) = substr(tg_table_name::text, 3);
+     if most is null or new.read_ct < most or new.vt > clock_timestamp() then return null; end if;
+     perform pgmq.svc_create(called || '_dead', false);
+     execute format('with dead as (delete from %s where msg_id = $1 returning *)
+       insert into %s (vt, message, headers) select clock_timestamp(), message,
+         case when jsonb_typeof(headers) = ''object'' then headers else ''{}'' end || jsonb_build_object(''x-svc-dead'',
+           jsonb_build_object(''queue'', $2, ''msg_id'', msg_id, ''read_ct'', read_ct, ''enqueued_at'', enqueued_at)
+           || case when jsonb_typeof(headers) <> ''object'' then jsonb_build_object(''headers'', headers) else ''{}'' end)
+       from dead', pgmq.svc_table('q', called), pgmq.svc_table('q', called || '_dead')) using new.msg_id, called;
+     return null;
+   end $$`
+]
+
 /** Tables have row-level security, so that a grant alone shows no messages: a policy says which. */
 const management = [
   `create function pgmq.svc_create(queue_name text, unlogged boolean) returns void language plpgsql ${fixedPath} as $$
@@ -89,6 +114,7 @@ const management = [
      execute format('alter table %s enable row level security', q);
      execute format('alter table %s enable row level security', a);
      execute format('create trigger svc_wake after insert on %s for each statement execute function pgmq.svc_wake()', q);
+     execute format('create trigger svc_bury after update of enqueued_at on %s for each row execute function pgmq.svc_bury()', q);
    end $$`,
   `create function pgmq."create"(queue_name text) returns void language sql ${fixedPath}
      begin atomic select pgmq.svc_create(queue_name, false); end`,
@@ -140,4 +166,4 @@ const management = [
 ]
 
 /** Everything but what concerns messages. */
-export const queueTables: ReadonlyArray<string> = [...shared, ...management]
+export const queueTables: ReadonlyArray<string> = [...shared, ...management, ...dying]

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { conflictOf, countEdits, type Edits, saveStatements, withEdit } from "../../dashboard/src/tables/rows/edits.ts"
+import { countEdits, type Edits, withEdit } from "../../dashboard/src/tables/rows/edits.ts"
 import {
   filterValue,
   filterWords,
@@ -8,6 +8,7 @@ import {
   withNextOrder,
   withoutFilter
 } from "../../dashboard/src/tables/rows/filters.ts"
+import { conflictOf, saveStatements } from "../../dashboard/src/tables/rows/statements.ts"
 
 const table = { schema: "public", name: 'odd"name', primary_key: ["id"], columns: [] } as unknown as Parameters<
   typeof saveStatements

@@ -92,7 +92,7 @@ describe("a table", () => {
 
     // More than one transaction takes, with the old value: said before it is sent, and kept.
     await page.getByRole("grid").focus()
-    await page.keyboard.press("Home")
+    await page.keyboard.press("Control+Home")
     await page.keyboard.press("ArrowRight")
     await page.keyboard.press("Enter")
     await page.getByRole("textbox", { name: "doc, jsonb" }).fill(JSON.stringify({ text: "z".repeat(60_000) }))

@@ -4,7 +4,7 @@ import { plural } from "../ui/format.ts"
 import { toast } from "../ui/toast.ts"
 import { call } from "../wire/call.ts"
 import type { Blocks } from "./rows/blocks.ts"
-import { deleteStatement, isConflict } from "./rows/edits.ts"
+import { deleteStatement, isConflict } from "./rows/statements.ts"
 import { isPlaced, type Row } from "./rows/identity.ts"
 
 interface DeleteRowsProps {
@@ -21,14 +21,18 @@ const changedOf = (error: Error) => {
   throw new Error("Nothing was deleted: one of the rows was changed or deleted since it was read. Read the table again")
 }
 
-/** Says what goes with the rows: those of tables whose references delete in cascade. */
-export const DeleteRows = ({ blocks, catalogue, onClose, onDeleted, rows, table }: DeleteRowsProps) => {
-  const cascades = catalogue.tables.filter((other) =>
+/** The tables whose rows go with those of another one. */
+export const cascadesOf = (catalogue: Catalogue, table: Table) =>
+  catalogue.tables.filter((other) =>
     other.foreign_keys.some(
       ({ on_delete, references }) =>
         /cascade/i.test(on_delete) && references.schema === table.schema && references.table === table.name
     )
   )
+
+/** Says what goes with the rows: those of tables whose references delete in cascade. */
+export const DeleteRows = ({ blocks, catalogue, onClose, onDeleted, rows, table }: DeleteRowsProps) => {
+  const cascades = cascadesOf(catalogue, table)
   const what = plural(rows.length, "row")
   const run = async () => {
     const whole = isPlaced(table) ? await Promise.all(rows.map((row) => blocks.whole(row))) : rows

@@ -6,7 +6,8 @@ import { request } from "../wire/request.ts"
 import { type GridColumn, isJson, isMade, type Relation } from "./grid/columns.ts"
 import { isMoment } from "./grid/moments.ts"
 import { ReferenceInput } from "./grid/ReferenceInput.tsx"
-import { editText, written } from "./grid/values.ts"
+import { written } from "./grid/checks.ts"
+import { editText } from "./grid/values.ts"
 import type { Row } from "./rows/identity.ts"
 
 /** What is given for a column: nothing, so that its default applies; NULL; or a text. */

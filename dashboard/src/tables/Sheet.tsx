@@ -13,21 +13,23 @@ import { curlOf } from "../wire/curl.ts"
 import { type Viewer, viewerCredentials } from "../wire/viewer.ts"
 import { useBlocks } from "./rows/useBlocks.ts"
 import { gridColumns, type Relation, selectOf } from "./grid/columns.ts"
-import { countEdits, type Edits, withEdit } from "./rows/edits.ts"
+import { type CellChange, countEdits, countWrong, freshIn, savableOf } from "./rows/edits.ts"
 import { filtersOf, orderOf, withFilter, withNextOrder, withoutFilter } from "./rows/filters.ts"
-import { type Cell, CellMenu } from "./grid/CellMenu.tsx"
+import type { Cell } from "./grid/CellMenu.tsx"
 import { Changes } from "./Changes.tsx"
 import { Grid } from "./grid/Grid.tsx"
 import { useKeptColumns } from "./kept.ts"
-import { isPlaced, keyOf, type Row, rowId } from "./rows/identity.ts"
+import { freshRow, isPlaced, keyOf, type Row, rowId } from "./rows/identity.ts"
 import { NoRows } from "./NoRows.tsx"
 import type { Refused } from "./rows/refusals.ts"
 import { type SheetDialog, SheetDialogs } from "./SheetDialogs.tsx"
 import { StatusBar } from "./StatusBar.tsx"
 import { Toolbar } from "./Toolbar.tsx"
 import { usePicked } from "./usePicked.ts"
+import { useStaged } from "./useStaged.ts"
 
-// Not needed for the first rows, so it is loaded when it is first opened.
+// Not needed for the first rows, so each is loaded when it is first opened.
+const CellMenu = lazy(async () => ({ default: (await import("./grid/CellMenu.tsx")).CellMenu }))
 const RowPanel = lazy(async () => ({ default: (await import("./RowPanel.tsx")).RowPanel }))
 
 const noKey =
@@ -49,7 +51,9 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
   const navigate = useNavigate()
   const client = useQueryClient()
   const kept = useKeptColumns(schema, name)
-  const [edits, setEdits] = useState<Edits>(new Map())
+  const staged = useStaged(table)
+  const { edits } = staged
+  const [size, setSize] = useState<string>()
   const [refused, setRefused] = useState<Refused>()
   const [open, setOpen] = useState<Row>()
   const [dialog, setDialog] = useState<SheetDialog>()
@@ -73,6 +77,14 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
   const readOnly =
     viewer.role !== "service_role" ? asOther : table === undefined ? isView : key.length === 0 ? noKey : undefined
   const changes = countEdits(edits)
+  const [blank, setBlank] = useState(freshRow)
+  // What was empty is a new row now, and another one follows it.
+  if (table !== undefined && edits.has(rowId(table, blank))) setBlank(freshRow())
+  const { ready } = blocks
+  const fresh = useMemo(
+    () => (readOnly === undefined && ready ? [...freshIn(edits), blank] : []),
+    [readOnly, ready, edits, blank]
+  )
 
   // Filters and sorting keep the changes; another table would lose them.
   useUnsaved(changes === 0 ? undefined : `Leave and discard ${plural(changes, "unsaved change")}?`, true)
@@ -104,17 +116,17 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
     setOpen(undefined)
     setDialog("insert")
   }
-  const change = (one: Parameters<typeof withEdit>[2]) => {
+  const stage = (changes: ReadonlyArray<CellChange>) => {
     setRefused(undefined)
-    if (table !== undefined) setEdits((now) => withEdit(now, table, one))
+    staged.stage(changes)
   }
   const remove = (rows: ReadonlyArray<Row>) => {
     setDeleted(rows)
     setDialog("delete")
   }
   const saved = () => {
-    toast(`${plural(edits.size, "row")} saved`)
-    setEdits(new Map())
+    toast(`${plural(table === undefined ? 0 : savableOf(edits, table).size, "row")} saved`)
+    staged.saved()
     setRefused(undefined)
     setDialog(undefined)
     refresh()
@@ -122,10 +134,10 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
   }
   const discard = () => {
     setRefused(undefined)
-    setEdits(new Map())
+    staged.step(() => new Map())
     focusGrid()
     // What has been changed meanwhile stays as well.
-    toastUndo(`${plural(changes, "change")} discarded`, () => setEdits((now) => new Map([...edits, ...now])))
+    toastUndo(`${plural(changes, "change")} discarded`, () => staged.step((now) => new Map([...edits, ...now])))
   }
   const inserted = () => {
     toast("Row inserted")
@@ -172,7 +184,7 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
         <div className="fill">
           <Problem error={blocks.failure} title="The rows could not be read" onRetry={refresh} />
         </div>
-      ) : blocks.ready && blocks.length === 0 ? (
+      ) : blocks.ready && blocks.length === 0 && fresh.length < 2 ? (
         <NoRows
           relation={relation}
           filtered={filters.length > 0}
@@ -188,12 +200,18 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
           order={orderOf(search)}
           readOnly={readOnly}
           keyed={!isPlaced(table)}
-          editsOf={(row) => edits.get(idOf(row))?.values}
+          name={`"${schema.replaceAll('"', '""')}"."${name.replaceAll('"', '""')}"`}
+          fresh={fresh}
+          editOf={(row) => edits.get(idOf(row))}
           refusedIn={(row) => (refused !== undefined && refused.row === idOf(row) ? (refused.column ?? "") : undefined)}
           isPicked={picked.has}
           onPick={picked.pick}
           onSort={(column) => go(withNextOrder(search, column))}
-          onChange={change}
+          onStage={stage}
+          onRemove={(rows) => staged.remove(rows)}
+          onUndo={staged.undo}
+          onRedo={staged.redo}
+          onRange={setSize}
           onFollow={({ foreign }, value) => {
             if (foreign === undefined) return
             const { columns, schema, table } = foreign.references
@@ -211,10 +229,18 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
           onResize={kept.resize}
         />
       )}
-      <Changes changes={changes} onDiscard={discard} onReview={() => setDialog("review")} />
+      <Changes
+        changes={changes}
+        wrong={countWrong(edits)}
+        onUndo={staged.canUndo ? staged.undo : undefined}
+        onRedo={staged.canRedo ? staged.redo : undefined}
+        onDiscard={discard}
+        onReview={() => setDialog("review")}
+      />
       <StatusBar
         blocks={blocks}
         bytes={relation.table?.bytes}
+        selected={size}
         note={viewer.role === "service_role" ? (readOnly ?? (isPlaced(table) ? placed : undefined)) : undefined}
         curl={curl}
       />
@@ -252,7 +278,7 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
         onDeleted={() => {
           const gone = new Set(deleted.map(idOf))
           picked.forget(gone)
-          setEdits(new Map(Array.from(edits).filter(([id]) => !gone.has(id))))
+          staged.forget(gone)
           refresh()
         }}
         onClose={() => {
@@ -262,23 +288,25 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
         }}
       />
       {menu === undefined ? null : (
-        <CellMenu
-          cell={menu}
-          columns={all}
-          blocks={blocks}
-          keyed={!isPlaced(table)}
-          changeable={readOnly === undefined}
-          insertable={table !== undefined && viewer.role === "service_role"}
-          onFilter={(filter) => go(withFilter(search, filter))}
-          onChange={change}
-          onOpen={() => openRow(menu.row)}
-          onInsertLike={insertLike}
-          onDelete={() => remove([menu.row])}
-          onClose={() => {
-            setMenu(undefined)
-            focusGrid()
-          }}
-        />
+        <Suspense>
+          <CellMenu
+            cell={menu}
+            columns={all}
+            blocks={blocks}
+            keyed={!isPlaced(table)}
+            changeable={readOnly === undefined}
+            insertable={table !== undefined && viewer.role === "service_role"}
+            onFilter={(filter) => go(withFilter(search, filter))}
+            onChange={(change) => stage([change])}
+            onOpen={() => openRow(menu.row)}
+            onInsertLike={insertLike}
+            onDelete={() => remove([menu.row])}
+            onClose={() => {
+              setMenu(undefined)
+              focusGrid()
+            }}
+          />
+        </Suspense>
       )}
     </section>
   )

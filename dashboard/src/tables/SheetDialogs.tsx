@@ -65,7 +65,14 @@ const Opened = (props: SheetDialogsProps) => {
       )
     case "review":
       return table === undefined ? null : (
-        <Review table={table} edits={edits} onSaved={props.onSaved} onRefused={props.onRefused} onClose={onClose} />
+        <Review
+          catalogue={catalogue}
+          table={table}
+          edits={edits}
+          onSaved={props.onSaved}
+          onRefused={props.onRefused}
+          onClose={onClose}
+        />
       )
     case "delete":
       return table === undefined ? null : (

@@ -10,13 +10,15 @@ interface StatusBarProps {
   readonly blocks: Blocks
   /** Of the table on disk. */
   readonly bytes: number | undefined
+  /** How many cells are selected, if several are. */
+  readonly selected: string | undefined
   /** What is special about changing the rows. */
   readonly note: string | undefined
   readonly curl: () => string
 }
 
 /** How much there is, how long it took, and what was asked. */
-export const StatusBar = ({ blocks, bytes: size, curl, note }: StatusBarProps) => {
+export const StatusBar = ({ blocks, bytes: size, curl, note, selected }: StatusBarProps) => {
   const guessed = blocks.counted === "estimated" && blocks.length > exact
   const rows = `${guessed ? "about " : ""}${count(blocks.length)} ${blocks.length === 1 ? "row" : "rows"}`
   return (
@@ -29,6 +31,7 @@ export const StatusBar = ({ blocks, bytes: size, curl, note }: StatusBarProps) =
       ) : null}
       {size === undefined ? null : <span className="only-wide">{bytes(size)}</span>}
       {blocks.ready ? <span>{Math.round(blocks.millis)} ms</span> : null}
+      <span role="status">{selected}</span>
       <span className="grow how" title={note}>
         {note}
       </span>

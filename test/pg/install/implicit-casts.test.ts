@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto"
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { saveStatements, withEdit } from "../../../dashboard/src/tables/rows/edits.ts"
+import { withEdit } from "../../../dashboard/src/tables/rows/edits.ts"
+import { saveStatements } from "../../../dashboard/src/tables/rows/statements.ts"
 import { fingerprintSql } from "../../../src/domain/catalogue/FingerprintSql.ts"
 import {
   announceGapsSql,

@@ -5,9 +5,11 @@ import { isMod, mod } from "../../ui/keys.ts"
 import { type GridColumn, isJson, isMonospaced } from "./columns.ts"
 import { isMoment } from "./moments.ts"
 import { canBeKey, useReferences } from "./references.ts"
-import { editText, written } from "./values.ts"
+import { written } from "./checks.ts"
+import { editText } from "./values.ts"
 
-export type Move = "stay" | "down" | "right" | "left"
+/** `all`: all cells of the range get the value. */
+export type Move = "stay" | "down" | "right" | "left" | "all"
 
 interface CellEditorProps {
   readonly column: GridColumn
@@ -48,7 +50,7 @@ export const CellEditor = ({ column, onCancel, onDone, typed, value }: CellEdito
   const keep = (given: unknown, move: Move) => end(() => onDone(given, move))
   const finish = (move: Move, given = text) => {
     // Left as it was: NULL stays NULL, although its text is empty.
-    if (given === begun && typed === undefined) return cancel()
+    if (given === begun && typed === undefined) return move === "all" ? keep(value, move) : cancel()
     const result = written(given, column, value)
     if ("problem" in result)
       setProblem(foreign === undefined ? result.problem : `${result.problem}. Type a key, or choose a row with ↓`)
@@ -71,7 +73,7 @@ export const CellEditor = ({ column, onCancel, onDone, typed, value }: CellEdito
       setProblem("")
     } else if (key === "Enter" && !event.shiftKey && (!json || isMod(event))) {
       event.preventDefault()
-      finish("down", finder.key)
+      finish(isMod(event) ? "all" : "down", finder.key)
     } else if (key === "Tab") {
       event.preventDefault()
       finish(event.shiftKey ? "left" : "right", finder.key)

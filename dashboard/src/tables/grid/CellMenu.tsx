@@ -1,3 +1,7 @@
+import { textFormats } from "../cells/formats.ts"
+import { heightOf, isOneCell, type CellRange } from "../cells/range.ts"
+import type { CellCommands } from "../cells/useCells.ts"
+import { plural } from "../../ui/format.ts"
 import { ContextMenu, type Point } from "./ContextMenu.tsx"
 import { mod } from "../../ui/keys.ts"
 import { MenuItem } from "../../ui/Popover.tsx"
@@ -6,7 +10,7 @@ import { valueShown } from "./values.ts"
 import { type GridColumn, isMade, shownValues } from "./columns.ts"
 import type { Blocks } from "../rows/blocks.ts"
 import type { Filter } from "../rows/filters.ts"
-import { isCut, type Row } from "../rows/identity.ts"
+import { isCut, isFresh, type Row } from "../rows/identity.ts"
 
 /** A cell, and where its menu opens. */
 export interface Cell {
@@ -15,6 +19,9 @@ export interface Cell {
   /** As it is shown, with what is not saved. */
   readonly value: unknown
   readonly at: Point
+  /** The cells around it that are selected. */
+  readonly range: CellRange
+  readonly commands: CellCommands
 }
 
 interface CellMenuProps {
@@ -39,7 +46,9 @@ interface CellMenuProps {
 /** What is done with one cell or its row most often. */
 export const CellMenu = (props: CellMenuProps) => {
   const { blocks, cell, changeable, columns, insertable, keyed, onClose } = props
-  const { at, column, row, value } = cell
+  const { at, column, commands, range, row, value } = cell
+  const fresh = isFresh(row)
+  const cells = isOneCell(range) ? "cell" : "cells"
   const item = (run: () => void) => () => {
     onClose()
     run()
@@ -49,12 +58,12 @@ export const CellMenu = (props: CellMenuProps) => {
   const edited = value !== row[column.name]
   const setNull = (whole: Row) => props.onChange({ row: whole, column: column.name, value: null })
   // JSON and arrays have another text in PostgreSQL, and of a long value only the beginning is here.
-  const comparable = !edited && typeof value !== "object" && !isCut(row, column.name)
+  const comparable = !fresh && !edited && typeof value !== "object" && !isCut(row, column.name)
   const text = valueShown(value, column.type)
   const shown = text.length > 24 ? `${text.slice(0, 24)}…` : text
   return (
     <ContextMenu label={`Cell ${column.name}`} at={at} onClose={onClose}>
-      {value === null && !edited ? (
+      {value === null && !edited && !fresh ? (
         <>
           <MenuItem icon="filter" onClick={item(() => props.onFilter([column.name, "is.null"]))}>
             Only where {column.name} is NULL
@@ -75,23 +84,30 @@ export const CellMenu = (props: CellMenuProps) => {
           <hr />
         </>
       ) : null}
-      <MenuItem
-        icon="copy"
-        note={`${mod}C`}
-        onClick={withWhole((whole) => copy(valueShown(edited ? value : whole[column.name], ""), "Cell"))}
-      >
-        Copy cell
+      <MenuItem icon="copy" note={`${mod}C`} onClick={item(() => commands.copy(range))}>
+        Copy {cells}
       </MenuItem>
-      <MenuItem
-        icon="copy"
-        onClick={withWhole((whole) => copy(JSON.stringify(shownValues(whole, columns), null, 2), "Row"))}
-      >
-        Copy row as JSON
-      </MenuItem>
-      <MenuItem icon="right" note="Space" onClick={item(props.onOpen)}>
-        Open row
-      </MenuItem>
-      {insertable ? (
+      {isOneCell(range)
+        ? null
+        : textFormats.map((format) => (
+            <MenuItem key={format} icon="copy" onClick={item(() => commands.copy(range, format))}>
+              Copy cells as {format}
+            </MenuItem>
+          ))}
+      {fresh ? null : (
+        <MenuItem
+          icon="copy"
+          onClick={withWhole((whole) => copy(JSON.stringify(shownValues(whole, columns), null, 2), "Row"))}
+        >
+          Copy row as JSON
+        </MenuItem>
+      )}
+      {fresh ? null : (
+        <MenuItem icon="right" note="Space" onClick={item(props.onOpen)}>
+          Open row
+        </MenuItem>
+      )}
+      {insertable && !fresh ? (
         <MenuItem icon="plus" onClick={withWhole(props.onInsertLike)}>
           Insert a row like this…
         </MenuItem>
@@ -107,10 +123,18 @@ export const CellMenu = (props: CellMenuProps) => {
               Set NULL
             </MenuItem>
           ) : null}
-          <hr />
-          <MenuItem icon="trash" danger onClick={item(props.onDelete)}>
-            Delete row…
+          <MenuItem icon="undo" note="Del" onClick={item(() => commands.clear(range))}>
+            Empty {cells}
           </MenuItem>
+          <hr />
+          <MenuItem icon="trash" note="⇧Del" onClick={item(() => commands.remove(range))}>
+            Delete {plural(heightOf(range), "row")} when saved
+          </MenuItem>
+          {fresh ? null : (
+            <MenuItem icon="trash" danger onClick={item(props.onDelete)}>
+              Delete row…
+            </MenuItem>
+          )}
         </>
       ) : null}
     </ContextMenu>

@@ -1,22 +1,39 @@
-import { type KeyboardEvent, type MouseEvent, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react"
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+  useSyncExternalStore
+} from "react"
 import { isMod } from "../../ui/keys.ts"
 import { toast, toastError } from "../../ui/toast.ts"
+import { beyond, type CellRange, type GridPlace, heightOf, isOneCell, widthOf } from "../cells/range.ts"
+import { type CellCommands, useCells } from "../cells/useCells.ts"
+import { useRange } from "../cells/useRange.ts"
+import { editText } from "./values.ts"
 import type { Point } from "./ContextMenu.tsx"
 import type { Blocks } from "../rows/blocks.ts"
 import type { Move } from "./CellEditor.tsx"
+import { editorNow, loadEditor } from "./editor.ts"
 import { type GridColumn, isMade } from "./columns.ts"
 import { GridHead } from "./GridHead.tsx"
 import { type Editing, type RowActions, RowCells } from "./GridRow.tsx"
-import { isCut, isWhole, type Row } from "../rows/identity.ts"
+import type { CellChange, RowEdit } from "../rows/edits.ts"
+import { isCut, isFresh, isWhole, type Row } from "../rows/identity.ts"
 import type { Order } from "../rows/keyset.ts"
-import { valueShown } from "./values.ts"
 import { gutter, useGridView } from "./useGridView.ts"
 import { WaitingRows } from "./WaitingRows.tsx"
 
-interface CellChange {
+/** A cell whose menu is asked for, and what can be done with the range around it. */
+interface MenuCell {
   readonly row: Row
   readonly column: string
   readonly value: unknown
+  readonly at: Point
+  readonly range: CellRange
+  readonly commands: CellCommands
 }
 
 interface GridProps {
@@ -28,19 +45,28 @@ interface GridProps {
   readonly readOnly: string | undefined
   /** The rows have a primary key. Without one, an edit compares all values of its row. */
   readonly keyed: boolean
-  /** The unsaved values of a row. */
-  readonly editsOf: (row: Row) => Readonly<Record<string, unknown>> | undefined
+  /** `"shop"."orders"` */
+  readonly name: string
+  /** The new rows, which follow the others; the last one is empty. */
+  readonly fresh: ReadonlyArray<Row>
+  /** What is not saved of a row. */
+  readonly editOf: (row: Row) => RowEdit | undefined
   /** The column that PostgreSQL has refused in a row; empty: it is not known which. */
   readonly refusedIn: (row: Row) => string | undefined
   readonly isPicked: (row: Row) => boolean
   readonly onPick: (row: Row, on: boolean) => void
   readonly onSort: (column: string) => void
-  readonly onChange: (change: CellChange) => void
+  readonly onStage: (changes: ReadonlyArray<CellChange>) => void
+  readonly onRemove: (rows: ReadonlyArray<Row>) => void
+  readonly onUndo: () => void
+  readonly onRedo: () => void
+  /** How many rows and columns are selected; undefined: one cell. */
+  readonly onRange: (size: string | undefined) => void
   readonly onFollow: (column: GridColumn, value: unknown) => void
   readonly onOpen: (row: Row) => void
   readonly onResize: (column: string, width: number) => void
   /** The menu of a cell is asked for. */
-  readonly onMenu: (cell: CellChange & { readonly at: Point }) => void
+  readonly onMenu: (cell: MenuCell) => void
 }
 
 /** The row number of the head, above the first. */
@@ -50,28 +76,53 @@ export const Grid = (props: GridProps) => {
   const {
     blocks,
     columns,
-    editsOf,
+    editOf,
+    fresh,
     isPicked,
     label,
-    onChange,
     onFollow,
     onMenu,
     onOpen,
     onPick,
+    onRange,
     onResize,
     onSort,
+    onStage,
     order
   } = props
   useSyncExternalStore(blocks.subscribe, blocks.snapshot)
   const scroller = useRef<HTMLDivElement>(null)
-  const [active, setActive] = useState({ row: 0, column: 0 })
+  const actions = useRef<RowActions>(null as unknown as RowActions)
+  const { ready } = blocks
+  useEffect(() => {
+    // A failure is reported when it is needed.
+    if (ready) loadEditor().catch(() => undefined)
+  }, [ready])
   const [editing, setEditing] = useState<Editing>()
-  const { from, height, look, page, show, to, yOf } = useGridView(scroller, blocks, columns)
-  const { length } = blocks
+  const length = blocks.length + fresh.length
+  const { from, height, look, page, show, to, yOf } = useGridView(scroller, blocks, columns, length)
+  const commands = useCells(props)
+  const clamp = (place: GridPlace): GridPlace => ({
+    row: Math.max(0, Math.min(length - 1, place.row)),
+    column: Math.max(0, Math.min(columns.length - 1, place.column))
+  })
+  const { active, extend, extent, filling, press, pull, range, select, stand } = useRange({
+    scroller,
+    show,
+    clamp,
+    onFill: (source, whole) => commands.repeat(source, beyond(source, whole))
+  })
+  const size = isOneCell(range) ? undefined : `${heightOf(range)} × ${widthOf(range)} cells`
+  useEffect(() => onRange(size), [onRange, size])
+  /** Whether the next paste makes new rows. */
+  const asRows = useRef(false)
+  const rowAt = (index: number) => (index < blocks.length ? blocks.row(index) : fresh[index - blocks.length])
 
+  const begin = useRef(stand)
+  begin.current = stand
   useLayoutEffect(() => {
     scroller.current?.scrollTo(0, 0)
-    setActive({ row: 0, column: 0 })
+    begin.current({ row: 0, column: 0 })
     setEditing(undefined)
   }, [blocks])
 
@@ -81,37 +132,55 @@ export const Grid = (props: GridProps) => {
       row: Math.max(head, Math.min(Math.max(0, length - 1), row)),
       column: Math.max(0, Math.min(columns.length - 1, column))
     }
-    setActive(next)
+    stand(next)
     show(Math.max(0, next.row), next.column)
   }
   const valueOf = (row: Row, { name }: GridColumn) => {
-    const edits = editsOf(row)
-    return edits !== undefined && name in edits ? edits[name] : row[name]
+    const edit = editOf(row)
+    return edit !== undefined && name in edit.values ? edit.values[name] : row[name]
   }
   /** Runs once the row, or at least the value, is there as a whole: what is saved and compared must not be cut. */
   const withWhole = (row: Row, { name }: GridColumn, run: (row: Row) => void) => {
     if (isWhole(row) || (props.keyed && !isCut(row, name))) run(row)
     else blocks.whole(row).then(run, toastError)
   }
-  const edit = (typed?: string) => {
+  /** What was typed while the editor was loaded, or nothing yet. */
+  const waiting = useRef<string>(undefined)
+  const edit = (typed?: string): void => {
+    if (editorNow() === undefined) {
+      const first = waiting.current === undefined
+      waiting.current = (waiting.current ?? "") + (typed ?? "")
+      if (!first) return
+      void loadEditor()
+        .then(() => actions.current.edit(waiting.current === "" ? undefined : waiting.current), toastError)
+        .finally(() => (waiting.current = undefined))
+      return
+    }
     const column = columns[active.column]
-    const row = blocks.row(active.row)
+    const row = rowAt(active.row)
     if (column === undefined || row === undefined) return
     if (props.readOnly !== undefined) toast(props.readOnly)
     else if (isMade(column)) toast(`${column.name} is generated by the database`)
+    else if (editOf(row)?.deleted === true) toast("The row is to be deleted: Shift Del keeps it")
     else {
       withWhole(row, column, (whole) => {
         // The table may have been read again meanwhile, and has another row there, with its beginning only.
-        if (blocks.row(active.row) === whole) setEditing({ row: whole, typed })
+        if (rowAt(active.row) === whole)
+          setEditing({ row: whole, typed: typed ?? editOf(whole)?.wrong?.[column.name]?.text })
         else edit(typed)
       })
     }
   }
   const finish = (row: Row, column: string, value: unknown, move: Move) => {
     setEditing(undefined)
-    onChange({ row, column, value })
+    const shown = columns[active.column]
+    if (move === "all" && !isOneCell(range) && shown !== undefined)
+      commands.setAll(range, value === null ? null : editText(value, shown.type))
+    else onStage([{ row, column, value }])
     scroller.current?.focus()
-    if (move === "down") go(active.row + 1, active.column)
+    if (move === "all") {
+      if (isOneCell(range)) go(active.row + 1, active.column)
+    } else if (move === "down") go(active.row + 1, active.column)
     else if (move !== "stay") go(active.row, active.column + (move === "right" ? 1 : -1))
   }
   const cancel = () => {
@@ -120,8 +189,19 @@ export const Grid = (props: GridProps) => {
   }
 
   const openMenu = (index: number, at: Point, column = columns[active.column]) => {
-    const row = blocks.row(index)
-    if (row !== undefined && column !== undefined) onMenu({ row, column: column.name, value: valueOf(row, column), at })
+    const row = rowAt(index)
+    if (row === undefined || column === undefined) return
+    const at0 = columns.indexOf(column)
+    const inRange = index >= range.top && index <= range.bottom && at0 >= range.left && at0 <= range.right
+    const one = { top: index, bottom: index, left: at0, right: at0 }
+    onMenu({
+      row,
+      column: column.name,
+      value: valueOf(row, column),
+      at,
+      range: inRange ? range : one,
+      commands
+    })
   }
   const onContextMenu = (event: MouseEvent) => {
     // The editor of a cell has the browser's own menu.
@@ -131,7 +211,8 @@ export const Grid = (props: GridProps) => {
     const column = Number(cell?.getAttribute("aria-colindex")) - 2
     if (cell === null || columns[column] === undefined) return
     event.preventDefault()
-    setActive({ row: index, column })
+    if (index < range.top || index > range.bottom || column < range.left || column > range.right)
+      stand({ row: index, column })
     openMenu(index, { x: event.clientX, y: event.clientY }, columns[column])
   }
 
@@ -151,58 +232,109 @@ export const Grid = (props: GridProps) => {
       const box = event.currentTarget.querySelector("#active-cell")?.getBoundingClientRect()
       if (box !== undefined) openMenu(active.row, { x: box.left + 8, y: box.bottom })
     } else if (key === " ") {
-      if (event.shiftKey) onPick(row, !isPicked(row))
+      if (event.shiftKey) {
+        if (!isFresh(row)) onPick(row, !isPicked(row))
+      } else if (isFresh(row)) toast("The row is not saved yet")
       else onOpen(row)
-    } else if (key === "c" && isMod(event)) {
-      withWhole(row, column, (whole) => {
-        void navigator.clipboard.writeText(valueShown(valueOf(whole, column), column.type)).then(
-          () => toast("Cell copied"),
-          () => undefined
-        )
-      })
     } else if (
-      key === "Backspace" &&
       isMod(event) &&
+      key === "Backspace" &&
       column.nullable &&
       props.readOnly === undefined &&
       !isMade(column)
     ) {
-      withWhole(row, column, (whole) => onChange({ row: whole, column: column.name, value: null }))
+      if (isOneCell(range))
+        withWhole(row, column, (whole) => onStage([{ row: whole, column: column.name, value: null }]))
+      else commands.setAll(range, null)
     } else if (key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey) edit(key)
     else return false
     return true
   }
+  /** Of the range. */
+  const onRangeKey = (event: KeyboardEvent): boolean => {
+    const key = event.key.toLowerCase()
+    const { bottom, left, right, top } = range
+    if (key === "delete") {
+      if (event.shiftKey) commands.remove(range)
+      else commands.clear(range)
+      return true
+    }
+    if (key === "escape" && !isOneCell(range)) {
+      stand(active)
+      return true
+    }
+    if (!isMod(event) || event.altKey) return false
+    if (key === "a") select({ row: 0, column: 0 }, { row: blocks.length - 1, column: columns.length - 1 })
+    else if (key === "c") commands.copy(range)
+    else if (key === "d") {
+      // A row alone is filled from the one above.
+      const from = top === bottom ? Math.max(0, top - 1) : top
+      if (bottom > from) commands.repeat({ ...range, top: from, bottom: from }, { ...range, top: from + 1 })
+    } else if (key === "r") {
+      const from = left === right ? Math.max(0, left - 1) : left
+      if (right > from) commands.repeat({ ...range, left: from, right: from }, { ...range, left: from + 1 })
+    } else if (key === "y" || (key === "z" && event.shiftKey)) props.onRedo()
+    else if (key === "z") props.onUndo()
+    else if (key === "v") {
+      asRows.current = event.shiftKey
+      return false
+    } else return false
+    return true
+  }
+  // Browsers send it to where text was last selected, whatever has the focus.
+  const paste = useRef<(event: ClipboardEvent) => void>(() => undefined)
+  paste.current = (event) => {
+    const text = event.clipboardData?.getData("text/plain") ?? ""
+    if (editing !== undefined || document.activeElement !== scroller.current || active.row === head || text === "")
+      return
+    event.preventDefault()
+    commands.paste(text, range, asRows.current)
+    asRows.current = false
+  }
+  useEffect(() => {
+    const pasted = (event: ClipboardEvent) => paste.current(event)
+    document.addEventListener("paste", pasted)
+    return () => document.removeEventListener("paste", pasted)
+  }, [])
   const keys = (event: KeyboardEvent) => {
     if (editing !== undefined || event.target !== event.currentTarget) return
-    const { column, row } = active
+    const extending = event.shiftKey && active.row !== head
+    const { column, row } = extending ? extent : active
     const far = isMod(event)
+    // Behind the last row is the empty one, which is reached by a step.
+    const lastRow = Math.max(0, blocks.length - 1)
     const moves: Readonly<Record<string, readonly [row: number, column: number]>> = {
-      ArrowDown: [far ? length - 1 : row + 1, column],
+      ArrowDown: [far ? Math.max(lastRow, row) : row + 1, column],
       ArrowUp: [far ? 0 : row - 1, column],
       ArrowLeft: [row, far ? 0 : column - 1],
       ArrowRight: [row, far ? columns.length - 1 : column + 1],
       PageDown: [row + page, column],
       PageUp: [Math.max(0, row - page), column],
       Home: [far ? 0 : row, 0],
-      End: [far ? length - 1 : row, columns.length - 1]
+      End: [far ? lastRow : row, columns.length - 1]
     }
     const move = event.altKey ? undefined : moves[event.key]
-    const found = blocks.row(row)
-    const shown = columns[column]
-    if (move !== undefined) go(...move)
-    else if (!onHeadKey(event) && !(found !== undefined && shown !== undefined && onCellKey(event, found, shown)))
+    const found = rowAt(active.row)
+    const shown = columns[active.column]
+    if (move !== undefined) {
+      if (extending) extend({ row: move[0], column: move[1] })
+      else go(...move)
+    } else if (
+      !onHeadKey(event) &&
+      !(found !== undefined && shown !== undefined && (onRangeKey(event) || onCellKey(event, found, shown)))
+    )
       return
     event.preventDefault()
   }
 
-  const actions = useRef<RowActions>(null as unknown as RowActions)
   actions.current = {
     pick: onPick,
-    choose: (row, column) => {
+    choose: (row, column, shift) => {
       scroller.current?.focus({ preventScroll: true })
-      setActive({ row, column })
+      press({ row, column }, shift)
     },
-    edit: () => edit(),
+    pull,
+    edit,
     follow: onFollow,
     finish,
     cancel
@@ -235,28 +367,34 @@ export const Grid = (props: GridProps) => {
       {blocks.ready ? null : <WaitingRows columns={columns} />}
       <div className="grid-inner" role="rowgroup" style={{ height, width }}>
         {rows.map((index) => {
-          const row = blocks.row(index)
-          const edits = row === undefined ? undefined : editsOf(row)
+          const row = rowAt(index)
+          const edit = row === undefined ? undefined : editOf(row)
           const picked = row !== undefined && isPicked(row)
           const here = active.row === index
           const edited = here && editing !== undefined
+          const selected = index >= range.top && index <= range.bottom && !isOneCell(range)
+          const fills = filling !== undefined && index >= filling.top && index <= filling.bottom
           return (
             <div
               key={index}
               role="row"
               aria-rowindex={index + 2}
               aria-selected={picked}
-              className={`row ${picked ? "picked" : ""} ${edited ? "editing" : ""}`}
+              className={`row ${picked ? "picked" : ""} ${edited ? "editing" : ""} ${edit?.deleted === true ? "deleted" : ""}`}
               style={{ transform: `translateY(${yOf(index)}px)` }}
             >
               <RowCells
                 index={index}
                 row={row}
                 columns={columns}
-                edits={edits}
-                refused={row === undefined || edits === undefined ? undefined : props.refusedIn(row)}
+                edit={edit}
+                refused={row === undefined || edit === undefined ? undefined : props.refusedIn(row)}
                 picked={picked}
                 active={here ? active.column : undefined}
+                left={selected ? range.left : undefined}
+                right={selected ? range.right : undefined}
+                fillsTo={fills ? filling.right : undefined}
+                corner={index === range.bottom && props.readOnly === undefined ? range.right : undefined}
                 editing={here ? editing : undefined}
                 actions={actions}
               />

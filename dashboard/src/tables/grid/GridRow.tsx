@@ -1,7 +1,9 @@
 import { memo, type RefObject } from "react"
-import type { Row } from "../rows/identity.ts"
+import type { RowEdit } from "../rows/edits.ts"
+import { isFresh, type Row } from "../rows/identity.ts"
 import { Cell } from "./Cell.tsx"
-import { CellEditor, type Move } from "./CellEditor.tsx"
+import type { Move } from "./CellEditor.tsx"
+import { editorNow } from "./editor.ts"
 import { type GridColumn, isMonospaced, isNumeric } from "./columns.ts"
 
 /** An edit of the active cell. */
@@ -15,9 +17,11 @@ export interface Editing {
 /** What happens in a row. */
 export interface RowActions {
   readonly pick: (row: Row, on: boolean) => void
-  /** The cell is pressed. */
-  readonly choose: (row: number, column: number) => void
-  readonly edit: () => void
+  /** The cell is pressed. `extend`: the range goes up to it. */
+  readonly choose: (row: number, column: number, extend: boolean) => void
+  /** The handle of the range is pressed. */
+  readonly pull: () => void
+  readonly edit: (typed?: string) => void
   readonly follow: (column: GridColumn, value: unknown) => void
   readonly finish: (row: Row, column: string, value: unknown, move: Move) => void
   readonly cancel: () => void
@@ -28,12 +32,19 @@ interface RowCellsProps {
   /** Undefined: it is not read yet. */
   readonly row: Row | undefined
   readonly columns: ReadonlyArray<GridColumn>
-  /** The unsaved values. */
-  readonly edits: Readonly<Record<string, unknown>> | undefined
+  /** What is not saved. */
+  readonly edit: RowEdit | undefined
   readonly refused: string | undefined
   readonly picked: boolean
   /** The column of the active cell, if it is in this row. */
   readonly active: number | undefined
+  /** The columns of the range, if it has this row. */
+  readonly left: number | undefined
+  readonly right: number | undefined
+  /** The last column that the handle would fill in this row. */
+  readonly fillsTo: number | undefined
+  /** The column with the handle. */
+  readonly corner: number | undefined
   /** The editor in the active cell. */
   readonly editing: Editing | undefined
   /** The current callbacks, in a ref: a change of them does not render the row again. */
@@ -42,12 +53,20 @@ interface RowCellsProps {
 
 /** The cells of a row. Scrolling moves them without rendering them again, which would be most of the cost of a frame. */
 export const RowCells = memo((props: RowCellsProps) => {
-  const { actions, active, columns, edits, editing, index, picked, refused, row } = props
+  const { actions, active, columns, edit, editing, index, left = 0, picked, refused, right = -1, row } = props
+  const CellEditor = editing === undefined ? undefined : editorNow()
+  const fresh = row !== undefined && isFresh(row)
+  const blank = fresh && edit === undefined
+  const edits = edit?.values
   return (
     <>
       <div role="rowheader" aria-colindex={1} className="cell pin">
-        <span className="no">{index + 1}</span>
-        {row === undefined ? null : (
+        <span className="no" aria-hidden={fresh || undefined}>
+          {fresh ? "+" : index + 1}
+        </span>
+        {fresh ? <span className="sr">{blank ? "Empty row: type or paste to insert rows" : "New row"}</span> : null}
+        {edit?.deleted === true ? <span className="sr">To be deleted</span> : null}
+        {row === undefined || fresh ? null : (
           <input
             type="checkbox"
             tabIndex={-1}
@@ -59,9 +78,11 @@ export const RowCells = memo((props: RowCellsProps) => {
       </div>
       {columns.map((column, at) => {
         const here = active === at
+        const wrong = edit?.wrong?.[column.name]
         const changed = edits !== undefined && column.name in edits
-        const value = changed ? edits[column.name] : row?.[column.name]
-        const right = isNumeric(column.type) && column.foreign === undefined
+        const value = wrong?.text ?? (changed ? edits[column.name] : row?.[column.name])
+        const selected = at >= left && at <= right
+        const number = isNumeric(column.type) && column.foreign === undefined
         return (
           // Its keys are those of the grid, which has the focus.
           // oxlint-disable-next-line jsx-a11y/click-events-have-key-events
@@ -72,18 +93,28 @@ export const RowCells = memo((props: RowCellsProps) => {
             tabIndex={-1}
             aria-colindex={at + 2}
             aria-invalid={
-              changed && refused !== undefined && (refused === "" || refused === column.name) ? true : undefined
+              wrong !== undefined ||
+              (changed && refused !== undefined && (refused === "" || refused === column.name)) ||
+              undefined
             }
-            className={`cell ${here ? "active" : ""} ${here && editing !== undefined ? "editing" : ""} ${changed ? "changed" : ""} ${right ? "right" : ""} ${isMonospaced(column.type) ? "mono" : ""}`}
+            aria-selected={selected || undefined}
+            className={`cell ${here ? "active" : ""} ${here && editing !== undefined ? "editing" : ""} ${changed ? "changed" : ""} ${selected ? "in-range" : ""} ${props.fillsTo !== undefined && at <= props.fillsTo ? "fills" : ""} ${number ? "right" : ""} ${isMonospaced(column.type) ? "mono" : ""}`}
             style={{ width: column.width }}
+            title={wrong?.problem}
             onMouseDown={(event) => {
               if (here && editing !== undefined) return
               event.preventDefault()
-              actions.current.choose(index, at)
+              // A press that opens the menu keeps the range.
+              if (event.button === 0) actions.current.choose(index, at, event.shiftKey)
             }}
             onDoubleClick={() => actions.current.edit()}
           >
-            {row === undefined ? (
+            {blank ? null : wrong !== undefined ? (
+              <>
+                <span>{wrong.text}</span>
+                <span className="sr">{wrong.problem}</span>
+              </>
+            ) : row === undefined ? (
               <span className="bar" style={{ width: `${30 + ((index * 7 + at * 13) % 50)}%` }} />
             ) : (
               <Cell
@@ -93,7 +124,18 @@ export const RowCells = memo((props: RowCellsProps) => {
                 onFollow={(column, value) => actions.current.follow(column, value)}
               />
             )}
-            {!here || editing === undefined || row === undefined ? null : (
+            {props.corner !== at || editing !== undefined ? null : (
+              <span
+                className="handle"
+                aria-hidden="true"
+                onMouseDown={(event) => {
+                  event.preventDefault()
+                  event.stopPropagation()
+                  actions.current.pull()
+                }}
+              />
+            )}
+            {!here || editing === undefined || row === undefined || CellEditor === undefined ? null : (
               <CellEditor
                 key={`${index}.${at}`}
                 column={column}

@@ -14,10 +14,11 @@ const tallest = 15_000_000
 export const useGridView = (
   scroller: RefObject<HTMLDivElement | null>,
   blocks: Blocks,
-  columns: ReadonlyArray<GridColumn>
+  columns: ReadonlyArray<GridColumn>,
+  /** With those that are not saved yet. */
+  length: number
 ) => {
   const [view, setView] = useState({ top: 0, height: 600 })
-  const { length } = blocks
   const full = length * rowHeight
   const height = Math.min(full, tallest)
   const scale = full > tallest ? (full - view.height) / Math.max(1, tallest - view.height) : 1
@@ -25,7 +26,8 @@ export const useGridView = (
   const from = Math.max(0, Math.floor(top / rowHeight) - over)
   const to = Math.min(length, Math.ceil((top + view.height) / rowHeight) + over)
 
-  useEffect(() => blocks.want(from, to), [blocks, from, to])
+  const stored = Math.min(to, blocks.length)
+  useEffect(() => blocks.want(Math.min(from, stored), stored), [blocks, from, stored])
   const look = useCallback(() => {
     const element = scroller.current
     if (element !== null) setView({ top: element.scrollTop, height: element.clientHeight - headHeight })

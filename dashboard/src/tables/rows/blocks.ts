@@ -73,6 +73,18 @@ export class Blocks {
     await Promise.all(Array.from(new Set([0, ...inView]), (page) => this.load(page, true)))
   }
 
+  /** The rows from one to before another, which are read if they are not here. */
+  async rowsIn(from: number, to: number): Promise<ReadonlyArray<Row>> {
+    const found: Array<Row> = []
+    for (let page = Math.floor(from / size); page * size < Math.min(to, this.length); page++) {
+      if (!this.pages.has(page)) await this.load(page)
+      const rows = this.pages.get(page)
+      if (rows === undefined) throw this.failure ?? new Error("Some rows could not be read: try again")
+      found.push(...rows.slice(Math.max(0, from - page * size), Math.max(0, to - page * size)))
+    }
+    return found
+  }
+
   /** Rows that are in view, up to `to`. */
   want(from: number, to: number) {
     const first = Math.max(0, Math.floor(from / size))

@@ -1,216 +1,120 @@
 import type { Table } from "../../catalogue/queries.ts"
-import { isPlaced, keyOf, place, type Row, rowId } from "./identity.ts"
-import { isJson } from "../grid/columns.ts"
-import { valueText } from "./keyset.ts"
+import { isFresh, isPlaced, type Row, rowId } from "./identity.ts"
 
-/** What is to become of one row: new values by column. */
+/** A text that the column can't have. It is kept, and not saved. */
+interface WrongText {
+  readonly text: string
+  readonly problem: string
+}
+
+/** What is to become of one row. */
 export interface RowEdit {
-  /** As it was read. */
+  /** As it was read; one that `freshRow` has made is new. */
   readonly row: Row
+  /** New values by column. */
   readonly values: Readonly<Record<string, unknown>>
+  readonly wrong?: Readonly<Record<string, WrongText>>
+  readonly deleted?: boolean
 }
 
 /** Unsaved changes by the row's key, so that they outlive filters, sorting and scrolling. */
 export type Edits = ReadonlyMap<string, RowEdit>
 
-const same = (one: unknown, other: unknown) =>
+/** Whether two values are written the same. */
+const isEqual = (one: unknown, other: unknown) =>
   JSON.stringify(one ?? null) === JSON.stringify(other ?? null) ||
   (typeof one !== "object" && typeof other !== "object" && String(one) === String(other))
 
-/** Stages a value; one that equals what was read is no change. */
-export const withEdit = (
-  edits: Edits,
-  table: Pick<Table, "primary_key" | "type">,
-  { column, row, value }: { readonly row: Row; readonly column: string; readonly value: unknown }
-): Edits => {
-  const id = rowId(table, row)
-  const before = edits.get(id)
-  const original = before?.row ?? row
-  const { [column]: _, ...others } = before?.values ?? {}
-  const values = same(value, original[column]) ? others : { ...others, [column]: value }
+/** A new value, the default of a new row (undefined), or what can't be a value. */
+export type CellChange = { readonly row: Row; readonly column: string } & (
+  | { readonly value: unknown }
+  | { readonly wrong: WrongText }
+)
+
+type Identified = Pick<Table, "primary_key" | "type">
+
+const without = <A>(record: Readonly<Record<string, A>> | undefined, name: string): Readonly<Record<string, A>> => {
+  const { [name]: _, ...others } = record ?? {}
+  return others
+}
+
+const isNone = ({ deleted, values, wrong }: RowEdit) =>
+  deleted !== true && Object.keys(values).length === 0 && Object.keys(wrong ?? {}).length === 0
+
+/** Stages values; one that equals what was read is no change. */
+export const withEdits = (edits: Edits, table: Identified, changes: ReadonlyArray<CellChange>): Edits => {
   const next = new Map(edits)
-  if (Object.keys(values).length === 0) next.delete(id)
-  else next.set(id, { row: original, values })
+  for (const change of changes) {
+    const { column } = change
+    const id = rowId(table, change.row)
+    const before = next.get(id)
+    if (before?.deleted === true) continue
+    const row = before?.row ?? change.row
+    const values = without(before?.values, column)
+    const wrong = without(before?.wrong, column)
+    const unchanged =
+      "value" in change && (isFresh(row) ? change.value === undefined : isEqual(change.value, row[column]))
+    const edit: RowEdit = {
+      row,
+      values: unchanged || !("value" in change) ? values : { ...values, [column]: change.value },
+      wrong: "wrong" in change ? { ...wrong, [column]: change.wrong } : wrong
+    }
+    if (isNone(edit)) next.delete(id)
+    else next.set(id, edit)
+  }
   return next
 }
 
+export const withEdit = (edits: Edits, table: Identified, change: CellChange): Edits =>
+  withEdits(edits, table, [change])
+
+/** Stages the deletion of rows, or keeps them if all are to be deleted. A new row goes at once. */
+export const withDeleted = (edits: Edits, table: Identified, rows: ReadonlyArray<Row>): Edits => {
+  const next = new Map(edits)
+  const all = rows.every((row) => edits.get(rowId(table, row))?.deleted === true)
+  for (const row of rows) {
+    const id = rowId(table, row)
+    if (isFresh(row) || all) next.delete(id)
+    else next.set(id, { row: edits.get(id)?.row ?? row, values: {}, deleted: true })
+  }
+  return next
+}
+
+/** The rows that are new, in their order. */
+export const freshIn = (edits: Edits): ReadonlyArray<Row> =>
+  Array.from(edits.values()).flatMap(({ row }) => (isFresh(row) ? [row] : []))
+
+export const countWrong = (edits: Edits) =>
+  Array.from(edits.values()).reduce((sum, { wrong }) => sum + Object.keys(wrong ?? {}).length, 0)
+
+/** Cells, and rows that are deleted. */
 export const countEdits = (edits: Edits) =>
-  Array.from(edits.values()).reduce((sum, { values }) => sum + Object.keys(values).length, 0)
+  Array.from(edits.values()).reduce(
+    (sum, { deleted, values }) => sum + (deleted === true ? 1 : Object.keys(values).length),
+    countWrong(edits)
+  )
 
-interface Statement {
-  readonly sql: string
-  readonly params: ReadonlyArray<string | null>
-}
+const isWrong = ({ wrong }: RowEdit) => Object.keys(wrong ?? {}).length > 0
 
-const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
-const qualified = ({ name, schema }: Pick<Table, "name" | "schema">) => `${quote(schema)}.${quote(name)}`
-const text = (value: unknown) => (value === null || value === undefined ? null : valueText(value))
+/** What can be saved. With a wrong cell, a new row waits, and so does one that is found by all of its values. */
+export const savableOf = (edits: Edits, table: Identified): Edits =>
+  new Map(
+    Array.from(edits).filter(
+      ([, edit]) =>
+        !(isWrong(edit) && (isFresh(edit.row) || isPlaced(table))) &&
+        (edit.deleted === true || Object.keys(edit.values).length > 0)
+    )
+  )
 
-type Typed = Pick<Table, "columns">
-const typeOf = ({ columns }: Typed, name: string) => columns.find((one) => one.name === name)?.type ?? ""
-const elementOf = (type: string) => type.replace(/(?:\[\])+$/, "")
-const isArrayOfJson = (type: string) => type.endsWith("[]") && isJson(elementOf(type))
-
-const element = (text: string) => `"${text.replaceAll(/["\\]/g, "\\$&")}"`
-
-/** An array as PostgreSQL reads it; undefined if it has elements that only PostgreSQL can make of JSON. */
-const arrayText = (value: ReadonlyArray<unknown>, json: boolean): string | undefined => {
-  const parts = value.map((one) => {
-    if (one === null) return "NULL"
-    // Whether the array has more dimensions, or elements that are arrays, does not show: in JSON the latter is usual.
-    if (json) return element(JSON.stringify(one))
-    if (Array.isArray(one)) return arrayText(one, json)
-    if (typeof one === "object") {
-      const number = JSON.stringify(one)
-      return /^[-\d]/.test(number) ? number : undefined
-    }
-    return typeof one === "string" ? element(one) : String(one)
-  })
-  return parts.includes(undefined) ? undefined : `{${parts.join(",")}}`
-}
-
-/** How a value is written: as a text that PostgreSQL reads as its type, or as JSON that it makes the value of. */
-const writtenAs = (type: string, value: unknown): { readonly text: string | null } | { readonly json: string } => {
-  if (value === null || value === undefined) return { text: null }
-  if (isJson(type)) return { text: JSON.stringify(value) }
-  if (typeof value !== "object") return { text: String(value) }
-  const array = Array.isArray(value) && type.endsWith("[]") ? arrayText(value, isJson(elementOf(type))) : undefined
-  return array === undefined ? { json: JSON.stringify(value) } : { text: array }
-}
-
-/** The value of a column. `write`: a parameter, or a literal. */
-const assigned = (table: Table, name: string, value: unknown, write: (text: string | null) => string): string => {
-  const as = writtenAs(typeOf(table, name), value)
-  if ("text" in as) return write(as.text)
-  const row = write(`{${JSON.stringify(name)}: ${as.json}}`)
-  return `(select x.${quote(name)} from json_populate_record(null::${qualified(table)}, ${row}) x)`
-}
-
-/** Whether a column still has the value that was read. JSON has no other NULL than its own. */
-const unchanged = (table: Table, name: string, value: unknown, param: (text: string) => string) => {
-  const json = JSON.stringify({ [name]: value ?? null })
-  const old = isArrayOfJson(typeOf(table, name))
-    ? `to_jsonb(${param(json)}::json -> ${param(name)}::text)`
-    : `to_jsonb((select x.${quote(name)} from json_populate_record(null::${qualified(table)}, ${param(json)}) x))`
-  return `coalesce(to_jsonb(${quote(name)}), 'null') = coalesce(${old}, 'null')`
-}
-
-/** `/v1/sql/transaction` takes this many. */
-const maxStatements = 20
-
-/**
- * The changes as statements of one transaction. Each row must still have the values that were read, or the transaction
- * fails with 22P02 and a text that names the row's position among the edits: see `conflictOf`.
- */
-export const saveStatements = (table: Table, edits: Edits): ReadonlyArray<Statement> => {
-  const all = Array.from(edits.values())
-  const perStatement = Math.ceil(all.length / maxStatements)
-  const statements: Array<Statement> = []
-  for (let from = 0; from < all.length; from += perStatement) {
-    const params: Array<string | null> = []
-    const param = (value: string | null) => `$${params.push(value)}`
-    const updates = all.slice(from, from + perStatement).map(({ row, values }, at) => {
-      const set = Object.entries(values).map(
-        ([name, value]) => `${quote(name)} = ${assigned(table, name, value, param)}`
-      )
-      const keys = keyOf(table).map((name) => `${quote(name)} = ${param(text(row[name]))}`)
-      const read = isPlaced(table) ? table.columns.map(({ name }) => name) : Object.keys(values)
-      const kept = read
-        .filter((name) => !table.primary_key.includes(name))
-        .map((name) => unchanged(table, name, row[name], param))
-      return {
-        name: `u${at}`,
-        sql: `update ${qualified(table)} set ${set.join(", ")} where ${[...keys, ...kept].join(" and ")} returning 1`,
-        check: `case (select count(*) from u${at}) when 1 then 1 else ('changed-row-${from + at}-' || (select count(*) from u${at})::text)::int end`
-      }
+/** What is left when that is saved. */
+export const remainingOf = (edits: Edits, table: Identified): Edits => {
+  const saved = savableOf(edits, table)
+  return new Map(
+    Array.from(edits.values(), (edit) => {
+      const row = saved.has(rowId(table, edit.row)) ? { ...edit.row, ...edit.values } : edit.row
+      return { ...edit, row, values: row === edit.row ? edit.values : {} }
     })
-    statements.push({
-      sql: `with ${updates.map(({ name, sql }) => `${name} as (${sql})`).join(", ")} select unnest(array[${updates.map(({ check }) => check).join(", ")}])`,
-      params
-    })
-  }
-  return statements
-}
-
-/** `/v1/sql/transaction` takes bodies of this many bytes. */
-const maxBody = 1024 * 1024
-
-/** Why one transaction can't save so much, and what to do; undefined if it can. A change has its old value and its new one. */
-export const sizeProblem = (statements: ReadonlyArray<Statement>, table: Pick<Table, "name">): string | undefined => {
-  const { size } = new Blob([JSON.stringify({ statements })])
-  if (size <= maxBody) return undefined
-  const mib = (size / maxBody).toFixed(1)
-  return `With the old values, the changes are ${mib} MiB, and one transaction takes 1 MiB. They are kept: save fewer at once. A single value of this size is saved by a CSV file that updates its row, or by PATCH /v1/db/${table.name}, which takes 10 MiB.`
-}
-
-const conflict = /"changed-row-(\d+)-\d+"/
-
-/** Whether a statement failed because a row was changed or deleted by another user since it was read. */
-export const isConflict = (message: string) => conflict.test(message)
-
-/** The row that was changed or deleted by another user since it was read, if that is why saving failed. */
-export const conflictOf = (message: string, edits: Edits): RowEdit | undefined => {
-  const found = conflict.exec(message)
-  return found === null ? undefined : Array.from(edits.values())[Number(found[1])]
-}
-
-/** The rows of a statement of `saveStatements`, by its place. */
-export const rowsOf = (edits: Edits, statement: number): ReadonlyArray<RowEdit> => {
-  const perStatement = Math.ceil(edits.size / maxStatements)
-  return Array.from(edits.values()).slice(statement * perStatement, (statement + 1) * perStatement)
-}
-
-/** Reads a value as its type, and writes nothing. */
-export const probeOf = (table: Table, name: string, value: unknown): Statement => {
-  const params: Array<string | null> = []
-  const type = typeOf(table, name)
-  const read = assigned(table, name, value, (one) => `$${params.push(one)}`)
-  return { sql: `select cast(${read} as ${type})`, params }
-}
-
-/** Characters of a value that are shown: browsers need seconds to lay out a megabyte. */
-const shown = 2000
-
-/** A backslash is one in this form whatever `standard_conforming_strings` is. */
-const literal = (text: string | null) => {
-  if (text === null) return "null"
-  const inside = text.replaceAll("'", "''")
-  return inside.includes("\\") ? `E'${inside.replaceAll("\\", "\\\\")}'` : `'${inside}'`
-}
-const cutLiteral = (text: string | null) =>
-  text === null || text.length <= shown
-    ? literal(text)
-    : `${literal(text.slice(0, shown).toWellFormed())} /* of ${text.length.toLocaleString("en")} characters; the copy has all */`
-
-/** The changes as SQL that does the same as saving them. `whole`: with values of any length. */
-export const reviewSql = (table: Table, edits: Edits, whole: boolean): string => {
-  const write = whole ? literal : cutLiteral
-  return Array.from(edits.values(), ({ row, values }) => {
-    const set = Object.entries(values).map(([name, value]) => `${quote(name)} = ${assigned(table, name, value, write)}`)
-    const where = keyOf(table).map((name) => `${quote(name)} = ${write(text(row[name]))}`)
-    return `update ${qualified(table)}\nset ${set.join(",\n    ")}\nwhere ${where.join(" and ")};`
-  }).join("\n\n")
-}
-
-/** Deletes rows, however many, in one statement: by their keys, or by their places if they are as they were read. */
-export const deleteStatement = (table: Table, rows: ReadonlyArray<Row>): Statement => {
-  const name = qualified(table)
-  if (isPlaced(table)) {
-    const wanted = rows.map((row) => ({
-      place: row[place],
-      row: Object.fromEntries(table.columns.map(({ name }) => [name, row[name] ?? null]))
-    }))
-    return {
-      sql: `with d as (delete from ${name} t using json_to_recordset($1) as x(place tid, row json)
-where t.ctid = x.place and to_jsonb(t) = to_jsonb(json_populate_record(null::${name}, x.row)) returning 1)
-select case (select count(*) from d) when ${rows.length} then 1 else ('changed-row-0-' || (select count(*) from d)::text)::int end`,
-      params: [JSON.stringify(wanted)]
-    }
-  }
-  const keys = table.primary_key.map(quote).join(", ")
-  const wanted = rows.map((row) => Object.fromEntries(table.primary_key.map((name) => [name, row[name] ?? null])))
-  return {
-    sql: `delete from ${name} where (${keys}) in (select ${keys} from json_populate_recordset(null::${name}, $1))`,
-    params: [JSON.stringify(wanted)]
-  }
+      .filter(isWrong)
+      .map((edit) => [rowId(table, edit.row), edit])
+  )
 }

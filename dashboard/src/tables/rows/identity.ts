@@ -19,8 +19,22 @@ export const keyOf = (table: Identified | undefined): ReadonlyArray<string> => {
 
 export const isPlaced = (table: Identified | undefined) => keyOf(table)[0] === place
 
-export const rowId = (table: Identified, row: Row): string =>
-  JSON.stringify(keyOf(table).map((key) => row[key] ?? null))
+/** Rows that are not saved yet, with their numbers. */
+const fresh = new WeakMap<Row, number>()
+let made = 0
+
+/** A new row, whose columns have their defaults. */
+export const freshRow = (): Row => {
+  const row = {}
+  fresh.set(row, ++made)
+  return row
+}
+export const isFresh = (row: Row) => fresh.has(row)
+
+export const rowId = (table: Identified, row: Row): string => {
+  const number = fresh.get(row)
+  return number === undefined ? JSON.stringify(keyOf(table).map((key) => row[key] ?? null)) : `new ${number}`
+}
 
 /** The field of a row that names the values of which only the beginning was read. */
 const cutField = "$cut"

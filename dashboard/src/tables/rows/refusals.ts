@@ -1,8 +1,9 @@
 import type { Table } from "../../catalogue/queries.ts"
 import { ApiError } from "../../wire/ApiError.ts"
 import { call } from "../../wire/call.ts"
-import { type Edits, probeOf, type RowEdit, rowsOf } from "./edits.ts"
-import { rowId } from "./identity.ts"
+import type { Edits, RowEdit } from "./edits.ts"
+import { isFresh, rowId } from "./identity.ts"
+import { probeOf, rowsOf } from "./statements.ts"
 
 /** A cell, or a row as a whole, that PostgreSQL has refused. */
 export interface Refused {
@@ -66,7 +67,7 @@ export const refusedBy = async (
   const row = cell?.edit ?? only(rows)
   if (row === undefined) return undefined
   const id = rowId(table, row.row)
-  const where = `Row ${id}${cell === undefined ? "" : `, column ${cell.column}`}`
+  const where = `${isFresh(row.row) ? "New row" : `Row ${id}`}${cell === undefined ? "" : `, column ${cell.column}`}`
   return {
     refused: { row: id, column: cell?.column },
     error: new ApiError(status, { ...body, error: `${where}: ${body.error}` })

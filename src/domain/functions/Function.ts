@@ -107,6 +107,71 @@ export type FunctionVersion = typeof FunctionVersion.Type
 export const FunctionRecord = Schema.Struct({ name: Schema.String, ...version, updated_at: Schema.String })
 export type FunctionRecord = typeof FunctionRecord.Type
 
+/**
+ * A function that can be called. Those of the folder have version 0, and nothing of a deployment. What its processes do is
+ * counted since the service has started, by all of its processes on this machine.
+ */
+export const FunctionOverview = Schema.Struct({
+  name: Schema.String,
+  source: Schema.Literals(["api", "folder"]),
+  ...version,
+  digest: Schema.NullOr(Schema.String),
+  size: Schema.NullOr(Schema.Int),
+  created_by: Schema.NullOr(Schema.String),
+  created_at: Schema.NullOr(Schema.String),
+  updated_at: Schema.NullOr(Schema.String),
+  /** `failing`: its process ended by itself, and has not been called successfully since. */
+  state: Schema.Literals(["running", "idle", "failing"]),
+  /** Why its process ended. */
+  problem: Schema.NullOr(Schema.String),
+  calls: Schema.Int,
+  /** Calls without a response, or with a status from 500. */
+  errors: Schema.Int
+})
+export type FunctionOverview = typeof FunctionOverview.Type
+
+/** A call to try a function, as a caller that the service has verified. */
+export const FunctionTrial = Schema.Struct({
+  method: Schema.optionalKey(Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])),
+  /** What follows the function's name in the URL. */
+  path: Schema.optionalKey(
+    Schema.String.check(
+      Schema.isMaxLength(2_000),
+      Schema.makeFilter(
+        (path: string) =>
+          /^(?:[/?][!-~]*)?$/.test(path) || "Expected a path or query that begins with / or ?, percent-encoded"
+      )
+    )
+  ),
+  headers: Schema.optionalKey(
+    Schema.Record(
+      Schema.String.check(Schema.isPattern(/^[A-Za-z0-9-]{1,100}$/)),
+      Schema.String.check(Schema.isPattern(/^[ -~]{0,8000}$/))
+    )
+  ),
+  body: Schema.optionalKey(Schema.String),
+  /** Default: a service_role key. */
+  as: Schema.optionalKey(
+    Schema.Struct({
+      role: Schema.Literals(["anon", "authenticated", "service_role"]),
+      sub: Schema.optionalKey(Schema.String),
+      claims: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
+    })
+  )
+})
+export type FunctionTrial = typeof FunctionTrial.Type
+
+export const FunctionTrialResult = Schema.Struct({
+  status: Schema.Int,
+  headers: Schema.Record(Schema.String, Schema.String),
+  /** A text, or bytes. */
+  body: Schema.Union([Schema.String, Schema.Struct({ base64: Schema.String })]),
+  /** Until the body was complete. */
+  millis: Schema.Finite,
+  /** The header `x-request-id`, which the lines of the log have. */
+  request_id: Schema.String
+})
+
 export const FunctionSecret = Schema.Struct({ name: Schema.String, updated_at: Schema.String })
 
 /** A line that a function has printed. */

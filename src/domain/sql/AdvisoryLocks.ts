@@ -48,6 +48,8 @@ export const tableCountsLock = "7298113064"
 export const exampleLock = "7298113065"
 /** Held by the process that decides which runs of schedules begin. */
 export const schedulesLock = "7298113071"
+/** Held while lines of functions are written, so that their ids become visible in their order. */
+export const functionLogsLock = "7298113081"
 /** Held while the login of a role's scheduled statements is made. */
 export const scheduleLoginLock = "7298113072"
 /** Held while a receiver of a queue waits for notifications; pgmq.svc_notify() tries it (migration 0052). */

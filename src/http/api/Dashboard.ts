@@ -28,7 +28,13 @@ const Config = Schema.Struct({
   s3_public_origin: Schema.String,
   /** Whether pages of the service may use presigned URLs without a CORS rule of the bucket. */
   s3_admits_pages: Schema.Boolean,
-  features: Schema.Struct({ identity: Schema.Boolean, oauth2: Schema.Boolean, encryption: Schema.Boolean })
+  features: Schema.Struct({
+    identity: Schema.Boolean,
+    oauth2: Schema.Boolean,
+    encryption: Schema.Boolean,
+    /** Whether Deno is installed. */
+    functions: Schema.Boolean
+  })
 })
 
 /** The sessions of browsers that use the dashboard; it calls the same endpoints as every other client. */

@@ -4,7 +4,9 @@ import {
   GatewayTimeout,
   InvalidRequest,
   NotFound,
+  BadGateway,
   NotImplemented,
+  PayloadTooLarge,
   Unavailable,
   Unprocessable
 } from "../../domain/errors.ts"
@@ -12,8 +14,11 @@ import {
   Deployment,
   FunctionLogLine,
   FunctionName,
+  FunctionOverview,
   FunctionRecord,
   FunctionSecret,
+  FunctionTrial,
+  FunctionTrialResult,
   FunctionVersion,
   SecretName,
   SecretValue,
@@ -28,8 +33,12 @@ const LogId = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 /** Functions, their versions, secrets and logs (docs/functions.md). */
 export class FunctionsApi extends HttpApiGroup.make("functions")
   .add(
-    HttpApiEndpoint.get("list", "/", { success: Schema.Array(FunctionRecord), error: Unavailable }).annotateMerge(
-      OpenApi.annotations({ summary: "List functions that were deployed, with the version that is called" })
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(FunctionOverview), error: Unavailable }).annotateMerge(
+      OpenApi.annotations({
+        summary: "List functions, with the version that is called, their state, calls and errors",
+        description:
+          "Those of the folder have `source` `folder` and version 0. Calls are counted since the service has started, on the machine that answers."
+      })
     ),
     HttpApiEndpoint.get("secrets", "/secrets", {
       success: Schema.Array(FunctionSecret),
@@ -87,20 +96,36 @@ export class FunctionsApi extends HttpApiGroup.make("functions")
       success: FunctionRecord,
       error: [NotFound, Unavailable]
     }).annotateMerge(OpenApi.annotations({ summary: "Have another version called, such as the one before" })),
+    HttpApiEndpoint.post("call", "/:name/call", {
+      params,
+      payload: FunctionTrial,
+      success: FunctionTrialResult,
+      error: [InvalidRequest, NotFound, NotImplemented, BadGateway, Unavailable, GatewayTimeout, PayloadTooLarge]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Call a function to try it, as any caller",
+        description:
+          "`as`: the role, and for users `sub` and further claims, that the function gets as verified. The response, of at most 1 MiB, is in the answer with its status and headers."
+      })
+    ),
     HttpApiEndpoint.get("logs", "/:name/logs", {
       params,
       query: {
         limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))),
         after: Schema.optionalKey(LogId),
-        before: Schema.optionalKey(LogId)
+        before: Schema.optionalKey(LogId),
+        follow: Schema.optionalKey(Schema.Literals(["true", "false"]))
       },
-      success: Schema.Array(FunctionLogLine),
+      success: [
+        Schema.Array(FunctionLogLine),
+        Schema.String.pipe(HttpApiSchema.asText({ contentType: "application/x-ndjson" }))
+      ],
       error: Unavailable
     }).annotateMerge(
       OpenApi.annotations({
         summary: "List what a function has printed, newest first",
         description:
-          "`limit` defaults to 100. `after`: the lines that follow an id, oldest first, to go on reading. `before`: the page of older ones."
+          "`limit` defaults to 100. `after`: the lines that follow an id, oldest first, to go on reading. `before`: the page of older ones. `follow=true`: the newest, or those after an id, oldest first, and then each line that is printed, one JSON object a line; an empty line every 5 s without one."
       })
     )
   )

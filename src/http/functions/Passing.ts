@@ -44,6 +44,14 @@ export const leaves = (segment: string): boolean => {
   return true
 }
 
+/** Headers that a caller has chosen, by names in lower case, without those that it can't choose. */
+export const passedHeaders = (headers: Headers): Record<string, string> =>
+  passed(
+    Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+    new Set([...notSent, "content-length"]),
+    /^x-(?:svc|forwarded)-/
+  )
+
 /** The headers of a request that a function gets, without those that say who calls. */
 export const sentHeaders = ({ address, headers, id }: ServedRequest): Readonly<Record<string, string>> => ({
   ...passed(headers, notSent, /^x-(?:svc|forwarded)-/),

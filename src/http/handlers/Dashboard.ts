@@ -6,6 +6,7 @@ import { DashboardSessions } from "../../services/dashboard/Sessions.ts"
 import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
 import { IdP } from "../../services/ports/IdP.ts"
 import { OAuth2 } from "../../services/ports/OAuth2.ts"
+import { FunctionEngine } from "../../services/ports/functions/FunctionEngine.ts"
 import { ObjectStore } from "../../services/ports/ObjectStore.ts"
 import { version } from "../../domain/Version.ts"
 import { CurrentBrowser } from "../access/BrowserRequests.ts"
@@ -24,6 +25,7 @@ export const DashboardHandlers = HttpApiBuilder.group(
     const idp = yield* IdP
     const oauth2 = yield* OAuth2
     const { current } = yield* EncryptionKeys
+    const { installed } = yield* FunctionEngine
     const { admitsPages, publicOrigin } = yield* ObjectStore
 
     const tokenOfBrowser = Effect.gen(function* () {
@@ -64,7 +66,12 @@ export const DashboardHandlers = HttpApiBuilder.group(
           sign_in: { key: true, idp_login_url: login },
           s3_public_origin: publicOrigin,
           s3_admits_pages: URL.canParse(baseUrl) && admitsPages(new URL(baseUrl).origin),
-          features: { identity: idp.configured, oauth2: oauth2.configured, encryption: current !== undefined }
+          features: {
+            identity: idp.configured,
+            oauth2: oauth2.configured,
+            encryption: current !== undefined,
+            functions: installed
+          }
         }
       })
     })

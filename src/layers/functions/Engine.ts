@@ -97,7 +97,13 @@ export const layerFunctionEngine = Layer.effect(
     const program = findDeno(settings.program)
     if (program === undefined) {
       const refused = Effect.fail(notInstalled)
-      return FunctionEngine.of({ version: refused, build: () => refused, files: () => refused, start: () => refused })
+      return FunctionEngine.of({
+        installed: false,
+        version: refused,
+        build: () => refused,
+        files: () => refused,
+        start: () => refused
+      })
     }
     const layerScope = yield* Effect.scope
     const run = promisify(execFile)
@@ -329,7 +335,7 @@ export const layerFunctionEngine = Layer.effect(
     })
 
     const files = (bundle: Uint8Array) => Effect.promise(() => sourceOf(bundle))
-    return FunctionEngine.of({ version, build, files, start })
+    return FunctionEngine.of({ installed: true, version, build, files, start })
   })
 )
 

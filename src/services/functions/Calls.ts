@@ -1,8 +1,8 @@
-import { Clock, Context, Effect, Exit, Layer, type Scope, Stream } from "effect"
+import { Clock, Context, Effect, Layer, type Scope, Stream } from "effect"
 import { createHash } from "node:crypto"
 import { Readable } from "node:stream"
-import { BadGateway, NotFound, PayloadTooLarge } from "../../domain/errors.ts"
-import { isFunctionName } from "../../domain/functions/Function.ts"
+import { BadGateway, NotFound, PayloadTooLarge, type Unavailable } from "../../domain/errors.ts"
+import { type FunctionOverview, isFunctionName } from "../../domain/functions/Function.ts"
 import { CurrentMeters } from "../metrics/Meters.ts"
 import { makeNotifiedCache } from "../NotifiedCache.ts"
 import { FunctionEngine } from "../ports/functions/FunctionEngine.ts"
@@ -12,6 +12,7 @@ import { type FunctionFailure, FunctionInvoker, type FunctionRequest } from "../
 import { type FunctionReply, type PassedOnCall } from "../ports/supabase/FunctionServer.ts"
 import { inCall } from "../Tracing.ts"
 import { serviceActor, type Actor } from "../ports/Db.ts"
+import { makeActivity, overviewOf } from "./Activity.ts"
 import { FunctionDeployments } from "./Deployments.ts"
 import { FunctionLogs } from "./Logs.ts"
 import { FunctionSecrets } from "./Secrets.ts"
@@ -41,6 +42,8 @@ export class FunctionCalls extends Context.Service<
     readonly verifiesJwt: (name: string) => Effect.Effect<boolean, FunctionFailure>
     /** Passes a request on, until the scope closes. `path`: what follows the name. */
     readonly call: (name: string, call: PassedOnCall) => Effect.Effect<FunctionReply, FunctionFailure, Scope.Scope>
+    /** All functions that can be called, by name. */
+    readonly overview: Effect.Effect<ReadonlyArray<FunctionOverview>, Unavailable>
     /** Builds what is in the folder, so that no call waits for it. */
     readonly prepare: Effect.Effect<void>
   }
@@ -144,19 +147,8 @@ export class FunctionCalls extends Context.Service<
           : Effect.fail(notFound(name))
 
       const durations = meters.histogram("svc_function_duration_seconds", {})
-      const outcomes = new Map<string, () => void>()
-      const count = (name: string, outcome: string) => {
-        const key = `${name} ${outcome}`
-        const counter = outcomes.get(key) ?? meters.counter("svc_function_calls_total", { function: name, outcome })
-        outcomes.set(key, counter)
-        counter()
-      }
+      const activity = yield* makeActivity(processes.stateOf)
       yield* meters.sample(processes.samples)
-
-      const outcomeOf = (exit: Exit.Exit<FunctionReply, FunctionFailure>) => {
-        if (Exit.isSuccess(exit)) return exit.value.status < 500 ? "succeeded" : "failed"
-        return "refused"
-      }
 
       const call = (name: string, given: PassedOnCall) => {
         const begun = clock.monotonicTimeNanosUnsafe()
@@ -180,7 +172,7 @@ export class FunctionCalls extends Context.Service<
           Effect.sync(() => {
             durations(Number(clock.monotonicTimeNanosUnsafe() - begun) / 1e9)
             // Names of functions that do not exist are the callers'.
-            if (processes.has(name)) count(name, outcomeOf(exit))
+            if (processes.has(name)) activity.count(name, exit)
           })
         )
       }
@@ -193,7 +185,12 @@ export class FunctionCalls extends Context.Service<
         }
       })
 
+      const overview = Effect.gen(function* () {
+        return overviewOf(yield* functions.list, yield* folder.names, yield* activity.everywhere)
+      })
+
       return FunctionCalls.of({
+        overview,
         verifiesJwt: (name) => Effect.map(find(name), ({ verifyJwt }) => verifyJwt),
         call,
         prepare

@@ -1,10 +1,13 @@
-import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option, Schema, Stream } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { type Unavailable } from "../../domain/errors.ts"
 import { FunctionLogLine } from "../../domain/functions/Function.ts"
+import { functionLogsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { logFailure, onOwnTables } from "../OwnTables.ts"
 import { type PrintedLine } from "../ports/functions/FunctionEngine.ts"
+import { Listener } from "../ports/Listener.ts"
+import { Shutdown } from "../Shutdown.ts"
 
 /** Lines that wait for the database; more are dropped. */
 const maxWaiting = 2_000
@@ -12,6 +15,10 @@ const writeEvery = "500 millis"
 /** Lines of a function, and days, that are kept. */
 const [keptLines, keptDays] = [10_000, 7]
 const pruneEveryMillis = 60_000
+/** The channel that names the functions whose lines were written. */
+const channel = "svc_function_logs"
+/** Lines that a follower reads at a time, and how long it waits before it says that it is still there. */
+const [readAtOnce, beat] = [1_000, "5 seconds"] as const
 
 interface Entry extends PrintedLine {
   readonly name: string
@@ -19,12 +26,23 @@ interface Entry extends PrintedLine {
   readonly at: number
 }
 
-const insertSql = `insert into svc.function_logs (name, version, at, level, request_id, text)
-  select name, version, to_timestamp(at / 1000.0), level, "requestId", text
-  from json_to_recordset($1::text::json) as r(name text, version integer, at float8, level text, "requestId" text, text text)`
+/** The lock comes before the ids: who has read one id misses none below it, whichever replica wrote them. */
+const insertSql = `with locked as materialized (select pg_advisory_xact_lock(${functionLogsLock})),
+    added as (insert into svc.function_logs (name, version, at, level, request_id, text)
+      select r.name, r.version, to_timestamp(r.at / 1000.0), r.level, r."requestId", r.text
+      from locked, json_to_recordset($1::text::json) as r(name text, version integer, at float8, level text, "requestId" text, text text)
+      returning name)
+  select pg_notify('${channel}', name) from (select distinct name from added) n`
 
 const pruneSql = `delete from svc.function_logs l where name = any($1::text[]) and (at < now() - interval '${keptDays} days'
   or id <= (select k.id from svc.function_logs k where k.name = l.name order by k.id desc offset ${keptLines} limit 1))`
+
+/** Who waits for the lines of a function. */
+interface Follower {
+  /** Whether lines were written since it has last begun to read. */
+  woken: boolean
+  resume: () => void
+}
 
 export interface LogQuery {
   readonly after?: number | undefined
@@ -40,6 +58,14 @@ export class FunctionLogs extends Context.Service<
     readonly add: (name: string, version: number, line: PrintedLine) => void
     /** With `after`, the lines that follow it, oldest first; else the newest, newest first. */
     readonly list: (name: string, query: LogQuery) => Effect.Effect<ReadonlyArray<FunctionLogLine>, Unavailable>
+    /**
+     * The newest lines, or those after an id, oldest first, and then each that is printed, until the service shuts down.
+     * An empty list: there was none for some time.
+     */
+    readonly follow: (
+      name: string,
+      query: Pick<LogQuery, "after" | "limit">
+    ) => Stream.Stream<ReadonlyArray<FunctionLogLine>, Unavailable>
   }
 >()("svc/services/FunctionLogs") {
   static readonly layer = Layer.effect(
@@ -48,6 +74,7 @@ export class FunctionLogs extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const clock = yield* Clock.Clock
       const context = yield* Effect.context()
+      const shutdown = yield* Shutdown
       let waiting: Array<Entry> = []
       let writing = false
       let prunedAt = 0
@@ -99,7 +126,65 @@ export class FunctionLogs extends Context.Service<
           })()
         )
       )
-      return FunctionLogs.of({ add, list })
+
+      /** By the name of their function. */
+      const followers = new Map<string, Set<Follower>>()
+      const wake = (all: Iterable<Follower>) => {
+        for (const follower of all) {
+          follower.woken = true
+          follower.resume()
+        }
+      }
+      const { messages } = yield* (yield* Listener).listen(channel)
+      yield* Stream.runForEach(messages, (message) =>
+        Effect.sync(() => {
+          if (message._tag === "Notification") wake(followers.get(message.payload) ?? [])
+          // What was sent meanwhile is missed.
+          else if (message._tag === "Connected") for (const all of followers.values()) wake(all)
+        })
+      ).pipe(Effect.forkScoped)
+
+      const follower = (name: string) =>
+        Effect.acquireRelease(
+          Effect.sync((): Follower => {
+            const made = { woken: true, resume: () => undefined }
+            const all = followers.get(name) ?? new Set()
+            followers.set(name, all.add(made))
+            return made
+          }),
+          (made) =>
+            Effect.sync(() => {
+              const all = followers.get(name)
+              all?.delete(made)
+              if (all?.size === 0) followers.delete(name)
+            })
+        )
+      const woken = (one: Follower) =>
+        Effect.callback<void>((resume) => {
+          if (one.woken) return resume(Effect.void)
+          one.resume = () => resume(Effect.void)
+          return Effect.sync(() => void (one.resume = () => undefined))
+        })
+
+      const follow = (name: string, { after, limit }: Pick<LogQuery, "after" | "limit">) =>
+        Stream.unwrap(
+          Effect.map(follower(name), (one) =>
+            Stream.paginate(after, (last) =>
+              Effect.gen(function* () {
+                if (last !== undefined) yield* Effect.timeoutOption(woken(one), beat)
+                const read = one.woken
+                one.woken = false
+                const query = last === undefined ? { limit } : { after: last, limit: readAtOnce }
+                const found = read || last === undefined ? yield* list(name, query) : []
+                if (found.length === readAtOnce) one.woken = true
+                const lines = last === undefined ? found.toReversed() : found
+                const next = lines.at(-1)?.id ?? last ?? 0
+                return [[lines], shutdown.begun() ? Option.none() : Option.some<number | undefined>(next)] as const
+              })
+            )
+          )
+        )
+      return FunctionLogs.of({ add, list, follow })
     })
   )
 }

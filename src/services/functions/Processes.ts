@@ -250,5 +250,10 @@ export const makeProcesses = Effect.fnUntraced(function* (
       discard: true
     })
   )
-  return { call, has: (name: string) => current.has(name) || crashes.has(name), samples }
+  /** What a function does now, and why its process ended if it has not run since. */
+  const stateOf = (name: string) => {
+    const running = current.get(name)?.started !== undefined
+    return { running, problem: running ? undefined : crashes.get(name)?.why }
+  }
+  return { call, has: (name: string) => current.has(name) || crashes.has(name), samples, stateOf }
 })

@@ -1,6 +1,7 @@
 import { version } from "../../../src/domain/Version.ts"
 import { assert, describe, inject, it } from "vitest"
 import { WebSocket } from "ws"
+import { isWithout } from "../../support/skips.ts"
 import { ask, assertRefused, type Reply, type Request, sql } from "../../support/client.ts"
 import { serveInProcess } from "../../support/inProcess.ts"
 import { startBrowsing } from "../../support/browser/cookieClient.ts"
@@ -382,7 +383,7 @@ it("GET /api/dashboard/config needs no credentials and reveals no secrets", asyn
     sign_in: { key: true, idp_login_url: config.sign_in.idp_login_url },
     s3_public_origin: config.s3_public_origin,
     s3_admits_pages: otherStore === undefined,
-    features: { identity: true, oauth2: true, encryption: true }
+    features: { identity: true, oauth2: true, encryption: true, functions: !isWithout("deno") }
   } as unknown as typeof config)
 })
 

@@ -253,6 +253,7 @@ describe("/openapi.json", () => {
       "POST /api/flags/evaluate/bulk",
       "POST /api/flags/segments",
       "POST /api/flags/{key}/promote",
+      "POST /api/functions/{name}/call",
       "POST /api/functions/{name}/versions/{version}/select",
       "POST /api/identities",
       "POST /api/identities/import",

@@ -247,6 +247,108 @@ it("logs what functions print, with the request and the version", async () => {
   assert.deepStrictEqual(next.json, [])
 })
 
+it("follows what functions print, until the client goes", async () => {
+  await deploy(
+    "talks",
+    `Deno.serve((request) => { console.log(new URL(request.url).search); return new Response("ok") })`
+  )
+  const say = async (text: string) => {
+    const { status } = await ask(service, `POST /v1/functions/talks?${text}`, { key: service.anon })
+    assert.strictEqual(status, 200)
+  }
+  await say("one")
+  await until(
+    () => ask(service, "GET /api/functions/talks/logs", key()),
+    ({ text }) => text.includes("?one")
+  )
+  const ends = new AbortController()
+  const response = await fetch(`${service.url}/api/functions/talks/logs?follow=true`, {
+    headers: { apikey: service.service_role },
+    signal: ends.signal
+  })
+  assert.strictEqual(response.headers.get("content-type"), "application/x-ndjson")
+  const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader()
+  let received = ""
+  const receive = async (text: string) => {
+    while (!received.includes(text)) received += (await reader.read()).value ?? ""
+  }
+  await receive("?one")
+  for (const text of ["two", "three"]) {
+    await say(text)
+    await receive(`?${text}`)
+  }
+  const lines = received.trim().split(/\n+/)
+  assert.deepStrictEqual(
+    lines.map((line) => (JSON.parse(line) as { readonly text: string }).text),
+    ["?one", "?two", "?three"]
+  )
+  const { id } = JSON.parse(lines[1] ?? "") as { readonly id: number }
+  ends.abort()
+  const others = new AbortController()
+  const after = await fetch(`${service.url}/api/functions/talks/logs?follow=true&after=${id}`, {
+    headers: { apikey: service.service_role },
+    signal: others.signal
+  })
+  const first = await (after.body as ReadableStream<Uint8Array>).getReader().read()
+  assert.include(Buffer.from(first.value ?? []).toString(), "?three")
+  others.abort()
+  assertRefused(await ask(service, "GET /api/functions/talks/logs?follow=true", { key: service.anon }), 403)
+})
+
+it("is tried by an administrator as any caller, without headers that only the service sets", async () => {
+  const attempt = async (name: string, body: object) => {
+    const reply = await ask(service, `POST /api/functions/${name}/call`, { ...key(), body })
+    return { ...reply, result: reply.json as { status: number; headers: Record<string, string>; body: string } }
+  }
+  const hello = await attempt("hello", { body: `{"name":"Ann"}` })
+  assert.include(hello.result, { status: 200, body: `{"message":"Hello Ann!"}` }, hello.text)
+  assert.include(hello.result.headers, { "content-type": "application/json", "x-shared": "yes" })
+  const who = async (body: object) => JSON.parse((await attempt("who", body)).result.body) as Record<string, unknown>
+  assert.include(await who({}), { role: "service_role", user: null })
+  assert.include(await who({ as: { role: "anon" }, headers: { "X-Svc-User": "eve", cookie: "a=b" } }), {
+    role: "anon",
+    user: null,
+    cookie: null
+  })
+  const person = await who({
+    method: "GET",
+    path: "/a?b=c",
+    as: { role: "authenticated", sub: ann, claims: { plan: "pro", role: "service_role" } }
+  })
+  assert.deepInclude(person, {
+    role: "authenticated",
+    user: ann,
+    method: "GET",
+    claims: { plan: "pro", sub: ann, role: "authenticated" }
+  })
+  assert.match(String(person["url"]), /\/who\/a\?b=c$/)
+  for (const body of [{ path: "/../greet" }, { path: "/%2e%2e/greet" }, { path: "x" }, { headers: { "a b": "c" } }]) {
+    assertRefused(await attempt("who", body), 400, "INVALID_REQUEST")
+  }
+  assertRefused(await attempt("nothing", {}), 404, "FUNCTION_NOT_FOUND")
+  const anonymous = await ask(service, "POST /api/functions/who/call", { key: service.anon, body: {} })
+  assertRefused(anonymous, 403)
+})
+
+it("lists functions of both kinds, with their calls, errors and why one fails", async () => {
+  const listed = async (name: string) => {
+    const { json } = await ask(service, "GET /api/functions", key())
+    return (json as ReadonlyArray<Record<string, unknown>>).find((one) => one["name"] === name)
+  }
+  await deploy("fails", `Deno.serve(() => { throw new Error("no") })`)
+  assert.include(await listed("fails"), { source: "api", version: 1, state: "idle", calls: 0, errors: 0 })
+  await called("fails")
+  assert.include(await listed("fails"), { state: "running", calls: 1, errors: 1 })
+  await deploy("ends", `Deno.serve(() => { Deno.exit(3) })`)
+  await called("ends")
+  const ended = await listed("ends")
+  assert.include(ended, { state: "failing", errors: 1 })
+  assert.isNotNull(ended?.["problem"])
+  await called("hello", { name: "Ann" })
+  assert.include(await listed("hello"), { source: "folder", version: 0, state: "running", digest: null })
+  assert.isUndefined(await listed("_shared"))
+})
+
 it("counts calls, processes and memory by function", async () => {
   await called("hello", { name: "Ann" })
   const { text } = await ask({ url: operationsUrl(service) ?? "" }, "GET /metrics")

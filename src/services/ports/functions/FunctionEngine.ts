@@ -50,6 +50,7 @@ export interface FunctionProcess {
 export class FunctionEngine extends Context.Service<
   FunctionEngine,
   {
+    readonly installed: boolean
     /** Its version, or that it is not installed. */
     readonly version: Effect.Effect<string, NotImplemented>
     /** Fetches the imports, and locks them. Runs nothing of the function. */

@@ -1,10 +1,10 @@
 import { Context, Effect, type Scope } from "effect"
 
 /**
- * The subject of a message: data that has changed, of which other processes may have an older copy; `requests` and
- * `metrics`: the data of each process.
+ * The subject of a message: data that has changed, of which other processes may have an older copy; `functions`,
+ * `metrics` and `requests`: the data of each process.
  */
-export type PeerTopic = "api-keys" | "flags" | "metrics" | "realtime-channels" | "requests" | "sessions"
+export type PeerTopic = "api-keys" | "flags" | "functions" | "metrics" | "realtime-channels" | "requests" | "sessions"
 
 /**
  * Port: the other processes of this service, if it has several workers. Replicas elsewhere are notified of changes by

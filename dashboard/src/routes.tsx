@@ -109,6 +109,16 @@ const connectAssistant = createRoute({
   component: lazyRouteComponent(() => import("./connect/AssistantPage.tsx"), "AssistantPage"),
   validateSearch
 })
+const functions = createRoute({
+  getParentRoute: () => root,
+  path: "/functions",
+  component: lazyRouteComponent(() => import("./functions/FunctionsPage.tsx"), "FunctionsPage")
+})
+const functionPage = createRoute({
+  getParentRoute: () => root,
+  path: "/functions/$function",
+  component: lazyRouteComponent(() => import("./functions/FunctionPage.tsx"), "FunctionPage")
+})
 const realtime = createRoute({
   getParentRoute: () => root,
   path: "/realtime",
@@ -264,6 +274,8 @@ export const router = createRouter({
     table,
     sql,
     keys,
+    functions,
+    functionPage,
     webhooks,
     queues,
     queue,

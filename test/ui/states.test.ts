@@ -3,6 +3,7 @@ import { assert, beforeAll, describe, inject, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
 import { type Operated, operate } from "../support/ui/operated.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertKeyboard } from "../support/ui/keyboard.ts"
 import { checkStates, type States } from "../support/ui/states.ts"
 import { makeShop } from "../support/ui/tables.ts"
 
@@ -517,28 +518,7 @@ describe("the keyboard", () => {
   ])("reaches everything in %s, and shows where it is", async (name) => {
     const page = await openPage()
     await states[name]?.(page)
-    await page.getByRole("link", { name: "Skip to content" }).focus()
-    const stops = new Set<string>()
-    for (let at = 0; at < 120; at++) {
-      await page.keyboard.press("Tab")
-      const stop = await page.evaluate(() => {
-        const element = document.activeElement
-        if (element === null || element === document.body) return undefined
-        const { outlineStyle, outlineWidth } = getComputedStyle(element)
-        const inside = element.querySelector("#active-cell") ?? element
-        const shadow = getComputedStyle(inside).boxShadow
-        const editor = element.closest(".cm-editor") !== null
-        const name = element.getAttribute("aria-label") ?? element.textContent ?? ""
-        const shown = editor || shadow !== "none" || (outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 1)
-        return { shown, name: `${element.tagName} ${name.slice(0, 40)}` }
-      })
-      if (stop === undefined) break
-      assert.isTrue(stop.shown, `${stop.name} has the focus, but does not show it`)
-      if (stops.has(stop.name) && stops.size > 5 && at > 60) break
-      stops.add(stop.name)
-    }
-    assert.isAbove(stops.size, 10)
-    assert.include(Array.from(stops).join("\n"), "Theme and session")
+    await assertKeyboard(page)
   })
 
   it("skips to the content, opens the palette, and gives the focus back", async () => {

@@ -33,6 +33,7 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
   [
     "Changes",
     [
+      { to: "/functions", name: "Functions", icon: "code" },
       { to: "/webhooks", name: "Webhooks", icon: "webhook" },
       { to: "/schedules", name: "Schedules", icon: "clock" },
       { to: "/queues", name: "Queues", icon: "queue" },

@@ -8,7 +8,7 @@ import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } f
 import { useEffect, useImperativeHandle, useRef, type Ref } from "react"
 import type { Catalogue } from "../catalogue/queries.ts"
 import { type Statement, statementsToRun } from "./statements.ts"
-import { theme } from "./theme.ts"
+import { theme } from "../ui/code/theme.ts"
 
 /** Completions after `from`, after the name of a table, and after its alias. */
 const language = (catalogue: Catalogue | undefined) => {

@@ -324,7 +324,8 @@ export const layerFunctionEngine = Layer.effect(
       )
       const process = yield* startProcess(child, {
         limit: settings.timeout,
-        printed: runnable.printed,
+        // Where the files are on this machine says nothing to their author.
+        printed: (line) => runnable.printed({ ...line, text: line.text.replaceAll(`file://${source}/`, "") }),
         socket,
         startMillis
       })

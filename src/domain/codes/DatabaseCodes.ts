@@ -34,6 +34,10 @@ export const rowCodes = {
   SQL_TIMEOUT: [400, "`timeout` is not 1–600000 ms"],
   SQL_STATEMENT_COUNT: [400, "A transaction does not have 1–20 statements"],
   DATABASE_UNAVAILABLE: [503, "PostgreSQL is unreachable: try again; if it persists, check the log"],
+  NODE_UNAVAILABLE: [
+    503,
+    "A worker of the Citus cluster is down, or does not admit the role: the log has its address and the reason; see [Citus](scaling.md#citus)"
+  ],
   POOL_EXHAUSTED: [
     503,
     "All connections were busy for 4 s: try again; look for slow statements; raise `SVC_DB_POOL_SIZE`"
@@ -83,6 +87,10 @@ export const eventCodes = {
   TABLE_NOT_WATCHABLE: [
     400,
     "Views, foreign tables, system tables and the like can't be watched: watch the underlying table"
+  ],
+  TABLE_DISTRIBUTED: [
+    409,
+    "Realtime and webhooks are not available for tables that are [distributed by Citus](scaling.md#citus), which have no triggers"
   ],
   TABLE_NOT_OWNED: [
     403,

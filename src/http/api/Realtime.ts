@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
+import { Conflict, Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 import { RealtimeEvent, RealtimeGap } from "../../domain/realtime/Event.ts"
 import { RealtimeStatus, RealtimeSubscription, RealtimeTable } from "../../domain/realtime/Subscription.ts"
 import { isStorable } from "../../domain/text/StorableText.ts"
@@ -19,7 +19,7 @@ export class RealtimeApi extends HttpApiGroup.make("realtime")
     HttpApiEndpoint.post("subscribe", "/subscribe", {
       payload: table,
       success: [RealtimeSubscription.pipe(HttpApiSchema.status(201)), RealtimeSubscription],
-      error: [NotFound, InvalidRequest, Forbidden, Unavailable]
+      error: [NotFound, InvalidRequest, Conflict, Forbidden, Unavailable]
     }).annotateMerge(
       OpenApi.annotations({ summary: "Subscribe to a table's row changes; 200 if it is already subscribed" })
     ),

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
+import { Conflict, Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 import {
   NewWebhook,
   Webhook,
@@ -26,7 +26,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
     HttpApiEndpoint.post("create", "/", {
       payload: NewWebhook,
       success: Webhook.pipe(HttpApiSchema.status(201)),
-      error: [NotFound, InvalidRequest, Forbidden, Unavailable]
+      error: [NotFound, InvalidRequest, Conflict, Forbidden, Unavailable]
     }).annotateMerge(OpenApi.annotations({ summary: "Create a webhook; its secret is never returned" })),
     HttpApiEndpoint.get("find", "/:id", { params, success: Webhook, error: [NotFound, Unavailable] }).annotateMerge(
       OpenApi.annotations({ summary: "Show a webhook" })
@@ -35,7 +35,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       params,
       payload: asRecordChange(WebhookChange, Webhook),
       success: Webhook,
-      error: [NotFound, InvalidRequest, Forbidden, Unavailable]
+      error: [NotFound, InvalidRequest, Conflict, Forbidden, Unavailable]
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Change a webhook",

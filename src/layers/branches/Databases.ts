@@ -17,7 +17,7 @@ import { fillByDump, removeDump, removeOldDumps } from "./Dump.ts"
 import { createEmpty, lockBranch } from "./EmptyDatabase.ts"
 import { explained, finaliseBranch, giveToRole } from "./Finalise.ts"
 import { checkFreeSpace, type CopyPlan, planCopy, spaceOf } from "./FreeSpace.ts"
-import { sourceBusy, checkRights, copyLocks, unlock, whenFree, whenQuiet } from "./Source.ts"
+import { sourceBusy, checkCopyable, checkRights, copyLocks, unlock, whenFree, whenQuiet } from "./Source.ts"
 import { atPrimary, type Login } from "../postgres/Login.ts"
 import { MainSessions } from "../postgres/MainSessions.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
@@ -99,7 +99,8 @@ export const layerBranchDatabases = Layer.effect(
           Effect.scoped,
           Effect.catchTag("QueryFailed", explained)
         )
-      const copy: BranchCreator["copy"] = checkRights(main).pipe(
+      const copy: BranchCreator["copy"] = checkCopyable(main).pipe(
+        Effect.andThen(checkRights(main)),
         Effect.andThen(planCopy(main)),
         Effect.map(copyAs),
         Effect.catchTag("QueryFailed", explained)

@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
-import { Forbidden, Unavailable } from "../../domain/errors.ts"
+import { Conflict, Forbidden, Unavailable } from "../../domain/errors.ts"
+import { isCitusSql } from "../../domain/sql/Citus.ts"
 import { backupsLock, migrationsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { noSpace } from "./FreeSpace.ts"
 import { type QueryFailed, type DirectConnection } from "../postgres/client/DirectConnection.ts"
@@ -20,6 +21,18 @@ const notAllowed = (details: string, hint: string) =>
     details,
     hint
   })
+
+/** Fails for a Citus cluster, whose rows are in other servers' databases. */
+export const checkCopyable = Effect.fnUntraced(function* (main: DirectConnection) {
+  const [row] = yield* main.query(`select ${isCitusSql} as citus`)
+  if (row?.["citus"] !== true) return undefined
+  return yield* new Conflict({
+    error:
+      "The database is a Citus cluster, of which there can be no branches: a copy would lack the rows of its workers",
+    code: "BRANCH_NOT_COPYABLE",
+    hint: "Restore a backup into a database without Citus, which then has all rows, or use another cluster"
+  })
+})
 
 /** Fails when the service's login lacks a right, before any client has to wait. */
 export const checkRights = Effect.fnUntraced(function* (main: DirectConnection) {

@@ -5,13 +5,14 @@ import { installLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { sqlStateOf } from "../../services/OwnTables.ts"
 import { version } from "../../domain/Version.ts"
 import { installAuthHelpers } from "./AuthHelpers.ts"
+import { callersOnWorkers, keepLocal } from "./Citus.ts"
 import { InstallError, needs } from "./Errors.ts"
 import { hookRole } from "./HookRole.ts"
 import { grantSchema } from "./SchemaGrants.ts"
 import { type OwnSchema, migrate } from "./Migrate.ts"
 import { migrations } from "./OwnMigrations.ts"
 import { type InstallOptions, checkPrivileges, restrictSignals } from "./Privileges.ts"
-import { type AssistantLogin, assistantRole, authenticator, callerRoles, eventsRole } from "./Roles.ts"
+import { assistantRole, authenticator, callerRoles, eventsRole } from "./Roles.ts"
 import { giveQueues } from "./queues/Rights.ts"
 import { installSupabase } from "./supabase/Install.ts"
 
@@ -82,6 +83,7 @@ export const install = (
         yield* sql.unsafe(`set local lock_timeout = '${attemptMillis}ms'`)
         yield* checkServer(sql)
         yield* checkPrivileges(sql, options)
+        const citus = yield* keepLocal(sql)
         const there = yield* sql`select from pg_namespace where nspname = 'svc'`
         if (there.length === 0) {
           yield* needs(sql, "create schema svc", "CREATE on the database")
@@ -89,9 +91,9 @@ export const install = (
         }
         yield* migrate(sql, schema)
         yield* callerRoles(sql, options.serviceRole)
+        if (citus) yield* callersOnWorkers(sql)
         yield* eventsRole(sql)
-        const login: Effect.Success<ReturnType<typeof authenticator>> & { readonly assistant?: AssistantLogin } =
-          yield* authenticator(sql)
+        const login = yield* authenticator(sql)
         for (const schema of options.schemas) {
           if (yield* grantSchema(sql, schema, options.serviceRole)) continue
           yield* Effect.logWarning(
@@ -104,9 +106,8 @@ export const install = (
         if (options.hooks === true) yield* hookRole(sql, options.serviceRole)
         yield* eventTriggers(sql)
         yield* restrictSignals(sql, options.serviceRole)
-        return options.assistant === true
-          ? { ...login, assistant: yield* assistantRole(sql, options.serviceRole) }
-          : login
+        const assistant = options.assistant === true ? yield* assistantRole(sql, options.serviceRole) : undefined
+        return { ...login, citus, ...(assistant && { assistant }) }
       })
     )
   }).pipe(

@@ -11,6 +11,9 @@ import { supabaseEnabled } from "../../services/supabase/Settings.ts"
 import { install } from "../install/Install.ts"
 import { supabaseSearchPath } from "../install/supabase/0012_search_path.ts"
 import { makeBranchPools } from "./BranchPools.ts"
+import { distributed } from "./citus/Database.ts"
+import { checkCitus } from "./citus/Check.ts"
+import { citusSettings } from "./citus/SetLocal.ts"
 import { type Login, ownSearchPath, pooled } from "./Login.ts"
 import { MainSessions } from "./MainSessions.ts"
 import { makeOwnTables } from "./OwnTablesClient.ts"
@@ -103,7 +106,7 @@ export const layerOwnTables = Layer.effectContext(
 export const layerDb = Layer.effect(
   Db,
   Effect.gen(function* () {
-    const address = yield* PostgresAddress
+    const found = yield* PostgresAddress
     const { schemas, searchPath } = yield* ExposedSchemas
     const {
       assistant: assistants,
@@ -125,12 +128,14 @@ export const layerDb = Layer.effect(
       meters: yield* CurrentMeters
     }
 
-    const { assistant, authenticator, authenticatorPassword } = yield* Effect.mapError(
-      alone(address, install({ serviceRole, schemas, supabase, showsConfirmed, hooks, assistant: assistants })),
-      explained(address)
+    const { assistant, authenticator, authenticatorPassword, citus } = yield* Effect.mapError(
+      alone(found, install({ serviceRole, schemas, supabase, showsConfirmed, hooks, assistant: assistants })),
+      explained(found)
     )
+    const address: Login = citus ? { ...found, citus } : found
     const callers: Login = { ...address, user: authenticator, password: authenticatorPassword }
     const standbys = yield* makeStandbys(address, callers, serviceRole)
+    if (citus) yield* checkCitus(address, standbys !== undefined)
     yield* checkPooler(callers, true)
     const patience = timeout + queueMillis
     const rows = makeRowPath({
@@ -147,7 +152,8 @@ export const layerDb = Layer.effect(
       role: serviceRole,
       poolSize,
       sqlTimeout,
-      searchPath: supabase ? supabaseSearchPath : undefined
+      searchPath: supabase ? supabaseSearchPath : undefined,
+      settings: citus ? citusSettings : undefined
     }
     const session = yield* makeSqlSessions(address, sqlOptions)
     const transaction =
@@ -177,14 +183,15 @@ export const layerDb = Layer.effect(
       sqlTimeout,
       ...answers
     })
-    const main = {
+    const main: Database = {
       name: address.database,
       run: rows.run,
       session,
       assistant: reading,
       ...(transaction && { transaction })
     }
-    return Db.of({ main: standbys === undefined ? main : recordingWrites(main, standbys), ...branches })
+    const complete = standbys === undefined ? main : recordingWrites(main, standbys)
+    return Db.of({ main: citus ? yield* distributed(complete) : complete, ...branches })
   })
 ).pipe(Layer.provide([MainSessions.layer, DbSettings.layer]), Layer.provideMerge(AnswerBudget.layer))
 

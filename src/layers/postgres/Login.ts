@@ -30,6 +30,8 @@ export interface Login extends Credentials {
   readonly pooler?: Pooler
   /** The sessions are a pooler's: each transaction may run in another one, behind those of anyone else. */
   readonly shared?: Shared
+  /** The database is a Citus cluster, and the server its coordinator. */
+  readonly citus?: boolean
 }
 
 /** A pooler's address, and its name for the database. */

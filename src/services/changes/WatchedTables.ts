@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type SqlError, SqlSchema } from "effect/sql"
-import { Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
+import { Conflict, Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
+import { isCitusSql } from "../../domain/sql/Citus.ts"
 import { onOwnTables, type OwnTablesFailure } from "../OwnTables.ts"
 
 /** A table whose rows can be watched: ordinary or partitioned, outside the schemas of PostgreSQL and of the service. */
@@ -39,11 +40,14 @@ export class WatchedTables extends Context.Service<
   WatchedTables,
   {
     readonly list: Effect.Effect<ReadonlyArray<WatchedTable>, Unavailable>
-    /** 404 `TABLE_NOT_FOUND`; 400 `TABLE_NOT_WATCHABLE` for other relations and for system tables. */
+    /**
+     * 404 `TABLE_NOT_FOUND`; 400 `TABLE_NOT_WATCHABLE` for other relations and for system tables; 409 `TABLE_DISTRIBUTED` for
+     * those that Citus distributes.
+     */
     readonly find: (
       schema: string,
       name: string
-    ) => Effect.Effect<WatchedTable, NotFound | InvalidRequest | Unavailable>
+    ) => Effect.Effect<WatchedTable, NotFound | InvalidRequest | Conflict | Unavailable>
     /**
      * Runs DDL on a watched table, in one transaction that waits for locks for 2 s at most. 503 `TABLE_BUSY`, 403
      * `TABLE_NOT_OWNED`, 404 `TABLE_NOT_FOUND` if the table was dropped meanwhile.
@@ -72,20 +76,34 @@ export class WatchedTables extends Context.Service<
       // Compared as text: as names the parameters would be truncated to 63 bytes.
       const relationsNamed = SqlSchema.findAll({
         Request: Schema.Tuple([Schema.String, Schema.String]),
-        Result: Schema.Struct({ ...WatchedTable.fields, kind: Schema.String, system: Schema.Boolean }),
+        Result: Schema.Struct({
+          ...WatchedTable.fields,
+          kind: Schema.String,
+          system: Schema.Boolean,
+          citus: Schema.Boolean
+        }),
         execute: (name) =>
           sql.unsafe(
-            `select ${columns}, c.relkind::text as kind, ${systemSchema} as system from ${relations}
+            `select ${columns}, c.relkind::text as kind, ${systemSchema} as system, ${isCitusSql} as citus from ${relations}
              where n.nspname = $1::text and c.relname = $2::text`,
             name
           )
       })
 
+      /** Whether Citus keeps the rows on workers, or in a table of another name. */
+      const isDistributed = (oid: number) =>
+        onOwnTables(
+          Effect.map(
+            sql.unsafe("select from pg_catalog.pg_dist_partition where logicalrelid = $1::text::oid", [String(oid)]),
+            ({ length }) => length > 0
+          )
+        )
+
       const find = Effect.fn("WatchedTables.find")(function* (schema: string, name: string) {
         if (schema.includes("\0") || name.includes("\0")) return yield* tableNotFound(schema, name)
         const [found] = yield* onOwnTables(relationsNamed([schema, name]))
         if (found === undefined) return yield* tableNotFound(schema, name)
-        const { kind, system, ...table } = found
+        const { citus, kind, system, ...table } = found
         if (system || (kind !== "r" && kind !== "p")) {
           const what = system ? "a system table" : (kinds[kind] ?? "not a table")
           return yield* new InvalidRequest({
@@ -93,6 +111,7 @@ export class WatchedTables extends Context.Service<
             code: "TABLE_NOT_WATCHABLE"
           })
         }
+        if (citus && (yield* isDistributed(table.oid))) return yield* distributed(schema, name)
         return table
       })
 
@@ -106,6 +125,13 @@ export class WatchedTables extends Context.Service<
     })
   )
 }
+
+const distributed = (schema: string, name: string) =>
+  new Conflict({
+    error: `${schema}.${name} is distributed by Citus: its changes happen on workers, where the service sees none`,
+    code: "TABLE_DISTRIBUTED",
+    hint: "Write what should be reported to a table of the coordinator too, in the same transaction, and watch that one"
+  })
 
 const locked = () =>
   new Unavailable({

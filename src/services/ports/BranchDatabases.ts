@@ -14,13 +14,13 @@ export interface BranchCreator {
   /**
    * Checks rights and disk space, before anything is written: a full disk has no space for a branch's record either. The
    * function it returns copies the main database, without sessions in it: callers of the service wait, other sessions are terminated. Both fail
-   * with 503 `BRANCH_SOURCE_BUSY`, `BRANCH_TIMEOUT`, `BRANCH_NO_SPACE`, 403 `BRANCH_NOT_ALLOWED`; the main database is
+   * with 503 `BRANCH_SOURCE_BUSY`, `BRANCH_TIMEOUT`, `BRANCH_NO_SPACE`, 403 `BRANCH_NOT_ALLOWED`, 409 `BRANCH_NOT_COPYABLE`; the main database is
    * open again in every case, and a failure leaves nothing of the copy. `begins` runs when nothing is left to wait for, before the main
    * database is closed.
    */
   readonly copy: Effect.Effect<
     (database: string, begins: Effect.Effect<void, Unavailable>) => Effect.Effect<void, Forbidden | Unavailable>,
-    Forbidden | Unavailable
+    Conflict | Forbidden | Unavailable
   >
   /**
    * Creates an empty database with the encoding and collation of the main one, and its roles, of which the service alone

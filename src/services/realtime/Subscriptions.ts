@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Queue, Schedule, Schema, Stream } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { type Forbidden, type InvalidRequest, NotFound, type Unavailable } from "../../domain/errors.ts"
+import { type Conflict, type Forbidden, type InvalidRequest, NotFound, type Unavailable } from "../../domain/errors.ts"
 import {
   RealtimeSubscription,
   type RealtimeTable,
@@ -92,7 +92,7 @@ export class RealtimeSubscriptions extends Context.Service<
       table: string
     ) => Effect.Effect<
       { readonly subscription: RealtimeSubscription; readonly created: boolean },
-      NotFound | InvalidRequest | Forbidden | Unavailable
+      NotFound | InvalidRequest | Conflict | Forbidden | Unavailable
     >
     readonly unsubscribe: (schema: string, table: string) => Effect.Effect<void, NotFound | Unavailable>
   }

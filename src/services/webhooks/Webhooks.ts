@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { shownReplaced, shownWebhook } from "../../domain/audit/Shown.ts"
-import { type Forbidden, InvalidRequest, type NotFound, type Unavailable } from "../../domain/errors.ts"
+import { type Conflict, type Forbidden, InvalidRequest, type NotFound, type Unavailable } from "../../domain/errors.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import {
   identityPlace,
@@ -51,12 +51,14 @@ export class Webhooks extends Context.Service<
     readonly list: Effect.Effect<ReadonlyArray<Webhook>, Unavailable>
     readonly find: (id: WebhookId) => Effect.Effect<Webhook, NotFound | Unavailable>
     /** Once it returns, every change of the table is recorded. Rejects tables as `WatchedTables` does. */
-    readonly create: (given: NewWebhook) => Effect.Effect<Webhook, NotFound | InvalidRequest | Forbidden | Unavailable>
+    readonly create: (
+      given: NewWebhook
+    ) => Effect.Effect<Webhook, NotFound | InvalidRequest | Conflict | Forbidden | Unavailable>
     /** `active: true` also resets the failure count. */
     readonly update: (
       id: WebhookId,
       change: WebhookChange
-    ) => Effect.Effect<Webhook, NotFound | InvalidRequest | Forbidden | Unavailable>
+    ) => Effect.Effect<Webhook, NotFound | InvalidRequest | Conflict | Forbidden | Unavailable>
     /** Deletes the webhook with its pending messages and its log. */
     readonly remove: (id: WebhookId) => Effect.Effect<void, NotFound | Unavailable>
   }

@@ -142,7 +142,7 @@ export class CleanPool {
       let answer: Outcome | undefined
       const { command, holds } = this.proof
       const prove = () => connection.send([command], (outcome) => finish(answer ?? outcome, holds(outcome, epoch)))
-      connection.send(
+      connection.transact(
         commands,
         (outcome) => {
           answer = outcome

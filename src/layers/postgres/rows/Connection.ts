@@ -48,6 +48,18 @@ const connectTimeout = 4_000
 const maxPreparedText = 8 * 1024
 const prepares = ({ prepare, text }: Command) => prepare && text.length <= maxPreparedText
 
+const plain = (text: string): Command => ({ text, params: [], prepare: false })
+const begin = plain("begin")
+const commit = plain("commit")
+const rollback = plain("rollback")
+
+/** The outcome of the commands between `begin` and `commit`; `end`: that of the rollback behind them. */
+const withinTransaction = ({ failure, results }: Outcome, { status }: Outcome, commands: number): Outcome => ({
+  results: results.slice(1, commands + 1),
+  failure: failure && { ...failure, at: Math.max(0, failure.at - 1) },
+  status
+})
+
 const unsent = (error: ServerError | undefined): Outcome => ({
   results: [],
   failure: { error, at: 0, reused: false, begun: false },
@@ -157,6 +169,20 @@ export class RowConnection {
     }
     this.writer.sync()
     this.inFlight.push({ results: [[]], parsing, commands, reused, bound: 0, failure: undefined, client, done })
+  }
+
+  /**
+   * Adds an exchange as one transaction. In a Citus cluster it is an explicit one, because only that reaches the workers
+   * with its settings; what is left of it after a failure is rolled back.
+   */
+  transact(commands: ReadonlyArray<Command>, done: (outcome: Outcome) => void, client = ""): void {
+    if (this.login.citus !== true) {
+      this.send(commands, done, client)
+      return
+    }
+    let answer: Outcome | undefined
+    this.send([begin, ...commands, commit], (outcome) => (answer = outcome), client)
+    this.send([rollback], (end) => done(withinTransaction(answer ?? end, end, commands.length)))
   }
 
   /** Drops statements that were prepared in another epoch of the catalogue, for other definitions of the same names. */

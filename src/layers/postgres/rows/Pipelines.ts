@@ -217,7 +217,7 @@ export class Pipelines {
     const outcomes: Array<Outcome> = []
     const deferred = together.length > 1 && together[0]?.request.access === "write"
     for (const { request } of together) {
-      connection.send(deferred ? withoutSync(request.commands) : request.commands, (outcome) => {
+      connection.transact(deferred ? withoutSync(request.commands) : request.commands, (outcome) => {
         this.ran(pipeline, request)
         outcomes.push(outcome)
       })

@@ -2,6 +2,7 @@ import { maxAnswerSetting } from "../../../domain/rows/sql/Size.ts"
 import { type AnswerMemory } from "../../../services/access/AnswerBudget.ts"
 import { type Meters } from "../../../services/metrics/Meters.ts"
 import { type Actor, claimsSetting } from "../../../services/ports/Db.ts"
+import { citusSettings, citusUserCodeSettings } from "../citus/SetLocal.ts"
 import { type ConnectionBudget, type ConnectionShare } from "../ConnectionBudget.ts"
 import { type Login } from "../Login.ts"
 import { type Standby } from "../standbys/Standby.ts"
@@ -97,8 +98,10 @@ export const makePools = (
   const settled = (settings: Readonly<Record<string, string>>) => ({
     ...settingsOf(actorRole, role, options.timeout),
     [maxAnswerSetting]: String(limits.maxRowSize),
+    ...(login.citus === true && citusSettings),
     ...settings
   })
+  const userCodeSettings = login.citus === true ? citusUserCodeSettings : {}
   const open: CleanPoolOptions["open"] = (settings, onClose, shared) => {
     const opening = (onLeave: () => void) =>
       RowConnection.open(login, settled(settings), { ...limits, ...shared }, (connection) => {
@@ -135,7 +138,7 @@ export const makePools = (
   const onStandbys = new Map((options.standbys?.all ?? []).map((standby) => [standby, onStandby(standby)]))
   const userCode: UserCodePool | SharedPool =
     login.shared === undefined
-      ? new UserCodePool({ size: options.poolSize, isOwed, open: (onClose) => open({}, onClose) })
+      ? new UserCodePool({ size: options.poolSize, isOwed, open: (onClose) => open(userCodeSettings, onClose) })
       : new SharedPool({
           size: options.poolSize,
           settings: { ...settled({}), application_name: "svc rows" },

@@ -7,6 +7,7 @@ import { Meters } from "../../../services/metrics/Meters.ts"
 import { type Actor, type Answer, type Database, type Statement } from "../../../services/ports/Db.ts"
 import { sampledSpan } from "../../../services/Tracing.ts"
 import { fromServerError, ranInDoubt } from "../Errors.ts"
+import { setLocalClaims } from "../citus/SetLocal.ts"
 import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
 import { type Command } from "./Connection.ts"
@@ -48,6 +49,8 @@ const maxTextsSize = 4 * 1024 * 1024
  * | clean write | the same, and the epoch is checked within it | as for a clean read |
  * | any other | claims, request settings and search_path, and the epoch is checked; the statement; the response settings that it chose | exclusive, for user code; reset afterwards |
  *
+ * In a Citus cluster, an exchange is an explicit transaction, whose settings apply on all nodes: see `setLocal`.
+ *
  * Behind a pooler, all statements on the primary are as "any other", and sessions are made new before them too: see
  * `SharedPool`.
  *
@@ -66,6 +69,7 @@ export const makeRowPath = (
   readonly samples: (database: "main" | "branch") => ReadonlyArray<Sample>
 } => {
   const { meters = new Meters() } = options
+  const isDistributed = options.owner.citus === true
   const poolsOf = (actorRole: Actor["role"], login: Login, role: string) =>
     makePools({ ...options, meters }, { actorRole, login, role })
   const pools = {
@@ -110,8 +114,10 @@ export const makeRowPath = (
     const clean = statement.clean === true && statement.timezone === undefined && statement.rollback !== true
     const prepare = !isShared && prepares(statement) && comment === ""
     const written = statement.text + comment
-    const attempt = (how: Omit<UserCodeAttempt, "dropping">) =>
-      runUserCode(userCode, actor, { ...statement, text: written }, { ...how, dropping }, () => counts.ended(begun))
+    const attempt = (how: Omit<UserCodeAttempt, "dropping" | "isDistributed">) =>
+      runUserCode(userCode, actor, { ...statement, text: written }, { ...how, dropping, isDistributed }, () =>
+        counts.ended(begun)
+      )
     const asUserCode = () => {
       const kept = prepare && epoch !== undefined
       return Effect.flatMap(attempt({ prepare: kept, fresh: false, gate: kept ? epoch : undefined }), (answer) => {
@@ -139,7 +145,7 @@ export const makeRowPath = (
         return runs ? settle(today.epoch, tries - 1) : replanned(tries - 1)
       })
     }
-    const claims = actor.claims === "" ? [] : [claimsOf(actor)]
+    const claims = isDistributed ? setLocalClaims(actor).map(unprepared) : actor.claims === "" ? [] : [claimsOf(actor)]
     const main = { text: written, params: statement.params, prepare }
     const { access, bounded = false, text } = statement
     const commands = access === "read" ? [...claims, main] : [...claims, main, assertion(epoch)]
@@ -201,6 +207,8 @@ const asApiError =
     if (error instanceof Unavailable) return error
     return isOversized(error) ? resultTooLarge() : fromServerError(error, anonymous)
   }
+
+const unprepared = (text: string): Command => ({ text, params: [], prepare: false })
 
 const clientOf = ({ client = "" }: Actor) => client
 

@@ -2,30 +2,35 @@ import { Effect } from "effect"
 import { type LRUCache } from "lru-cache"
 import { type Actor, type Answer, claimsSetting, type Statement } from "../../../services/ports/Db.ts"
 import { definitionsChanged, droppedPrepared } from "../Errors.ts"
+import { setLocal } from "../citus/SetLocal.ts"
 import { type Command } from "./Connection.ts"
 import { movedState, unchanged } from "./Epoch.ts"
 import { isOutdated, type Outcome } from "./Outcome.ts"
 import { type SharedPool } from "./SharedPool.ts"
 import { type UserCodePool } from "./UserCodePool.ts"
 
-/** The settings of one transaction that runs user code. With a `gate`, it fails unless the epoch is that one. */
-const transactionSettings = (
-  actor: Actor,
-  { access, context, operation, searchPath, timezone }: Statement,
-  gate: number | undefined
-): Command => {
-  const settings: ReadonlyArray<readonly [string, string | undefined]> = [
-    ["request.jwt.claims", claimsSetting(actor)],
-    ["request.jwt.sub", actor.sub],
-    ["request.method", context?.method],
-    ["request.path", context?.path],
-    ["request.headers", context?.headers],
-    ["request.cookies", context?.cookies],
-    ["storage.operation", operation],
-    ["search_path", searchPath],
-    ["timezone", timezone],
-    ["transaction_read_only", access === "read" ? "on" : undefined]
-  ]
+type Settings = ReadonlyArray<readonly [string, string | undefined]>
+
+/** What policies and functions read of the request. */
+const requestSettings = (actor: Actor, { context, operation }: Statement): Settings => [
+  ["request.jwt.claims", claimsSetting(actor)],
+  ["request.jwt.sub", actor.sub],
+  ["request.method", context?.method],
+  ["request.path", context?.path],
+  ["request.headers", context?.headers],
+  ["request.cookies", context?.cookies],
+  ["storage.operation", operation]
+]
+
+/** How the transaction runs. */
+const modeSettings = ({ access, searchPath, timezone }: Statement): Settings => [
+  ["search_path", searchPath],
+  ["timezone", timezone],
+  ["transaction_read_only", access === "read" ? "on" : undefined]
+]
+
+/** Sets what a transaction that runs user code starts with. With a `gate`, it fails unless the epoch is that one. */
+const transactionSettings = (settings: Settings, gate: number | undefined): Command => {
   const params: Array<string> = []
   let names = ""
   for (const [name, value] of settings) {
@@ -46,12 +51,29 @@ const settingsText = (names: string, gated: boolean): string => {
   const known = texts.get(names)
   if (known !== undefined) return known
   const calls = names
-    .trimEnd()
     .split(" ")
+    .slice(0, -1)
     .map((name, at) => `pg_catalog.set_config('${name}', $${at + 1}, true)`)
   const text = `select ${(gated ? [...calls, unchanged(calls.length + 1)] : calls).join(", ")}`
   texts.set(names, text)
   return text
+}
+
+/**
+ * The same in a Citus cluster, on all nodes. Workers find what policies name by the same path. That the transaction only
+ * reads is the coordinator's to enforce.
+ */
+const distributedSettings = (actor: Actor, statement: Statement, gate: number | undefined): ReadonlyArray<Command> => {
+  const { searchPath } = statement
+  const mode = modeSettings(statement)
+  const isSet = gate !== undefined || mode.some(([, value]) => value !== undefined)
+  return [
+    ...(isSet ? [transactionSettings(mode, gate)] : []),
+    ...(searchPath === undefined ? [] : [plain(`set local search_path = ${searchPath}`)]),
+    ...requestSettings(actor, statement).flatMap(([name, value]) =>
+      value === undefined ? [] : [plain(setLocal(name, value))]
+    )
+  ]
 }
 
 const responseSettings: Command = {
@@ -77,6 +99,8 @@ export interface UserCodeAttempt {
    * another.
    */
   readonly gate: number | undefined
+  /** Whether the database is a Citus cluster. */
+  readonly isDistributed: boolean
   /** Statements that drop prepared statements, such as the one behind them. */
   readonly dropping: LRUCache<string, true>
 }
@@ -92,14 +116,16 @@ export const runUserCode = (
   pool: UserCodePool | SharedPool,
   actor: Actor,
   statement: Statement,
-  { dropping, fresh, gate, prepare }: UserCodeAttempt,
+  { dropping, fresh, gate, isDistributed, prepare }: UserCodeAttempt,
   ended: () => void
 ): Effect.Effect<Attempted, unknown> => {
   const rollback = statement.rollback === true
-  const settings = transactionSettings(actor, statement, gate)
+  const settings = isDistributed
+    ? distributedSettings(actor, statement, gate)
+    : [transactionSettings([...requestSettings(actor, statement), ...modeSettings(statement)], gate)]
   const { params, text } = statement
   const begins = rollback ? [plain("begin")] : []
-  const before = [...begins, ...(statement.freshPlans === true ? [discardPlans] : []), settings]
+  const before = [...begins, ...(statement.freshPlans === true ? [discardPlans] : []), ...settings]
   // Deferred constraints, which otherwise only a commit would check.
   const checks = rollback ? [plain("set constraints all immediate")] : []
   const last = dropping.has(text) ? unprepared(responseSettings) : responseSettings

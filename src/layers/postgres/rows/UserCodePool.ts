@@ -63,8 +63,10 @@ export class UserCodePool extends RowConnectionPool<UserCodeConnection> {
           bloated = isBloated(outcome)
           resume(Effect.succeed(outcome))
         }
-        connection.send(commands, answered, client)
-        if (explicit) connection.send([rollback], () => undefined)
+        if (explicit) {
+          connection.send(commands, answered, client)
+          connection.send([rollback], () => undefined)
+        } else connection.transact(commands, answered, client)
         // Random numbers of the next request must not follow from a seed that user code has chosen.
         connection.call(reset, [String(2 * Math.random() - 1)], ({ failure, results, status }) => {
           const asNew = results[0]?.[0]?.[0] === `0,${connection.preparedCount}`

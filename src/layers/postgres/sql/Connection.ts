@@ -25,7 +25,7 @@ export interface SqlConnectionOptions {
   /** Undefined: the server's default. */
   readonly searchPath?: string | undefined
   /** Further settings of each session. */
-  readonly settings?: Readonly<Record<string, string>>
+  readonly settings?: Readonly<Record<string, string>> | undefined
 }
 
 /** Timeout of connecting and of a reset, in ms. */

@@ -1,0 +1,73 @@
+import { Effect, Schema } from "effect"
+import { type SqlClient } from "effect/sql"
+import { DatabaseError, Unavailable } from "../../../domain/errors.ts"
+
+/** What could be a shard's id behind a name. */
+const shardId = /_(\d{6,})(?![\p{L}\p{N}_$])/gu
+
+/** The shards of these ids, with the name of the table. Citus shortens the name of a shard whose table's is long. */
+const shardsSql = `select s.shardid::text as id, c.relname::text as "table",
+    p.parts[cardinality(p.parts)] as shard
+  from pg_dist_shard s join pg_class c on c.oid = s.logicalrelid,
+    lateral (select parse_ident(shard_name(s.logicalrelid, s.shardid)) as parts) p
+  where s.shardid::text = any(string_to_array($1, ','))`
+
+interface Shard {
+  readonly id: string
+  readonly shard: string
+  readonly table: string
+}
+
+/** A text with the names of tables instead of their shards', and those of constraints and indexes without a shard's id. */
+const named = (text: string, shards: ReadonlyArray<Shard>) =>
+  shards
+    .reduce((renamed, { shard, table }) => renamed.replaceAll(shard, table), text)
+    .replaceAll(shardId, (suffix, id) => (shards.some((one) => one.id === id) ? "" : suffix))
+
+const idsIn = (texts: ReadonlyArray<string | null>) =>
+  new Set(texts.flatMap((text) => Array.from(text?.matchAll(shardId) ?? [], ([, id = ""]) => id)))
+
+/** Citus' word for a worker, and a failure to connect to it, which names the worker's address and the role. */
+const isOfNode = ({ code, error }: DatabaseError) =>
+  /^(08|57P|53300)/.test(code) || /^connection (to the remote node|not open)/.test(error)
+
+const nodeUnavailable = () =>
+  new Unavailable({
+    error: "A node of the database's cluster does not answer, or does not admit the role of this request",
+    code: "NODE_UNAVAILABLE",
+    hint: "The service's log has the node and the reason"
+  })
+
+const textOf = Schema.decodeUnknownOption(Schema.String)
+
+/** Turns errors of a Citus cluster into those of the tables that callers know. */
+export const inUsersNames =
+  (sql: SqlClient.SqlClient) =>
+  (failure: DatabaseError | Unavailable): Effect.Effect<never, DatabaseError | Unavailable> => {
+    if (failure._tag !== "DatabaseError") return Effect.fail(failure)
+    if (isOfNode(failure)) {
+      return Effect.andThen(
+        Effect.logWarning(`A node of the Citus cluster failed: ${failure.error}`),
+        Effect.fail(nodeUnavailable())
+      )
+    }
+    const details = textOf(failure.details)
+    const detail = details._tag === "Some" ? details.value : null
+    const ids = idsIn([failure.error, detail, failure.hint])
+    if (ids.size === 0) return Effect.fail(failure)
+    return sql.unsafe<Shard & object>(shardsSql, [[...ids].join(",")]).pipe(
+      Effect.orElseSucceed((): ReadonlyArray<Shard> => []),
+      Effect.flatMap((shards) =>
+        Effect.fail(
+          new DatabaseError({
+            ...failure,
+            code: failure.code,
+            status: failure.status,
+            error: named(failure.error, shards),
+            details: detail === null ? failure.details : named(detail, shards),
+            hint: failure.hint === null ? null : named(failure.hint, shards)
+          })
+        )
+      )
+    )
+  }

@@ -7,8 +7,10 @@ import { randomBytes } from "node:crypto"
 import { parseArgs } from "node:util"
 import { Client } from "pg"
 import { type PostgresCluster, startPostgresCluster } from "../support/cluster.ts"
+import { makeCitusDatabase } from "../support/citus.ts"
 import { makePgBouncer } from "../support/pgbouncer.ts"
 import { defaultEntry, withService } from "../support/service.ts"
+import { runDistributed, setUpDistributed } from "./distributed.ts"
 import { type PoisonGroup, poisonGroups } from "./poisons.ts"
 import { defaults, findingsOf, runIsolation, setUp } from "./run.ts"
 
@@ -23,6 +25,7 @@ const help = `npm run check:isolation -- [options]
   --kills N         answers between ends of a session or statement from outside; 0: none (default ${defaults.killEvery})
   --hang-ups SHARE  of requests whose client hangs up (default ${defaults.hangUps})
   --standbys N      standbys that serve clean reads (default 0)
+  --citus URL       on tables distributed by a Citus cluster: its coordinator, in a database that has workers
   --pooler          through a PgBouncer in transaction mode, without standbys
   --stop-after N    findings (default: never)
   --entry FILE      the service's program (default dist/main.mjs)`
@@ -40,6 +43,7 @@ const { values } = parseArgs({
     "hang-ups": { type: "string", default: String(defaults.hangUps) },
     standbys: { type: "string", default: "0" },
     pooler: { type: "boolean", default: false },
+    citus: { type: "string" },
     "stop-after": { type: "string", default: "Infinity" },
     entry: { type: "string", default: defaultEntry },
     help: { type: "boolean", default: false }
@@ -118,9 +122,24 @@ const main = async () => {
   )
 }
 
+const onCitus = async (coordinator: string) => {
+  await using database = await makeCitusDatabase(coordinator)
+  const env = { DATABASE_URL: database.url, SVC_JWT_SECRET: jwtSecret, SVC_DB_TIMEOUT: "5s" }
+  return await withService(
+    { entry: values.entry, profile: false, setup: () => [], env },
+    async ({ credentials: { anon, service }, url }) => {
+      await setUpDistributed(database.url, options.users)
+      const target = { url, anon, service_role: service, jwtSecret, databaseUrl: database.url }
+      const report = await runDistributed(target, options)
+      console.log(JSON.stringify(report, undefined, 2))
+      return report.foreign.length + report.errors.length === 0 ? 0 : 1
+    }
+  )
+}
+
 if (values.help || groups.some((group) => !poisonGroups.includes(group)) || !(options.answers >= 1)) {
   console.log(help)
   process.exitCode = values.help ? 0 : 1
 } else {
-  process.exitCode = await main()
+  process.exitCode = values.citus === undefined ? await main() : await onCitus(values.citus)
 }

@@ -23,7 +23,7 @@ it("a queue is made, a message is sent, dies, is put back, and the queue is purg
   await form.getByLabel("Dead letter after").fill("1")
   // By the keyboard alone.
   await page.keyboard.press("Enter")
-  await page.getByRole("heading", { name: "mails" }).waitFor()
+  await page.getByRole("heading", { name: "mails", exact: true }).waitFor()
   await page.getByText("No messages").waitFor()
 
   await page.getByRole("button", { name: "Send" }).click()

@@ -4,7 +4,6 @@ import { session } from "../wire/session.ts"
 import type { Wire } from "../wire/Wire.ts"
 
 export type FunctionEntry = Wire["GET /api/functions/"]["success"][number]
-export type Version = Wire["GET /api/functions/:name/versions"]["success"][number]
 export type Files = Wire["GET /api/functions/:name/versions/:version/files"]["success"]
 export type Trial = Wire["POST /api/functions/:name/call"]["payload"]
 export type TrialResult = Wire["POST /api/functions/:name/call"]["success"]

@@ -48,8 +48,9 @@ const functions = layerFakeFunctions({
   held: called(() => Effect.as(Deferred.await(held), {})),
   never: called(() => Effect.never)
 })
-const deno = Layer.mock(FunctionEngine, { version: Effect.succeed("deno 2") })
+const deno = Layer.mock(FunctionEngine, { installed: true, version: Effect.succeed("deno 2") })
 const noDeno = Layer.mock(FunctionEngine, {
+  installed: false,
   version: Effect.fail(new NotImplemented({ error: "Functions need Deno", code: "FUNCTIONS_NOT_INSTALLED" }))
 })
 

@@ -76,7 +76,9 @@ export const testSettings = {
   S3_EMBEDDED_PORT: "0",
   FLAGS_PORT: "0",
   FLAGS_HTTP_PORT: "0",
-  FLAGS_SYNC_PORT: "0"
+  FLAGS_SYNC_PORT: "0",
+  // The machine that runs tests may be in a private network of IPv6.
+  SVC_FUNCTIONS_HOSTS: "*"
 }
 
 /** Lets a program print what it prints on a terminal. */

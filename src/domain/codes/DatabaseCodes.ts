@@ -112,6 +112,10 @@ export const eventCodes = {
   FUNCTION_FAILED: [502, "The function ended before it had answered, or could not be started: see its log"],
   FUNCTIONS_UNAVAILABLE: [502, "The server of `SVC_FUNCTIONS_URL` does not respond, or incorrectly"],
   TOO_MANY_CLIENTS: [503, "`SVC_REALTIME_MAX_CLIENTS` are connected: try again; add a replica; raise the limit"],
+  FUNCTIONS_NETWORK_OPEN: [
+    503,
+    "The machine is in a private network of IPv6, which functions could reach; set SVC_FUNCTIONS_HOSTS"
+  ],
   FUNCTION_BUSY: [
     503,
     "The function has `SVC_FUNCTIONS_CONCURRENCY` calls, or functions have `SVC_FUNCTIONS_PROCESSES` processes: try again; add a replica; raise the limit"

@@ -26,6 +26,11 @@ const privateV4 = [
 /** Deno has no ranges for IPv6: this machine's own addresses and those of clouds' metadata are denied one by one. */
 const privateV6 = ["[::]", "[::1]", "[fd00:ec2::254]", "[fd20:ce::254]"]
 
+/**
+ * Whether one of this machine's own addresses is of a private network of IPv6 (fc00::/7), whose other hosts can't be denied.
+ */
+export const hasPrivateV6 = (own: ReadonlyArray<string>): boolean => own.some((address) => /^f[cd]/i.test(address))
+
 /** The values of Deno's `--deny-net`. `own`: addresses of this machine. */
 export const deniedNetwork = (own: ReadonlyArray<string>): ReadonlyArray<string> =>
   Array.from(

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { BadGateway, GatewayTimeout, NotImplemented, Unavailable, Unprocessable } from "../../domain/errors.ts"
 import { sourceBytes, type SourceFiles } from "../../domain/functions/Function.ts"
-import { deniedNetwork } from "../../domain/functions/Network.ts"
+import { deniedNetwork, hasPrivateV6 } from "../../domain/functions/Network.ts"
 import { FunctionEngine, type RunnableFunction } from "../../services/ports/functions/FunctionEngine.ts"
 import { FunctionSettings } from "../../services/functions/Settings.ts"
 import { httpAddress } from "../net/Listener.ts"
@@ -21,6 +21,13 @@ const notInstalled = new NotImplemented({
   error: "Functions need Deno, which is not installed",
   code: "FUNCTIONS_NOT_INSTALLED",
   hint: "Run npm install deno in the directory of the service, or set SVC_FUNCTIONS_DENO to the program"
+})
+
+/** Deno has no ranges of IPv6 to deny, and what a name resolves to can't be known before. */
+const openNetwork = new Unavailable({
+  error: "Functions are not run: this machine is in a private network of IPv6, which they could reach",
+  code: "FUNCTIONS_NETWORK_OPEN",
+  hint: "Set SVC_FUNCTIONS_HOSTS to the hosts that functions need, or to * if they may reach that network"
 })
 
 const startMillis = 20_000
@@ -261,6 +268,8 @@ export const layerFunctionEngine = Layer.effect(
     }
 
     const start = Effect.fn("FunctionEngine.start")(function* (runnable: RunnableFunction) {
+      const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address))
+      if (settings.hosts === undefined && hasPrivateV6(addresses)) return yield* openNetwork
       const root = yield* directory
       const at = yield* codeOf(runnable, root)
       const number = yield* slot
@@ -291,7 +300,6 @@ export const layerFunctionEngine = Layer.effect(
           })
       )
       const names = Object.keys(runnable.env)
-      const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address))
       const args = [
         "run",
         ...common,
@@ -303,7 +311,7 @@ export const layerFunctionEngine = Layer.effect(
         `--v8-flags=--max-old-space-size=${settings.memory}`,
         ...(names.length === 0 ? [] : [`--allow-env=${names.join(",")}`]),
         "--ignore-env",
-        settings.hosts === undefined
+        settings.hosts === undefined || settings.hosts === "*"
           ? "--allow-net"
           : `--allow-net=${[`unix:${socket}`, `unix:${api}`, placeholderHost, ...settings.hosts].join(",")}`,
         `--deny-net=${deniedNetwork(addresses).join(",")}`,

@@ -13,8 +13,8 @@ export class FunctionSettings extends Context.Service<
     readonly directory: string | undefined
     /** The program of Deno; undefined: that of the npm package. */
     readonly program: string | undefined
-    /** The hosts that functions may connect to; undefined: the public Internet. */
-    readonly hosts: ReadonlyArray<string> | undefined
+    /** The hosts that functions may connect to; `*`: the public Internet and private IPv6; undefined: the former, or an error in a network that has the latter. */
+    readonly hosts: ReadonlyArray<string> | "*" | undefined
     /** MiB of resident memory of a process. */
     readonly memory: number
     /** How long a call may take, in ms. */
@@ -36,16 +36,17 @@ export class FunctionSettings extends Context.Service<
     FunctionSettings,
     Effect.gen(function* () {
       const hosts = yield* list("SVC_FUNCTIONS_HOSTS", [])
-      const wrong = hosts.find((one) => !host.test(one))
+      const all = hosts.length === 1 && hosts[0] === "*"
+      const wrong = all ? undefined : hosts.find((one) => !host.test(one))
       if (wrong !== undefined) {
         return yield* new SettingError({
-          message: `SVC_FUNCTIONS_HOSTS must be names of hosts separated by commas, such as api.example.com,smtp.example.com:587; ${wrong} is none`
+          message: `SVC_FUNCTIONS_HOSTS must be names of hosts separated by commas, such as api.example.com,smtp.example.com:587, or * alone; ${wrong} is none`
         })
       }
       return FunctionSettings.of({
         directory: yield* text("SVC_FUNCTIONS_DIR", undefined),
         program: yield* text("SVC_FUNCTIONS_DENO", undefined),
-        hosts: hosts.length === 0 ? undefined : hosts,
+        hosts: hosts.length === 0 ? undefined : all ? "*" : hosts,
         memory: yield* integer("SVC_FUNCTIONS_MEMORY", 256, 64, 65_536),
         timeout: yield* duration("SVC_FUNCTIONS_TIMEOUT", 150_000),
         blocked: yield* duration("SVC_FUNCTIONS_BLOCKED", 10_000),

@@ -2,6 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { createServer } from "node:http"
 import { type AddressInfo } from "node:net"
+import { hasPrivateV6 } from "../../../src/domain/functions/Network.ts"
 import { isWithout } from "../../support/skips.ts"
 import { called, layerDeno, started } from "../../support/functions/engine.ts"
 
@@ -190,6 +191,52 @@ layer(layerDeno({ SVC_FUNCTIONS_BLOCKED: "5s" }), { excludeTestServices: true })
         { env: { MINE: "1" } }
       )
       assert.deepStrictEqual(JSON.parse((yield* called(process)).text), [{ MINE: "1" }, { MINE: "1" }, null])
+    })
+  )
+
+  it.effect.skipIf(isWithout("deno"))("reach the hosts of SVC_FUNCTIONS_HOSTS alone, and their own service", () =>
+    Effect.gen(function* () {
+      const server = createServer((_request, response) => response.end("reached"))
+      yield* Effect.promise(() => new Promise<void>((done) => server.listen(0, "127.0.0.1", done)))
+      const port = String((server.address() as AddressInfo).port)
+      const attacks = [
+        ["another name", `fetch("http://other.example/")`],
+        ["another address", `Deno.connect({ hostname: "1.1.1.1", port: 80 })`],
+        ["an address of IPv6", `Deno.connect({ hostname: "2001:4860:4860::8888", port: 443 })`],
+        ["another port", `Deno.connect({ hostname: "allowed.example", port: 443 })`],
+        ["a private address with an allowed name", `Deno.connect({ hostname: "localhost", port: ${port} })`],
+        [
+          "a request by a socket of its own choice",
+          `fetch("http://allowed.example/", { client: Deno.createHttpClient({ proxy: { transport: "unix", path: "/var/run/docker.sock" } }) })`
+        ],
+        ["own", `fetch("http://svc.test/")`]
+      ] as const
+      const settings = {
+        PUBLIC_URL: "http://svc.test",
+        PORT: port,
+        SVC_FUNCTIONS_HOSTS: `allowed.example:80,localhost:${port}`
+      }
+      const results = yield* started({ "index.ts": code(attacks) }).pipe(
+        Effect.flatMap(({ process }) => called(process)),
+        Effect.map(({ text }) => JSON.parse(text) as ReadonlyArray<readonly [string, string]>),
+        Effect.provide(layerDeno(settings)),
+        Effect.scoped
+      )
+      assert.deepStrictEqual(
+        results.map(([name, result]) => [name, result.replace(/ .*/s, "")]),
+        attacks.map(([name]) => [name, name === "own" ? "succeeded" : "refused:"])
+      )
+      // By permission, not because there is no such host.
+      for (const [, result] of results.filter(([name]) => name !== "own")) assert.include(result, "NotCapable")
+      server.close()
+      server.closeAllConnections()
+    })
+  )
+
+  it.effect("are not run in a private network of IPv6 unless the hosts are named", () =>
+    Effect.sync(() => {
+      for (const own of ["fd00::2", "FC12:3::4"]) assert.isTrue(hasPrivateV6(["127.0.0.1", "::1", own]), own)
+      for (const own of ["::1", "fe80::1", "2606:4700::1111", "10.0.0.1"]) assert.isFalse(hasPrivateV6([own]), own)
     })
   )
 })

@@ -12,7 +12,7 @@ import { type SourceFiles } from "../../../src/domain/functions/Function.ts"
 export const layerDeno = (settings: Readonly<Record<string, string>> = {}) =>
   Layer.fresh(layerFunctionEngine).pipe(
     Layer.provide(Layer.fresh(FunctionSettings.layer)),
-    Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(settings)))
+    Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({ SVC_FUNCTIONS_HOSTS: "*", ...settings })))
   )
 
 let digests = 0

@@ -9,6 +9,7 @@ import { afterAll, assert, beforeAll, test } from "vitest"
 import { hs256 } from "../../support/access/jwts.ts"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+import { startS3 } from "../../support/storage/s3.ts"
 import { isWithout } from "../../support/skips.ts"
 import { operationsUrl, until } from "../../support/service.ts"
 
@@ -404,3 +405,54 @@ it("receives webhooks by its name, signed and logged as by any receiver", async 
   assert.include(answered, String.raw`\"role\":\"service_role\"`)
   assert.include(await first(nowhere), "Function nowhere does not exist")
 })
+
+it("is called in the version that another replica has deployed, and a replica without Deno says so", async () => {
+  const s3 = await startS3()
+  const shared = {
+    S3_ENDPOINT: s3.endpoint,
+    S3_ACCESS_KEY: s3.credentials.accessKeyId,
+    S3_SECRET_KEY: s3.credentials.secretAccessKey,
+    SVC_ENCRYPTION_KEY: randomBytes(32).toString("hex")
+  }
+  await using one = await serveInProcess(shared)
+  await using other = await serveInProcess({ ...shared, SVC_JWT_SECRET: one.jwtSecret }, () => one.databaseUrl)
+  await using bare = await serveInProcess({ ...shared, SVC_FUNCTIONS_DENO: "/nonexistent" }, () => one.databaseUrl)
+  const key = one.service_role
+  const put = (code: string) =>
+    ask(one, "PUT /api/functions/shared", {
+      key,
+      body: { files: { "index.ts": `Deno.serve(() => new Response("${code}"))` } }
+    })
+  const at = (replica: InProcessService) => ask(replica, "POST /v1/functions/shared", { key })
+  for (const code of ["v1", "v2", "v3"]) {
+    const reply = await put(code)
+    assert.strictEqual(reply.status, 201, reply.text)
+    const answers = await Promise.all(
+      [one, other].map((replica) =>
+        until(
+          () => at(replica),
+          ({ text }) => text === code
+        )
+      )
+    )
+    assert.deepStrictEqual(
+      answers.map(({ text }) => text),
+      [code, code]
+    )
+  }
+  assertRefused(await at(bare), 501, "FUNCTIONS_NOT_INSTALLED")
+  assertRefused(
+    await ask(bare, "PUT /api/functions/new", { key, body: { files: { "index.ts": "1" } } }),
+    501,
+    "FUNCTIONS_NOT_INSTALLED"
+  )
+  // A message is left for those that have it.
+  await ask(bare, "POST /api/queues", { key, body: { name: "shared", consumer: { function: "shared" } } })
+  await ask(bare, "POST /v1/queues/shared/send", { key, body: { message: 1 } })
+  const emptied = await until(
+    () => ask(bare, "GET /api/queues/shared", { key }),
+    ({ json }) => (json as { depth: number }).depth === 0
+  )
+  assert.deepInclude(emptied.json, { depth: 0, dead: 0 })
+  await s3.stop()
+}, 60_000)

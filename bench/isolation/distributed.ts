@@ -17,7 +17,7 @@ interface Options {
 
 interface DistributedReport {
   answers: number
-  /** Answers of 5xx to requests whose session was ended. */
+  /** Answers of 5xx to requests whose session was ended, and those for which no connection was free. */
   excused: number
   kills: number
   readonly foreign: Array<string>
@@ -218,7 +218,8 @@ export const runDistributed = async (target: Target, options: Options): Promise<
       if (answer === undefined) continue
       report.answers++
       report.requests[name] = (report.requests[name] ?? 0) + 1
-      if (answer.status >= 500 && killed >= began - 2000) report.excused++
+      const isBusy = answer.status === 503 && answer.text.includes('"POOL_EXHAUSTED"')
+      if (isBusy || (answer.status >= 500 && killed >= began - 2000)) report.excused++
       else if (answer.status >= 300) report.errors.push(`${name}: ${answer.status} ${answer.text.slice(0, 300)}`)
       else {
         const problem = check(rowsOf(answer))

@@ -17,6 +17,7 @@ const optional: Readonly<Record<string, string>> = {
   "test/http/supabase/quickstarts.test.ts": "Go",
   "test/ui/reference.test.ts": "Go",
   "test/layers/storage/Objects.test.ts": "the rights of root",
+  "test/e2e/citus/citus.test.ts": "a Citus cluster",
   "test/e2e/flags/external.test.ts": "flagd",
   "test/e2e/upgrade/upgrade.test.ts": "an answer of the npm registry"
 }

@@ -31,7 +31,8 @@ export const kinds: Readonly<Record<Kind, readonly [title: string, why: string]>
   sequence_near_end: ["Sequences near their end", "After the last number, inserts fail."],
   dead_rows: ["Dead rows", "What was updated or deleted still takes space, and time in every read."],
   never_vacuumed: ["Tables never vacuumed", "Without VACUUM and ANALYZE, plans are guesses and space is lost."],
-  low_cache_hit: ["Cache hits", "What is not in memory is read from the disk."]
+  low_cache_hit: ["Cache hits", "What is not in memory is read from the disk."],
+  distributed_table: ["Tables of the cluster", "Their distribution column, and their size on each node."]
 }
 
 /** `shop.orders`, without the schema that needs no mention. */

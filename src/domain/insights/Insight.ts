@@ -15,7 +15,8 @@ export const kinds = [
   "sequence_near_end",
   "dead_rows",
   "never_vacuumed",
-  "low_cache_hit"
+  "low_cache_hit",
+  "distributed_table"
 ] as const
 export type Kind = (typeof kinds)[number]
 

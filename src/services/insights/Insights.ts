@@ -1,5 +1,6 @@
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { accessChecks } from "../../domain/insights/AccessChecks.ts"
+import { distributedTables } from "../../domain/insights/ClusterChecks.ts"
 import { type CheckSql } from "../../domain/insights/FindingSql.ts"
 import { indexChecks } from "../../domain/insights/IndexChecks.ts"
 import {
@@ -21,6 +22,7 @@ import {
 } from "../../domain/insights/StatementCheck.ts"
 import { upkeepChecks } from "../../domain/insights/UpkeepChecks.ts"
 import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
+import { isCitusSql } from "../../domain/sql/Citus.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { Db, serviceActor, type SqlSession } from "../ports/Db.ts"
@@ -44,13 +46,14 @@ const settings = `select pg_catalog.set_config('search_path', 'pg_catalog', fals
   pg_catalog.set_config('statement_timeout', '${checkMillis}', false)`
 
 const databaseSql = `
-  select json_build_object('name', datname, 'hit', blks_hit, 'read', blks_read,
+  select json_build_object('name', datname, 'citus', ${isCitusSql}, 'hit', blks_hit, 'read', blks_read,
     'since', to_char(stats_reset at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))::text
   from pg_stat_database where datname = current_database()`
 
 const Statistics = Schema.fromJsonString(
   Schema.Struct({
     name: Schema.String,
+    citus: Schema.Boolean,
     hit: Schema.Finite,
     read: Schema.Finite,
     since: Schema.NullOr(Schema.String)
@@ -122,7 +125,13 @@ export class Insights extends Context.Service<
         const session = yield* main.session(serviceActor)
         yield* session.query(settings, [], 1)
         const [database] = yield* read(session, Statistics, databaseSql)
-        const { hit, name, read: missed, since } = database ?? { hit: 0, name: main.name, read: 0, since: null }
+        const {
+          citus,
+          hit,
+          name,
+          read: missed,
+          since
+        } = database ?? { citus: false, hit: 0, name: main.name, read: 0, since: null }
         const blocks = { hit, read: missed }
 
         /** A check that PostgreSQL refuses or cancels reports that, and the others run. */
@@ -135,7 +144,8 @@ export class Insights extends Context.Service<
               Effect.succeed(unavailable(kind, `PostgreSQL refused the check (${code}): ${error}`))
             )
           })
-        const queries = [...accessChecks, ...indexChecks, ...upkeepChecks].map((check) =>
+        const clusterChecks = citus ? [distributedTables] : []
+        const queries = [...accessChecks, ...indexChecks, ...upkeepChecks, ...clusterChecks].map((check) =>
           attempted(check.kind, run(session, check))
         )
         const outcomes = yield* Effect.all([...queries, attempted("slow_statement", statements(session))])

@@ -2,7 +2,7 @@ import { maxAnswerSetting } from "../../../domain/rows/sql/Size.ts"
 import { type AnswerMemory } from "../../../services/access/AnswerBudget.ts"
 import { type Meters } from "../../../services/metrics/Meters.ts"
 import { type Actor, claimsSetting } from "../../../services/ports/Db.ts"
-import { citusSettings, citusUserCodeSettings } from "../citus/SetLocal.ts"
+import { citusRowSettings, citusUserCodeSettings } from "../citus/SetLocal.ts"
 import { type ConnectionBudget, type ConnectionShare } from "../ConnectionBudget.ts"
 import { type Login } from "../Login.ts"
 import { type Standby } from "../standbys/Standby.ts"
@@ -98,7 +98,7 @@ export const makePools = (
   const settled = (settings: Readonly<Record<string, string>>) => ({
     ...settingsOf(actorRole, role, options.timeout),
     [maxAnswerSetting]: String(limits.maxRowSize),
-    ...(login.citus === true && citusSettings),
+    ...(login.citus === true && citusRowSettings),
     ...settings
   })
   const userCodeSettings = login.citus === true ? citusUserCodeSettings : {}

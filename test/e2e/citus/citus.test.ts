@@ -33,7 +33,7 @@ describe.skipIf(cluster === undefined)("a Citus cluster", () => {
     ]) {
       await sql(service, statement)
     }
-  }, 60_000)
+  }, 180_000)
 
   afterAll(async () => {
     await service?.[Symbol.asyncDispose]()
@@ -156,5 +156,5 @@ describe.skipIf(cluster === undefined)("a Citus cluster", () => {
     const report = await runDistributed(target, run)
     assert.deepStrictEqual([report.foreign, report.errors], [[], []])
     assert.isAtLeast(report.answers - report.excused, 1400)
-  }, 120_000)
+  }, 240_000)
 })

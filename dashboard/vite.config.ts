@@ -116,7 +116,7 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: "vendor", test: /node_modules\/(?:react|react-dom|scheduler|use-sync-external-store|@tanstack)\// },
-            { name: "common", test: /dashboard\/src\/(?:wire\/|catalogue\/queries|ui\/[\w.]+$)/ }
+            { name: "common", test: /dashboard\/src\/(?:wire\/[\w.]+$|catalogue\/queries|ui\/[\w.]+$)/ }
           ]
         }
       },

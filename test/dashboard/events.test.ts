@@ -1,6 +1,7 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { columnsOf, type Entry, entryOf, merged, mostKept, summaryOf } from "../../dashboard/src/realtime/events.ts"
+import { columnsOf, merged, mostKept, summaryOf } from "../../dashboard/src/realtime/events.ts"
+import { type Entry, entryOf } from "../../dashboard/src/wire/changes/message.ts"
 
 const change = (id: number): Entry =>
   entryOf(

@@ -1,6 +1,7 @@
 import { type Page, type WebSocketRoute } from "playwright-core"
 import { assert, beforeEach, inject, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
+import { assertAccessible } from "../support/ui/accessible.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 import { assertCount } from "../support/ui/counts.ts"
 
@@ -161,4 +162,80 @@ it("tables with row-level security are marked: most clients receive no events of
   await page.getByRole("button", { name: "Choose tables" }).click()
   const entry = page.getByRole("dialog").getByRole("listitem").filter({ hasText: table })
   await entry.getByText(warning).waitFor()
+})
+
+it("a table that two people have open marks what the other changes, and compares changes that are not saved", async () => {
+  await sql(service, `insert into ${table} select i, i, 'n' || i from generate_series(1, 5) i`)
+  const open = async () => {
+    const page = await openPage()
+    await page.goto(at(`/tables/public/${table}`))
+    await page.getByText("live", { exact: true }).waitFor()
+    await page.getByRole("gridcell").first().waitFor()
+    return page
+  }
+  const edit = async (page: Page, value: string, text: string) => {
+    await page.getByRole("gridcell", { name: value, exact: true }).dblclick()
+    await page.getByRole("textbox").fill(text)
+    await page.keyboard.press("Enter")
+  }
+  const save = async (page: Page, saved: string) => {
+    await page.keyboard.press("Control+s")
+    await page.getByRole("dialog", { name: "Review changes" }).waitFor()
+    await page.keyboard.press("Control+s")
+    await page.getByText(saved).last().waitFor()
+  }
+  const [ann, bob] = [await open(), await open()]
+  await edit(bob, "n2", "bob 2")
+  await edit(bob, "n3", "bob 3")
+  await edit(ann, "n2", "ann 2")
+  await edit(ann, "n3", "ann 3")
+  await edit(ann, "n4", "ann 4")
+  await save(ann, "3 rows saved")
+  // Ann's own changes are what she sees.
+  await ann.getByText("live", { exact: true }).waitFor()
+  await bob.getByRole("status").getByText("3 rows changed · 2 conflicts with your changes").waitFor()
+  await bob.getByRole("gridcell", { name: "bob 2 changed by others since it was read" }).waitFor()
+  await assertAccessible(bob, "rows that others have changed")
+  // Nothing moves until it is asked for.
+  await bob.getByRole("gridcell", { name: "n4", exact: true }).waitFor()
+  await bob.getByRole("button", { name: "Compare" }).click()
+  const compare = bob.getByRole("dialog", { name: "Compare changes" })
+  await compare.getByRole("row", { name: /note n2 ann 2 bob 2/ }).waitFor()
+  await assertAccessible(bob, "the comparison of changes")
+  await compare.getByRole("button", { name: "Keep mine: note of row [2]" }).click()
+  await compare.getByRole("button", { name: "Take theirs: note of row [3]" }).click()
+  await compare.getByText("None of your changes has a conflict any more").waitFor()
+  await bob.keyboard.press("Escape")
+  await bob.getByRole("gridcell", { name: "ann 3" }).waitFor()
+  await bob.getByText("1 unsaved change").waitFor()
+  await save(bob, "1 row saved")
+  await ann.getByRole("status").getByText("1 row changed").waitFor()
+  await ann.getByRole("button", { name: "Show changes" }).click()
+  await ann.getByRole("gridcell", { name: "bob 2" }).waitFor()
+  await ann.getByText("live", { exact: true }).waitFor()
+  // Rows that come and go.
+  await sql(service, `delete from ${table} where id = 5`)
+  await sql(service, `insert into ${table} values (6, 6, 'n6')`)
+  await ann.getByRole("status").getByText("2 rows changed").waitFor()
+  await ann.getByRole("button", { name: "Show changes" }).click()
+  await ann.getByRole("gridcell", { name: "n6" }).waitFor()
+  assert.deepStrictEqual(await sql(service, `select id, note from ${table} order by id`), [
+    { id: 1, note: "n1" },
+    { id: 2, note: "bob 2" },
+    { id: 3, note: "ann 3" },
+    { id: 4, note: "ann 4" },
+    { id: 6, note: "n6" }
+  ])
+})
+
+it("a table that is not followed is followed from its page", async () => {
+  const other = `${table}_alone`
+  await sql(service, `create table ${other} (id int primary key)`)
+  await sql(service, `insert into ${other} values (1)`)
+  const page = await openPage()
+  await page.goto(at(`/tables/public/${other}`))
+  await page.getByRole("button", { name: "Follow changes" }).click()
+  await page.getByText("live", { exact: true }).waitFor()
+  await sql(service, `insert into ${other} values (2)`)
+  await page.getByRole("status").getByText("1 row changed").waitFor()
 })

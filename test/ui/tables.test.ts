@@ -50,7 +50,7 @@ describe("reading", () => {
     const { order } = await makeShop()
     const page = await openTable(order)
     await page.getByRole("button", { name: "Filter", exact: true }).click()
-    assert.strictEqual(await page.evaluate(() => document.activeElement?.getAttribute("aria-label")), "Column")
+    await page.waitForFunction(() => document.activeElement?.getAttribute("aria-label") === "Column")
     await page.getByLabel("Column", { exact: true }).selectOption("status")
     await page.getByLabel("Value").selectOption("paid")
     await page.getByRole("button", { name: "Apply" }).click()

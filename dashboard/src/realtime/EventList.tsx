@@ -1,6 +1,7 @@
 import { type KeyboardEvent, useLayoutEffect, useRef, useState } from "react"
 import { moment } from "../ui/format.ts"
-import { type Entry, summaryOf } from "./events.ts"
+import type { Entry } from "../wire/changes/message.ts"
+import { summaryOf } from "./events.ts"
 
 /** Of a line, in pixels; realtime.css has it too. */
 const height = 32

@@ -1,7 +1,8 @@
 import { Button } from "../ui/Button.tsx"
 import { moment } from "../ui/format.ts"
 import { copy } from "../ui/toast.ts"
-import { type Change, columnsOf } from "./events.ts"
+import type { Change } from "../wire/changes/message.ts"
+import { columnsOf } from "./events.ts"
 
 const Value = ({ text }: { text: string | undefined }) =>
   text === undefined ? <span className="faint">–</span> : text === "NULL" ? <span className="faint">NULL</span> : text

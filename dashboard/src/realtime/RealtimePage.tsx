@@ -1,6 +1,7 @@
 import "./realtime.css"
 import { useNavigate, useSearch } from "@tanstack/react-router"
 import { useDeferredValue, useEffect, useMemo, useState, useSyncExternalStore } from "react"
+import { useSubscriptions } from "../catalogue/subscriptions.ts"
 import { Button } from "../ui/Button.tsx"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { Empty } from "../ui/Empty.tsx"
@@ -12,7 +13,7 @@ import { EventPanel } from "./EventPanel.tsx"
 import { type Filter, matching } from "./events.ts"
 import { Feed, type FeedView } from "./feed.ts"
 import { Snippet } from "./Snippet.tsx"
-import { nameOf, Subscriptions, SubscriptionWarnings, useSubscriptions } from "./Subscriptions.tsx"
+import { nameOf, Subscriptions, SubscriptionWarnings } from "./Subscriptions.tsx"
 
 const operations = ["", "INSERT", "UPDATE", "DELETE"]
 

@@ -1,6 +1,7 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query"
+import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useWatchable } from "../catalogue/queries.ts"
+import { follow, useSubscriptions } from "../catalogue/subscriptions.ts"
 import { Button } from "../ui/Button.tsx"
 import { Dialog } from "../ui/Dialog.tsx"
 import { Skeleton } from "../ui/Empty.tsx"
@@ -10,13 +11,6 @@ import { call } from "../wire/call.ts"
 import type { Wire } from "../wire/Wire.ts"
 
 type Subscription = Wire["GET /api/realtime/subscriptions"]["success"][number]
-
-export const useSubscriptions = () =>
-  useQuery({
-    queryKey: ["realtime", "subscriptions"],
-    queryFn: ({ signal }) => call("GET /api/realtime/subscriptions", { signal }),
-    refetchInterval: 5000
-  })
 
 /** Tables that are listed at most; typing narrows them down. */
 const most = 200
@@ -69,9 +63,7 @@ export const Subscriptions = ({ onClose }: { onClose: () => void }) => {
     setBusy(nameOf(table))
     setFailure(undefined)
     try {
-      await (on
-        ? call("POST /api/realtime/subscribe", { payload })
-        : call("DELETE /api/realtime/subscribe", { payload }))
+      await (on ? follow(client, payload) : call("DELETE /api/realtime/subscribe", { payload }))
     } catch (error) {
       setFailure(error)
     }

@@ -1,10 +1,9 @@
-import { call } from "../wire/call.ts"
-import { type Entry, entryOf, merged, mostKept } from "./events.ts"
-
-type FeedState = "connecting" | "open" | "waiting"
+import { ChangeSocket, type SocketState } from "../wire/changes/ChangeSocket.ts"
+import { type Entry, entryOf } from "../wire/changes/message.ts"
+import { merged, mostKept } from "./events.ts"
 
 export interface FeedView {
-  readonly state: FeedState
+  readonly state: SocketState
   /** Why it is not open. */
   readonly reason: string | undefined
   readonly paused: boolean
@@ -14,29 +13,24 @@ export interface FeedView {
   readonly held: number
 }
 
-const reasons: Readonly<Record<number, string>> = {
-  1001: "The service is shutting down",
-  1008: "The service ended the connection: the session has ended",
-  1013: "This browser read too slowly"
-}
-
-/** ms before each attempt to connect again. */
-const steps = [500, 1000, 2000, 5000, 10_000]
-
 /**
  * The changes that the service sends, from the oldest it remembers. After a disconnect the feed resumes at the last event
  * it has received: the service repeats what was missed, or says that it can't.
  */
 export class Feed {
-  private socket: WebSocket | undefined
-  private timer: ReturnType<typeof setTimeout> | undefined
+  private readonly socket = new ChangeSocket({
+    since: 0,
+    onText: (text, first) => {
+      const entry = entryOf(text)
+      // For who has just come, nothing is missing.
+      if (!(first && entry.tag === "gap")) this.receive(entry)
+      return entry.id
+    },
+    onState: (state, reason) => this.become(state === "connecting" ? { state } : { state, reason })
+  })
   private frame = 0
   private arrived: Array<Entry> = []
   private kept: ReadonlyArray<Entry> = []
-  /** The newest event, or the end of a gap: where the feed resumes. */
-  private since = 0
-  private failures = 0
-  private closed = new AbortController()
   private readonly listeners = new Set<() => void>()
   private view: FeedView = { state: "connecting", reason: undefined, paused: false, entries: [], held: 0 }
 
@@ -50,13 +44,10 @@ export class Feed {
 
   /** Connects until the result is called. */
   readonly open = () => {
-    this.closed = new AbortController()
-    void this.connect()
+    const close = this.socket.open()
     return () => {
-      this.closed.abort()
-      clearTimeout(this.timer)
       cancelAnimationFrame(this.frame)
-      this.socket?.close()
+      close()
     }
   }
 
@@ -71,55 +62,11 @@ export class Feed {
     this.become({ entries: [], held: 0 })
   }
 
-  readonly retry = () => {
-    clearTimeout(this.timer)
-    this.failures = 0
-    void this.connect()
-  }
+  readonly retry = () => this.socket.retry()
 
   private become(part: Partial<FeedView>) {
     this.view = { ...this.view, ...part }
     for (const listener of this.listeners) listener()
-  }
-
-  private async connect() {
-    const { signal } = this.closed
-    this.become({ state: "connecting" })
-    try {
-      // A refused WebSocket does not say why. This request does, and asks for the sign-in if the session has ended.
-      await call("GET /api/realtime/status", { signal })
-    } catch (error) {
-      if (!signal.aborted) this.wait(error instanceof Error ? error.message : String(error))
-      return
-    }
-    if (signal.aborted) return
-    const first = this.since === 0
-    const url = new URL(`/realtime?since=${this.since}`, location.href)
-    url.protocol = url.protocol.replace("http", "ws")
-    const socket = new WebSocket(url)
-    this.socket = socket
-    socket.addEventListener("open", () => {
-      this.failures = 0
-      this.become({ state: "open", reason: undefined })
-    })
-    let initial = first
-    socket.addEventListener("message", ({ data }) => {
-      const entry = entryOf(String(data))
-      this.since = Math.max(this.since, entry.id)
-      // For who has just come, nothing is missing.
-      if (!(initial && entry.tag === "gap")) this.receive(entry)
-      initial = false
-    })
-    socket.addEventListener("close", ({ code }) => {
-      if (!signal.aborted && this.socket === socket) this.wait(reasons[code] ?? "The connection was lost")
-    })
-  }
-
-  private wait(reason: string) {
-    this.become({ state: "waiting", reason })
-    const step = steps[Math.min(this.failures++, steps.length - 1)] ?? 0
-    // Browsers that lost their connections together do not return together.
-    this.timer = setTimeout(() => void this.connect(), step * (0.8 + 0.4 * Math.random()))
   }
 
   /** What arrives is shown once a frame. Browsers draw none of a hidden page, which collects no more than it would keep. */

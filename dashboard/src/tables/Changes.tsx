@@ -12,28 +12,27 @@ interface ChangesProps {
 }
 
 /** How many changes are not saved. */
-export const Changes = ({ changes, onDiscard, onRedo, onReview, onUndo, wrong }: ChangesProps) =>
-  changes === 0 ? null : (
-    <div className="changes" role="region" aria-label="Unsaved changes">
-      <span>
-        <b>{changes}</b> unsaved {changes === 1 ? "change" : "changes"}
-      </span>
-      {wrong === 0 ? null : <span className="badge bad">{wrong} can&apos;t be saved</span>}
-      {onUndo === undefined ? null : (
-        <Button kind="quiet" icon="undo" keys={`${mod}Z`} onClick={onUndo}>
-          Undo
-        </Button>
-      )}
-      {onRedo === undefined ? null : (
-        <Button kind="quiet" icon="redo" keys={`${mod}Y`} onClick={onRedo}>
-          Redo
-        </Button>
-      )}
-      <Button kind="quiet" icon="x" onClick={onDiscard}>
-        Discard
+export const Changes = ({ changes, onDiscard, onRedo, onReview, onUndo, wrong }: ChangesProps) => (
+  <div className="changes" role="region" aria-label="Unsaved changes">
+    <span>
+      <b>{changes}</b> unsaved {changes === 1 ? "change" : "changes"}
+    </span>
+    {wrong === 0 ? null : <span className="badge bad">{wrong} can&apos;t be saved</span>}
+    {onUndo === undefined ? null : (
+      <Button kind="quiet" icon="undo" keys={`${mod}Z`} onClick={onUndo}>
+        Undo
       </Button>
-      <Button kind="main" keys={`${mod}S`} onClick={onReview}>
-        Review and save
+    )}
+    {onRedo === undefined ? null : (
+      <Button kind="quiet" icon="redo" keys={`${mod}Y`} onClick={onRedo}>
+        Redo
       </Button>
-    </div>
-  )
+    )}
+    <Button kind="quiet" icon="x" onClick={onDiscard}>
+      Discard
+    </Button>
+    <Button kind="main" keys={`${mod}S`} onClick={onReview}>
+      Review and save
+    </Button>
+  </div>
+)

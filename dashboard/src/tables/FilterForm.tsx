@@ -1,4 +1,4 @@
-import { useState } from "react"
+import { useEffect, useRef, useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import type { GridColumn } from "./grid/columns.ts"
 import { isMoment } from "./grid/moments.ts"
@@ -14,6 +14,11 @@ export const FilterForm = ({ columns, onAdd }: FilterFormProps) => {
   const [name, setName] = useState(columns[0]?.name ?? "")
   const [operator, setOperator] = useState("eq")
   const [value, setValue] = useState("")
+  const first = useRef<HTMLSelectElement>(null)
+  // The popover was there before the form was.
+  useEffect(() => {
+    first.current?.focus()
+  }, [])
   const column = columns.find((one) => one.name === name)
   const choices = column?.values
   const operators = operatorsOf(column)
@@ -28,6 +33,7 @@ export const FilterForm = ({ columns, onAdd }: FilterFormProps) => {
       }}
     >
       <select
+        ref={first}
         className="field"
         aria-label="Column"
         value={name}

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "react"
+import { useLayoutEffect, useMemo, useRef, useState } from "react"
 import type { Catalogue, Table } from "../catalogue/queries.ts"
 import { Button } from "../ui/Button.tsx"
 import { Dialog, DialogBody } from "../ui/Dialog.tsx"
@@ -21,11 +21,13 @@ interface ReviewProps {
   readonly onSaved: () => void
   /** What PostgreSQL has refused, to be marked. */
   readonly onRefused: (refused: Refused) => void
+  /** Another user has changed what was to be saved. */
+  readonly onConflict: () => void
   readonly onClose: () => void
 }
 
 /** The changes as SQL, before they are saved in one transaction. What is refused stays as it is. */
-export const Review = ({ catalogue, edits: all, onClose, onRefused, onSaved, table }: ReviewProps) => {
+export const Review = ({ catalogue, edits: all, onClose, onConflict, onRefused, onSaved, table }: ReviewProps) => {
   const edits = useMemo(() => savableOf(all, table), [all, table])
   const left = countEdits(all) - countEdits(edits)
   const wrong = countWrong(all)
@@ -47,12 +49,13 @@ export const Review = ({ catalogue, edits: all, onClose, onRefused, onSaved, tab
       const conflict = conflictOf((error as Error).message, edits)
       const refusal =
         conflict === undefined && error instanceof ApiError ? await refusedBy(error, table, edits) : undefined
+      if (conflict !== undefined) onConflict()
       if (refusal !== undefined) onRefused(refusal.refused)
       setFailure(
         conflict === undefined
           ? (refusal?.error ?? error)
           : new Error(
-              `Row ${rowId(table, conflict.row)} was changed or deleted by another user since it was read. Discard the change, or reload the table and decide again.`
+              `Row ${rowId(table, conflict.row)} was changed or deleted by another user since it was read. Go on editing, and compare it with your change, or discard that.`
             )
       )
       setBusy(false)
@@ -61,7 +64,7 @@ export const Review = ({ catalogue, edits: all, onClose, onRefused, onSaved, tab
   const none = edits.size === 0
   // Ctrl S opens the review, and saves in it.
   const verb = useRef<HTMLButtonElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     verb.current?.focus()
     const keys = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== "s" || !isMod(event)) return

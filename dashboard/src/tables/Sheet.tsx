@@ -10,26 +10,30 @@ import { Problem } from "../ui/Problem.tsx"
 import { mayDiscard, useUnsaved } from "../ui/page/unsaved.ts"
 import { toast, toastError, toastUndo } from "../ui/toast.ts"
 import { curlOf } from "../wire/curl.ts"
+import { place } from "../wire/place.ts"
 import { type Viewer, viewerCredentials } from "../wire/viewer.ts"
 import { useBlocks } from "./rows/useBlocks.ts"
 import { gridColumns, type Relation, selectOf } from "./grid/columns.ts"
-import { type CellChange, countEdits, countWrong, freshIn, savableOf } from "./rows/edits.ts"
+import { type CellChange, conflictsOf, countEdits, countWrong, freshIn, savableOf } from "./rows/edits.ts"
 import { filtersOf, orderOf, withFilter, withNextOrder, withoutFilter } from "./rows/filters.ts"
 import type { Cell } from "./grid/CellMenu.tsx"
-import { Changes } from "./Changes.tsx"
 import { Grid } from "./grid/Grid.tsx"
 import { useKeptColumns } from "./kept.ts"
 import { freshRow, isPlaced, keyOf, type Row, rowId } from "./rows/identity.ts"
-import { NoRows } from "./NoRows.tsx"
 import type { Refused } from "./rows/refusals.ts"
 import { type SheetDialog, SheetDialogs } from "./SheetDialogs.tsx"
 import { StatusBar } from "./StatusBar.tsx"
 import { Toolbar } from "./Toolbar.tsx"
 import { usePicked } from "./usePicked.ts"
+import { useLive } from "./live/useLive.ts"
+import { follow, useSubscriptions } from "../catalogue/subscriptions.ts"
 import { useStaged } from "./useStaged.ts"
 
 // Not needed for the first rows, so each is loaded when it is first opened.
 const CellMenu = lazy(async () => ({ default: (await import("./grid/CellMenu.tsx")).CellMenu }))
+const NoRows = lazy(async () => ({ default: (await import("./NoRows.tsx")).NoRows }))
+const Changes = lazy(async () => ({ default: (await import("./Changes.tsx")).Changes }))
+const Compare = lazy(async () => ({ default: (await import("./live/Compare.tsx")).Compare }))
 const RowPanel = lazy(async () => ({ default: (await import("./RowPanel.tsx")).RowPanel }))
 
 const noKey =
@@ -76,6 +80,11 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
   const picked = usePicked(idOf)
   const readOnly =
     viewer.role !== "service_role" ? asOther : table === undefined ? isView : key.length === 0 ? noKey : undefined
+  const subscriptions = useSubscriptions(false)
+  const follows = subscriptions.data?.some((one) => one.schema === schema && one.table === name) ?? false
+  const live = useLive(blocks, table, edits, follows && viewer.role === "service_role")
+  const conflicts = Array.from(edits).reduce((sum, [id, edit]) => sum + conflictsOf(edit, live.theirsOf(id)).length, 0)
+  const [comparing, setComparing] = useState(false)
   const changes = countEdits(edits)
   const [blank, setBlank] = useState(freshRow)
   // What was empty is a new row now, and another one follows it.
@@ -185,13 +194,15 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
           <Problem error={blocks.failure} title="The rows could not be read" onRetry={refresh} />
         </div>
       ) : blocks.ready && blocks.length === 0 && fresh.length < 2 ? (
-        <NoRows
-          relation={relation}
-          filtered={filters.length > 0}
-          viewer={viewer}
-          onClear={() => go({})}
-          onOpen={setDialog}
-        />
+        <Suspense>
+          <NoRows
+            relation={relation}
+            filtered={filters.length > 0}
+            viewer={viewer}
+            onClear={() => go({})}
+            onOpen={setDialog}
+          />
+        </Suspense>
       ) : (
         <Grid
           label={`Rows of ${schema}.${name}`}
@@ -204,6 +215,8 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
           fresh={fresh}
           editOf={(row) => edits.get(idOf(row))}
           refusedIn={(row) => (refused !== undefined && refused.row === idOf(row) ? (refused.column ?? "") : undefined)}
+          live={live}
+          idOf={idOf}
           isPicked={picked.has}
           onPick={picked.pick}
           onSort={(column) => go(withNextOrder(search, column))}
@@ -229,21 +242,55 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
           onResize={kept.resize}
         />
       )}
-      <Changes
-        changes={changes}
-        wrong={countWrong(edits)}
-        onUndo={staged.canUndo ? staged.undo : undefined}
-        onRedo={staged.canRedo ? staged.redo : undefined}
-        onDiscard={discard}
-        onReview={() => setDialog("review")}
-      />
+      {changes === 0 ? null : (
+        <Suspense>
+          <Changes
+            changes={changes}
+            wrong={countWrong(edits)}
+            onUndo={staged.canUndo ? staged.undo : undefined}
+            onRedo={staged.canRedo ? staged.redo : undefined}
+            onDiscard={discard}
+            onReview={() => setDialog("review")}
+          />
+        </Suspense>
+      )}
       <StatusBar
         blocks={blocks}
         bytes={relation.table?.bytes}
         selected={size}
+        live={live}
+        conflicts={conflicts}
+        onCompare={() => setComparing(true)}
+        onFollow={
+          table === undefined ||
+          viewer.role !== "service_role" ||
+          follows ||
+          !subscriptions.isSuccess ||
+          place.branch !== undefined
+            ? undefined
+            : () => void follow(client, { schema, table: name }).catch(toastError)
+        }
         note={viewer.role === "service_role" ? (readOnly ?? (isPlaced(table) ? placed : undefined)) : undefined}
         curl={curl}
       />
+      {!comparing ? null : (
+        <Suspense>
+          <Compare
+            edits={edits}
+            columns={all}
+            theirsOf={live.theirsOf}
+            onStep={(next) => {
+              setRefused(undefined)
+              staged.step(next)
+              void live.show().catch(toastError)
+            }}
+            onClose={() => {
+              setComparing(false)
+              focusGrid()
+            }}
+          />
+        </Suspense>
+      )}
       {open === undefined ? null : (
         <Suspense>
           <RowPanel
@@ -273,6 +320,7 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
         onTyped={setTyped}
         onSaved={saved}
         onRefused={setRefused}
+        onConflict={live.compare}
         onInserted={inserted}
         onImported={refresh}
         onDeleted={() => {

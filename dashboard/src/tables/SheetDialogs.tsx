@@ -34,6 +34,8 @@ interface SheetDialogsProps {
   readonly onTyped: (typed: boolean) => void
   readonly onSaved: () => void
   readonly onRefused: (refused: Refused) => void
+  /** Another user has changed what was to be saved. */
+  readonly onConflict: () => void
   readonly onInserted: () => void
   readonly onImported: () => void
   readonly onDeleted: () => void
@@ -71,6 +73,7 @@ const Opened = (props: SheetDialogsProps) => {
           edits={edits}
           onSaved={props.onSaved}
           onRefused={props.onRefused}
+          onConflict={props.onConflict}
           onClose={onClose}
         />
       )

@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router"
+import { lazy, Suspense } from "react"
 import type { Table } from "../catalogue/queries.ts"
 import { Button } from "../ui/Button.tsx"
 import { plural } from "../ui/format.ts"
@@ -11,8 +12,9 @@ import type { Viewer } from "../wire/viewer.ts"
 import type { GridColumn } from "./grid/columns.ts"
 import { type Filter, filterWords } from "./rows/filters.ts"
 import { keyOf } from "./rows/identity.ts"
-import { FilterForm } from "./FilterForm.tsx"
 import type { SheetDialog } from "./SheetDialogs.tsx"
+
+const FilterForm = lazy(async () => ({ default: (await import("./FilterForm.tsx")).FilterForm }))
 
 /** Whether anon keys may read the table: the loudest fact about it. Leads to its policies. */
 const Security = ({ table: { name, policies, row_level_security: security, schema } }: { table: Table }) => (
@@ -92,13 +94,15 @@ export const Toolbar = (props: ToolbarProps) => {
     <div className="toolbar">
       <Popover icon="filter" label="Add a filter" trigger="Filter">
         {(close) => (
-          <FilterForm
-            columns={columns}
-            onAdd={(filter) => {
-              props.onFilter(filter)
-              close()
-            }}
-          />
+          <Suspense>
+            <FilterForm
+              columns={columns}
+              onAdd={(filter) => {
+                props.onFilter(filter)
+                close()
+              }}
+            />
+          </Suspense>
         )}
       </Popover>
       {filters.length === 0 ? null : (

@@ -11,6 +11,7 @@ import { isMod } from "../../ui/keys.ts"
 import { toast, toastError } from "../../ui/toast.ts"
 import { beyond, type CellRange, type GridPlace, heightOf, isOneCell, widthOf } from "../cells/range.ts"
 import { type CellCommands, useCells } from "../cells/useCells.ts"
+import type { Live } from "../live/useLive.ts"
 import { useRange } from "../cells/useRange.ts"
 import { editText } from "./values.ts"
 import type { Point } from "./ContextMenu.tsx"
@@ -53,6 +54,9 @@ interface GridProps {
   readonly editOf: (row: Row) => RowEdit | undefined
   /** The column that PostgreSQL has refused in a row; empty: it is not known which. */
   readonly refusedIn: (row: Row) => string | undefined
+  /** What others have done to a row, and to the row of an edit. */
+  readonly live: Pick<Live, "markOf" | "theirsOf">
+  readonly idOf: (row: Row) => string
   readonly isPicked: (row: Row) => boolean
   readonly onPick: (row: Row, on: boolean) => void
   readonly onSort: (column: string) => void
@@ -389,6 +393,8 @@ export const Grid = (props: GridProps) => {
                 columns={columns}
                 edit={edit}
                 refused={row === undefined || edit === undefined ? undefined : props.refusedIn(row)}
+                mark={row === undefined ? undefined : props.live.markOf(row)}
+                theirs={row === undefined || edit === undefined ? undefined : props.live.theirsOf(props.idOf(row))}
                 picked={picked}
                 active={here ? active.column : undefined}
                 left={selected ? range.left : undefined}

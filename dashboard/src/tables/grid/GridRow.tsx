@@ -1,5 +1,5 @@
 import { memo, type RefObject } from "react"
-import type { RowEdit } from "../rows/edits.ts"
+import { conflictsOf, type RowEdit } from "../rows/edits.ts"
 import { isFresh, type Row } from "../rows/identity.ts"
 import { Cell } from "./Cell.tsx"
 import type { Move } from "./CellEditor.tsx"
@@ -35,6 +35,10 @@ interface RowCellsProps {
   /** What is not saved. */
   readonly edit: RowEdit | undefined
   readonly refused: string | undefined
+  /** What others have done to the row since it was read. */
+  readonly mark: "changed" | "deleted" | undefined
+  /** The row of the edit as it is now, if it was read again; null: it is gone. */
+  readonly theirs: Row | null | undefined
   readonly picked: boolean
   /** The column of the active cell, if it is in this row. */
   readonly active: number | undefined
@@ -55,6 +59,7 @@ interface RowCellsProps {
 export const RowCells = memo((props: RowCellsProps) => {
   const { actions, active, columns, edit, editing, index, left = 0, picked, refused, right = -1, row } = props
   const CellEditor = editing === undefined ? undefined : editorNow()
+  const conflicts = edit === undefined ? [] : conflictsOf(edit, props.theirs)
   const fresh = row !== undefined && isFresh(row)
   const blank = fresh && edit === undefined
   const edits = edit?.values
@@ -65,6 +70,11 @@ export const RowCells = memo((props: RowCellsProps) => {
           {fresh ? "+" : index + 1}
         </span>
         {fresh ? <span className="sr">{blank ? "Empty row: type or paste to insert rows" : "New row"}</span> : null}
+        {props.mark === undefined ? null : (
+          <span className="mark" title={`${props.mark} by others since it was read`}>
+            <span className="sr">{props.mark} by others since it was read</span>
+          </span>
+        )}
         {edit?.deleted === true ? <span className="sr">To be deleted</span> : null}
         {row === undefined || fresh ? null : (
           <input
@@ -81,6 +91,7 @@ export const RowCells = memo((props: RowCellsProps) => {
         const wrong = edit?.wrong?.[column.name]
         const changed = edits !== undefined && column.name in edits
         const value = wrong?.text ?? (changed ? edits[column.name] : row?.[column.name])
+        const conflict = conflicts.includes(column.name)
         const selected = at >= left && at <= right
         const number = isNumeric(column.type) && column.foreign === undefined
         return (
@@ -98,9 +109,9 @@ export const RowCells = memo((props: RowCellsProps) => {
               undefined
             }
             aria-selected={selected || undefined}
-            className={`cell ${here ? "active" : ""} ${here && editing !== undefined ? "editing" : ""} ${changed ? "changed" : ""} ${selected ? "in-range" : ""} ${props.fillsTo !== undefined && at <= props.fillsTo ? "fills" : ""} ${number ? "right" : ""} ${isMonospaced(column.type) ? "mono" : ""}`}
+            className={`cell ${here ? "active" : ""} ${here && editing !== undefined ? "editing" : ""} ${changed ? "changed" : ""} ${selected ? "in-range" : ""} ${conflict ? "conflict" : ""} ${props.fillsTo !== undefined && at <= props.fillsTo ? "fills" : ""} ${number ? "right" : ""} ${isMonospaced(column.type) ? "mono" : ""}`}
             style={{ width: column.width }}
-            title={wrong?.problem}
+            title={wrong?.problem ?? (conflict ? "Changed by others since it was read" : undefined)}
             onMouseDown={(event) => {
               if (here && editing !== undefined) return
               event.preventDefault()
@@ -124,6 +135,7 @@ export const RowCells = memo((props: RowCellsProps) => {
                 onFollow={(column, value) => actions.current.follow(column, value)}
               />
             )}
+            {conflict ? <span className="sr">changed by others since it was read</span> : null}
             {props.corner !== at || editing !== undefined ? null : (
               <span
                 className="handle"

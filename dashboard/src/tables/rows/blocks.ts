@@ -54,6 +54,11 @@ export class Blocks {
     return this.pages.get(Math.floor(index / size))?.[index % size]
   }
 
+  /** The rows that are here. */
+  loaded(): Iterable<Row> {
+    return Array.from(this.pages.values()).flat()
+  }
+
   get ready() {
     return this.pages.has(0)
   }

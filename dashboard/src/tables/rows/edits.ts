@@ -1,5 +1,5 @@
 import type { Table } from "../../catalogue/queries.ts"
-import { isFresh, isPlaced, type Row, rowId } from "./identity.ts"
+import { isCut, isFresh, isPlaced, type Row, rowId } from "./identity.ts"
 
 /** A text that the column can't have. It is kept, and not saved. */
 interface WrongText {
@@ -21,7 +21,7 @@ export interface RowEdit {
 export type Edits = ReadonlyMap<string, RowEdit>
 
 /** Whether two values are written the same. */
-const isEqual = (one: unknown, other: unknown) =>
+export const isEqual = (one: unknown, other: unknown) =>
   JSON.stringify(one ?? null) === JSON.stringify(other ?? null) ||
   (typeof one !== "object" && typeof other !== "object" && String(one) === String(other))
 
@@ -38,7 +38,7 @@ const without = <A>(record: Readonly<Record<string, A>> | undefined, name: strin
   return others
 }
 
-const isNone = ({ deleted, values, wrong }: RowEdit) =>
+export const isNone = ({ deleted, values, wrong }: RowEdit) =>
   deleted !== true && Object.keys(values).length === 0 && Object.keys(wrong ?? {}).length === 0
 
 /** Stages values; one that equals what was read is no change. */
@@ -117,4 +117,15 @@ export const remainingOf = (edits: Edits, table: Identified): Edits => {
       .filter(isWrong)
       .map((edit) => [rowId(table, edit.row), edit])
   )
+}
+
+/** The columns of a change that are not as they were read. `theirs`: the row as it is now; null: it is gone. */
+export const conflictsOf = (
+  { deleted, row, values }: RowEdit,
+  theirs: Row | null | undefined
+): ReadonlyArray<string> => {
+  if (theirs === undefined || isFresh(row)) return []
+  if (theirs === null) return deleted === true ? Object.keys(row).slice(0, 1) : Object.keys(values)
+  const names = deleted === true ? Object.keys(theirs) : Object.keys(values)
+  return names.filter((name) => !isCut(row, name) && !isEqual(theirs[name], row[name]))
 }

@@ -315,7 +315,8 @@ export const layerFunctionEngine = Layer.effect(
           ? "--allow-net"
           : `--allow-net=${[`unix:${socket}`, `unix:${api}`, placeholderHost, ...settings.hosts].join(",")}`,
         `--deny-net=${deniedNetwork(addresses).join(",")}`,
-        `--allow-read=${[source, socket, api].join(",")}`,
+        // Packages read files beside their code, such as WebAssembly.
+        `--allow-read=${[source, join(at, "deno", "npm"), socket, api].join(",")}`,
         `--allow-write=${[socket, api].join(",")}`,
         `--preload=${join(root, "boot.js")}`,
         join(source, runnable.entrypoint),

@@ -61,10 +61,14 @@ layer(layerDeno({ PUBLIC_URL: "https://svc.example" }), { excludeTestServices: t
 
   it.effect.skipIf(isWithout("deno"))("use packages of npm, locked at the build", () =>
     Effect.gen(function* () {
+      // As packages with WebAssembly do, which read it beside their code.
       const { bundle, process } = yield* started({
-        "index.ts": `import ms from "npm:ms@2.1.3"\nDeno.serve(() => new Response(String(ms("2 days"))))`
+        "index.ts": `import ms from "npm:ms@2.1.3"
+          const file = new URL("package.json", import.meta.resolve("npm:ms@2.1.3"))
+          const { version } = JSON.parse(await Deno.readTextFile(file))
+          Deno.serve(() => new Response(version + " " + ms("2 days")))`
       })
-      assert.strictEqual((yield* called(process)).text, "172800000")
+      assert.strictEqual((yield* called(process)).text, "2.1.3 172800000")
       assert.isAbove(bundle.length, 1000)
     })
   )

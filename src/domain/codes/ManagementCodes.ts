@@ -171,10 +171,6 @@ export const branchCodes = {
     403,
     'The branch serves service keys alone ([branches](branches.md#access)): open it by `PATCH /api/branches/{id}` `{"access": "clients"}`'
   ],
-  BRANCH_NOT_COPYABLE: [
-    409,
-    "A copy of a [Citus cluster](scaling.md#citus) would lack the rows of its workers, so there are no branches of it"
-  ],
   BRANCH_NOT_ALLOWED: [403, "The database login lacks CREATEDB, CREATEROLE or ownership; see `hint`"],
   COMPARE_CURSOR: [400, "The `cursor` is not that of a comparison of this table and key: begin again without one"],
   COPY_INVALID_ROWS: [400, "A key or token is not that of a comparison, or a table is given twice"],

@@ -1,7 +1,8 @@
 import { Clock, Effect } from "effect"
-import { Conflict, Forbidden, Unavailable } from "../../domain/errors.ts"
+import { Forbidden, Unavailable } from "../../domain/errors.ts"
 import { isCitusSql } from "../../domain/sql/Citus.ts"
 import { backupsLock, migrationsLock } from "../../domain/sql/AdvisoryLocks.ts"
+import { NotCopyable } from "../../services/ports/BranchDatabases.ts"
 import { noSpace } from "./FreeSpace.ts"
 import { type QueryFailed, type DirectConnection } from "../postgres/client/DirectConnection.ts"
 
@@ -22,16 +23,11 @@ const notAllowed = (details: string, hint: string) =>
     hint
   })
 
-/** Fails for a Citus cluster, whose rows are in other servers' databases. */
+/** Fails for a Citus cluster, whose rows are in other servers' databases too. */
 export const checkCopyable = Effect.fnUntraced(function* (main: DirectConnection) {
   const [row] = yield* main.query(`select ${isCitusSql} as citus`)
-  if (row?.["citus"] !== true) return undefined
-  return yield* new Conflict({
-    error:
-      "The database is a Citus cluster, of which there can be no branches: a copy would lack the rows of its workers",
-    code: "BRANCH_NOT_COPYABLE",
-    hint: "Restore a backup into a database without Citus, which then has all rows, or use another cluster"
-  })
+  if (row?.["citus"] === true) return yield* new NotCopyable()
+  return undefined
 })
 
 /** Fails when the service's login lacks a right, before any client has to wait. */

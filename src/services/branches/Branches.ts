@@ -180,12 +180,10 @@ export class Branches extends Context.Service<
 
       const create = (given: NewBranch, begins?: Begins): Effect.Effect<Branch, Failure> => {
         if (strategy === "dump") return dumped(given, begins)
-        if (strategy === "copy") return copied(given, begins)
-        return Effect.catchIf(
-          copied(given, begins),
-          ({ code }) => code === "BRANCH_SOURCE_BUSY",
-          () => dumped(given, begins)
-        )
+        const fromDump = () => dumped(given, begins)
+        const made = Effect.catchTag(copied(given, begins), "NotCopyable", fromDump)
+        if (strategy === "copy") return made
+        return Effect.catchIf(made, ({ code }) => code === "BRANCH_SOURCE_BUSY", fromDump)
       }
 
       const start = Effect.fn("Branches.start")(function* (given: NewBranch) {

@@ -1,4 +1,4 @@
-import { Context, type Effect, type Scope } from "effect"
+import { Context, Data, type Effect, type Scope } from "effect"
 import { type BranchNames, type ServerPlace } from "../../domain/branches/Branch.ts"
 import { type Conflict, type Forbidden, type Unavailable } from "../../domain/errors.ts"
 import { type DumpFailed, type OnProgress, type RestoreTarget } from "./DumpTools.ts"
@@ -10,17 +10,20 @@ export interface BranchPasswords {
 }
 
 /** Creates branches' databases; one at a time over all replicas. */
+/** The database is a Citus cluster: a copy of its files would lack the rows of workers. */
+export class NotCopyable extends Data.TaggedError("NotCopyable") {}
+
 export interface BranchCreator {
   /**
    * Checks rights and disk space, before anything is written: a full disk has no space for a branch's record either. The
    * function it returns copies the main database, without sessions in it: callers of the service wait, other sessions are terminated. Both fail
-   * with 503 `BRANCH_SOURCE_BUSY`, `BRANCH_TIMEOUT`, `BRANCH_NO_SPACE`, 403 `BRANCH_NOT_ALLOWED`, 409 `BRANCH_NOT_COPYABLE`; the main database is
+   * with 503 `BRANCH_SOURCE_BUSY`, `BRANCH_TIMEOUT`, `BRANCH_NO_SPACE`, 403 `BRANCH_NOT_ALLOWED`; the main database is
    * open again in every case, and a failure leaves nothing of the copy. `begins` runs when nothing is left to wait for, before the main
    * database is closed.
    */
   readonly copy: Effect.Effect<
     (database: string, begins: Effect.Effect<void, Unavailable>) => Effect.Effect<void, Forbidden | Unavailable>,
-    Conflict | Forbidden | Unavailable
+    NotCopyable | Forbidden | Unavailable
   >
   /**
    * Creates an empty database with the encoding and collation of the main one, and its roles, of which the service alone

@@ -27,9 +27,14 @@ const named = (text: string, shards: ReadonlyArray<Shard>) =>
 const idsIn = (texts: ReadonlyArray<string | null>) =>
   new Set(texts.flatMap((text) => Array.from(text?.matchAll(shardId) ?? [], ([, id = ""]) => id)))
 
-/** Citus' word for a worker, and a failure to connect to it, which names the worker's address and the role. */
-const isOfNode = ({ code, error }: DatabaseError) =>
-  /^(08|57P|53300)/.test(code) || /^connection (to the remote node|not open)/.test(error)
+/**
+ * Citus' messages about a node that it can't reach, which name its address and the role. Class 08 alone may be about a
+ * foreign server.
+ */
+const isOfNode = ({ error }: DatabaseError) =>
+  /^(connection (not open|to the remote node|establishment for node|to \S+:\d+ failed)|cannot connect to \S+:\d+ to fetch|failed to read result "[^"]*" from node|failure on connection marked as essential|failed to prepare transaction '[^']*' on host)/.test(
+    error
+  )
 
 const nodeUnavailable = () =>
   new Unavailable({

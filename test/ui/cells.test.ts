@@ -459,3 +459,46 @@ describe("a range of cells", () => {
     await assertAccessible(page, "the menu of a range")
   })
 })
+
+describe("columns", () => {
+  it("sort together, move by keys and by the menu, and stay where they are", async () => {
+    const table = await makeSheet(4)
+    await sql(service, `update ${table} set name = case when id < 3 then 'a' else 'b' end`)
+    const page = await open(table)
+    await page.getByRole("columnheader", { name: /^name/ }).click()
+    await page.waitForURL(/order=name\.asc$/)
+    await page.getByRole("columnheader", { name: /^qty/ }).click({ modifiers: ["Shift"] })
+    await page.waitForURL(/order=name\.asc,qty\.asc$/)
+    await page.getByRole("columnheader", { name: /^qty/ }).click({ modifiers: ["Shift"] })
+    await page.waitForURL(/order=name\.asc,qty\.desc$/)
+    await page.waitForFunction(
+      () =>
+        Array.from(document.querySelectorAll(".row .cell:nth-child(4)"), (cell) => cell.textContent)
+          .slice(0, 4)
+          .join() === "2,1,4,3"
+    )
+    const heads = () =>
+      page.getByRole("columnheader").evaluateAll((all) => all.map((one) => one.querySelector(".name")?.textContent))
+    await stand(page, 0, 1)
+    await press(page, "ArrowUp", "Alt+Shift+ArrowRight")
+    assert.deepStrictEqual((await heads()).slice(1), ["id", "qty", "name", "paid", "due"])
+    await page.getByRole("gridcell", { name: "a", exact: true }).first().click({ button: "right" })
+    await page.getByRole("button", { name: "Move column left" }).click()
+    assert.deepStrictEqual((await heads()).slice(1), ["id", "name", "qty", "paid", "due"])
+    await page.getByRole("gridcell", { name: "a", exact: true }).first().click({ button: "right" })
+    await page.getByRole("button", { name: "Pin columns up to here" }).click()
+    await page.setViewportSize({ width: 1050, height: 600 })
+    await stand(page, 1, 4)
+    await page.waitForFunction(() => (document.querySelector("[role=grid]")?.scrollLeft ?? 0) > 0)
+    const seen = async (row: number, column: number) =>
+      (await page.getByRole("row").nth(row).locator(".cell").nth(column).boundingBox()) ?? { x: 0, width: 0 }
+    const [pinned, active] = [await seen(2, 2), await page.locator("#active-cell").boundingBox()]
+    assert.isAtLeast(active?.x ?? 0, pinned.x + pinned.width - 1)
+    await assertAccessible(page, "pinned columns")
+    // All of it is kept.
+    await page.reload()
+    await page.getByRole("gridcell").first().waitFor()
+    assert.deepStrictEqual((await heads()).slice(1), ["id", "name", "qty", "paid", "due"])
+    assert.strictEqual(await page.locator(".head-cell.pinned").count(), 2)
+  })
+})

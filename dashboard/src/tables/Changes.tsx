@@ -24,7 +24,7 @@ export const Changes = ({ changes, onDiscard, onRedo, onReview, onUndo, wrong }:
       </Button>
     )}
     {onRedo === undefined ? null : (
-      <Button kind="quiet" icon="redo" keys={`${mod}Y`} onClick={onRedo}>
+      <Button kind="quiet" keys={`${mod}Y`} onClick={onRedo}>
         Redo
       </Button>
     )}

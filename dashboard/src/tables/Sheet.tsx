@@ -72,7 +72,17 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
   // The same from rendering to rendering, or each page of rows that arrives would render every row that is in view.
   const { hidden, widths } = kept
   const all = useMemo(() => gridColumns(catalogue, relation, widths), [catalogue, relation, widths])
-  const columns = useMemo(() => all.filter(({ name }) => !hidden.has(name)), [all, hidden])
+  const { order } = kept
+  const columns = useMemo(() => {
+    const place = (name: string) => (order.includes(name) ? order.indexOf(name) : order.length)
+    return all.filter(({ name }) => !hidden.has(name)).toSorted((one, other) => place(one.name) - place(other.name))
+  }, [all, hidden, order])
+  const move = (column: string, by: number) =>
+    kept.move(
+      columns.map((one) => one.name),
+      column,
+      by
+    )
   const blocks = useBlocks(relation, selectOf(all, relation), search, viewer)
   const filters = filtersOf(search)
   const key = keyOf(table)
@@ -219,7 +229,9 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
           idOf={idOf}
           isPicked={picked.has}
           onPick={picked.pick}
-          onSort={(column) => go(withNextOrder(search, column))}
+          onSort={(column, add) => go(withNextOrder(search, column, add))}
+          fixed={Math.min(kept.fixed, columns.length)}
+          onMove={move}
           onStage={stage}
           onRemove={(rows) => staged.remove(rows)}
           onUndo={staged.undo}
@@ -342,6 +354,10 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
             columns={all}
             blocks={blocks}
             keyed={!isPlaced(table)}
+            fixed={kept.fixed}
+            at={columns.findIndex((one) => one.name === menu.column.name)}
+            onPin={kept.pin}
+            onMove={(by) => move(menu.column.name, by)}
             changeable={readOnly === undefined}
             insertable={table !== undefined && viewer.role === "service_role"}
             onFilter={(filter) => go(withFilter(search, filter))}

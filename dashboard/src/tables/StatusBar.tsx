@@ -1,8 +1,11 @@
+import { lazy, Suspense } from "react"
 import { Button } from "../ui/Button.tsx"
-import { bytes, count, plural } from "../ui/format.ts"
+import { bytes, count } from "../ui/format.ts"
 import { copy, toastError } from "../ui/toast.ts"
 import type { Live } from "./live/useLive.ts"
 import type { Blocks } from "./rows/blocks.ts"
+
+const LiveStatus = lazy(async () => ({ default: (await import("./live/LiveStatus.tsx")).LiveStatus }))
 
 /** Rows that are counted exactly anyway, as the service estimates. */
 const exact = 10_000
@@ -39,34 +42,9 @@ export const StatusBar = (props: StatusBarProps) => {
       ) : null}
       {size === undefined ? null : <span className="only-wide">{bytes(size)}</span>}
       {blocks.ready ? <span>{Math.round(blocks.millis)} ms</span> : null}
-      <span role="status" className="live">
-        {live.changes > 0
-          ? `${live.missed ? "More than " : ""}${plural(live.changes, "row")} changed`
-          : live.missed
-            ? "Changes may be missing"
-            : null}
-        {conflicts > 0 ? ` · ${plural(conflicts, "conflict")} with your changes` : null}
-      </span>
-      {live.changes > 0 || live.missed ? (
-        <Button kind="quiet" icon="refresh" onClick={() => void live.show().catch(toastError)}>
-          Show changes
-        </Button>
-      ) : null}
-      {conflicts > 0 ? (
-        <Button kind="quiet" icon="alert" onClick={props.onCompare}>
-          Compare
-        </Button>
-      ) : null}
-      {live.state === "open" && live.changes === 0 ? (
-        <span className="badge good" title="Rows that others change are marked as it happens">
-          live
-        </span>
-      ) : null}
-      {props.onFollow === undefined ? null : (
-        <Button kind="quiet" icon="realtime" onClick={props.onFollow}>
-          Follow changes
-        </Button>
-      )}
+      <Suspense>
+        <LiveStatus live={live} conflicts={conflicts} onCompare={props.onCompare} onFollow={props.onFollow} />
+      </Suspense>
       <span role="status">{selected}</span>
       <span className="grow how" title={note}>
         {note}

@@ -4,9 +4,13 @@ import { useMemo, useState } from "react"
 interface Kept {
   readonly widths: Readonly<Record<string, number>>
   readonly hidden: ReadonlyArray<string>
+  /** The order of the columns, if it was changed; others follow in that of the table. */
+  readonly order: ReadonlyArray<string>
+  /** How many of the columns that are shown stay where they are. */
+  readonly fixed: number
 }
 
-const none: Kept = { widths: {}, hidden: [] }
+const none: Kept = { widths: {}, hidden: [], order: [], fixed: 0 }
 
 const read = (name: string): Kept => {
   try {
@@ -17,7 +21,7 @@ const read = (name: string): Kept => {
   }
 }
 
-/** Widths and hidden columns, kept by the browser. */
+/** Widths, order, and hidden and pinned columns, kept by the browser. */
 export const useKeptColumns = (schema: string, table: string) => {
   const name = `svc.columns.${schema}.${table}`
   const [kept, setKept] = useState(() => read(name))
@@ -29,6 +33,16 @@ export const useKeptColumns = (schema: string, table: string) => {
   return {
     widths: kept.widths,
     hidden,
+    order: kept.order,
+    fixed: kept.fixed,
+    /** The columns that are shown, up to which they stay where they are. */
+    pin: (fixed: number) => keep({ ...kept, fixed }),
+    /** Of the columns that are shown, one is moved by places. */
+    move: (shown: ReadonlyArray<string>, column: string, by: number) => {
+      const at = shown.indexOf(column)
+      const others = shown.filter((one) => one !== column)
+      keep({ ...kept, order: others.toSpliced(Math.max(0, at + by), 0, column) })
+    },
     resize: (column: string, width: number) => keep({ ...kept, widths: { ...kept.widths, [column]: width } }),
     toggle: (column: string) =>
       keep({

@@ -32,6 +32,11 @@ interface CellMenuProps {
   readonly blocks: Blocks
   /** The rows have a primary key. Without one, an edit compares all values of its row. */
   readonly keyed: boolean
+  /** The place of its column among those that are shown, and how many of these are pinned. */
+  readonly at: number
+  readonly fixed: number
+  readonly onPin: (fixed: number) => void
+  readonly onMove: (by: number) => void
   /** Whether rows can be changed, and inserted. */
   readonly changeable: boolean
   readonly insertable: boolean
@@ -112,6 +117,17 @@ export const CellMenu = (props: CellMenuProps) => {
           Insert a row like this…
         </MenuItem>
       ) : null}
+      <hr />
+      <MenuItem icon="left" note="head ⌥⇧←" onClick={item(() => props.onMove(-1))}>
+        Move column left
+      </MenuItem>
+      <MenuItem icon="right" note="head ⌥⇧→" onClick={item(() => props.onMove(1))}>
+        Move column right
+      </MenuItem>
+      <MenuItem icon="columns" onClick={item(() => props.onPin(props.fixed === props.at + 1 ? 0 : props.at + 1))}>
+        {props.fixed === props.at + 1 ? "Unpin columns" : "Pin columns up to here"}
+      </MenuItem>
+      <hr />
       {changeable ? (
         <>
           {column.nullable && value !== null && !isMade(column) ? (

@@ -41,6 +41,8 @@ interface GridProps {
   readonly label: string
   readonly blocks: Blocks
   readonly columns: ReadonlyArray<GridColumn>
+  /** How many of the columns stay where they are when the others are scrolled. */
+  readonly fixed: number
   readonly order: ReadonlyArray<Order>
   /** Why cells can't be edited; undefined if they can. */
   readonly readOnly: string | undefined
@@ -59,7 +61,9 @@ interface GridProps {
   readonly idOf: (row: Row) => string
   readonly isPicked: (row: Row) => boolean
   readonly onPick: (row: Row, on: boolean) => void
-  readonly onSort: (column: string) => void
+  readonly onSort: (column: string, add: boolean) => void
+  /** Moves a column by places. */
+  readonly onMove: (column: string, by: number) => void
   readonly onStage: (changes: ReadonlyArray<CellChange>) => void
   readonly onRemove: (rows: ReadonlyArray<Row>) => void
   readonly onUndo: () => void
@@ -104,7 +108,13 @@ export const Grid = (props: GridProps) => {
   }, [ready])
   const [editing, setEditing] = useState<Editing>()
   const length = blocks.length + fresh.length
-  const { from, height, look, page, show, to, yOf } = useGridView(scroller, blocks, columns, length)
+  const { from, height, look, page, pinned, show, to, yOf } = useGridView(
+    scroller,
+    blocks,
+    columns,
+    props.fixed,
+    length
+  )
   const commands = useCells(props)
   const clamp = (place: GridPlace): GridPlace => ({
     row: Math.max(0, Math.min(length - 1, place.row)),
@@ -220,11 +230,15 @@ export const Grid = (props: GridProps) => {
     openMenu(index, { x: event.clientX, y: event.clientY }, columns[column])
   }
 
-  const onHeadKey = ({ altKey, key }: KeyboardEvent): boolean => {
+  const onHeadKey = ({ altKey, key, shiftKey }: KeyboardEvent): boolean => {
     const column = columns[active.column]
     if (active.row !== head || column === undefined) return false
-    if (key === "Enter" || key === " ") onSort(column.name)
-    else if (altKey && (key === "ArrowLeft" || key === "ArrowRight")) {
+    if (key === "Enter" || key === " ") onSort(column.name, shiftKey)
+    else if (altKey && shiftKey && (key === "ArrowLeft" || key === "ArrowRight")) {
+      const by = key === "ArrowRight" ? 1 : -1
+      props.onMove(column.name, by)
+      go(head, active.column + by)
+    } else if (altKey && (key === "ArrowLeft" || key === "ArrowRight")) {
       onResize(column.name, Math.max(60, column.width + (key === "ArrowRight" ? 16 : -16)))
     } else return false
     return true
@@ -363,6 +377,7 @@ export const Grid = (props: GridProps) => {
     >
       <GridHead
         columns={columns}
+        pinned={pinned}
         order={order}
         active={active.row === head ? active.column : undefined}
         onSort={onSort}
@@ -391,6 +406,7 @@ export const Grid = (props: GridProps) => {
                 index={index}
                 row={row}
                 columns={columns}
+                pinned={pinned}
                 edit={edit}
                 refused={row === undefined || edit === undefined ? undefined : props.refusedIn(row)}
                 mark={row === undefined ? undefined : props.live.markOf(row)}

@@ -5,14 +5,16 @@ import type { Order } from "../rows/keyset.ts"
 
 interface GridHeadProps {
   readonly columns: ReadonlyArray<GridColumn>
+  /** Where the pinned columns stand, which come first. */
+  readonly pinned: ReadonlyArray<number>
   readonly order: ReadonlyArray<Order>
   /** The column on which the keyboard stands; undefined while it is in the rows. */
   readonly active: number | undefined
-  readonly onSort: (column: string) => void
+  readonly onSort: (column: string, add: boolean) => void
   readonly onResize: (column: string, width: number) => void
 }
 
-export const GridHead = memo(({ active, columns, onResize, onSort, order }: GridHeadProps) => {
+export const GridHead = memo(({ active, columns, onResize, onSort, order, pinned }: GridHeadProps) => {
   const drag = (event: PointerEvent<HTMLElement>, { name, width }: GridColumn) => {
     event.preventDefault()
     event.stopPropagation()
@@ -42,10 +44,10 @@ export const GridHead = memo(({ active, columns, onResize, onSort, order }: Grid
             tabIndex={-1}
             aria-colindex={at + 2}
             aria-sort={sort === undefined ? "none" : sort.desc ? "descending" : "ascending"}
-            className={`head-cell ${active === at ? "active" : ""}`}
-            style={{ width: column.width }}
+            className={`head-cell ${active === at ? "active" : ""} ${at < pinned.length ? "pinned" : ""}`}
+            style={{ width: column.width, left: pinned[at] }}
             title={column.comment ?? undefined}
-            onClick={() => onSort(column.name)}
+            onClick={(event) => onSort(column.name, event.shiftKey)}
           >
             {column.key ? (
               <Icon name="pk" size={13} />
@@ -57,6 +59,7 @@ export const GridHead = memo(({ active, columns, onResize, onSort, order }: Grid
             {sort === undefined ? null : (
               <span className="sorted">
                 <Icon name={sort.desc ? "desc" : "asc"} size={13} />
+                {order.length > 1 ? order.indexOf(sort) + 1 : null}
               </span>
             )}
             <span

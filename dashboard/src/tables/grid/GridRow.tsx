@@ -34,6 +34,8 @@ interface RowCellsProps {
   readonly columns: ReadonlyArray<GridColumn>
   /** What is not saved. */
   readonly edit: RowEdit | undefined
+  /** Where the pinned columns stand, which come first. */
+  readonly pinned: ReadonlyArray<number>
   readonly refused: string | undefined
   /** What others have done to the row since it was read. */
   readonly mark: "changed" | "deleted" | undefined
@@ -109,8 +111,8 @@ export const RowCells = memo((props: RowCellsProps) => {
               undefined
             }
             aria-selected={selected || undefined}
-            className={`cell ${here ? "active" : ""} ${here && editing !== undefined ? "editing" : ""} ${changed ? "changed" : ""} ${selected ? "in-range" : ""} ${conflict ? "conflict" : ""} ${props.fillsTo !== undefined && at <= props.fillsTo ? "fills" : ""} ${number ? "right" : ""} ${isMonospaced(column.type) ? "mono" : ""}`}
-            style={{ width: column.width }}
+            className={`cell ${here ? "active" : ""} ${here && editing !== undefined ? "editing" : ""} ${changed ? "changed" : ""} ${selected ? "in-range" : ""} ${conflict ? "conflict" : ""} ${at < props.pinned.length ? "pinned" : ""} ${props.fillsTo !== undefined && at <= props.fillsTo ? "fills" : ""} ${number ? "right" : ""} ${isMonospaced(column.type) ? "mono" : ""}`}
+            style={{ width: column.width, left: props.pinned[at] }}
             title={wrong?.problem ?? (conflict ? "Changed by others since it was read" : undefined)}
             onMouseDown={(event) => {
               if (here && editing !== undefined) return

@@ -15,6 +15,8 @@ export const useGridView = (
   scroller: RefObject<HTMLDivElement | null>,
   blocks: Blocks,
   columns: ReadonlyArray<GridColumn>,
+  /** How many columns stay where they are. */
+  fixed: number,
   /** With those that are not saved yet. */
   length: number
 ) => {
@@ -67,13 +69,16 @@ export const useGridView = (
     const room = element.clientHeight - headHeight
     if (y < now) element.scrollTop = y / scale
     else if (y + rowHeight > now + room) element.scrollTop = (y + rowHeight - room) / scale
+    if (column < fixed) return
     const left = lefts[column] ?? 0
+    const covered = lefts[fixed] ?? gutter
     const right = left + (columns[column]?.width ?? 0)
-    if (left - gutter < element.scrollLeft) element.scrollLeft = left - gutter
+    if (left - covered < element.scrollLeft) element.scrollLeft = left - covered
     else if (right > element.scrollLeft + element.clientWidth) element.scrollLeft = right - element.clientWidth
   }
 
   const page = Math.max(1, Math.floor(view.height / rowHeight) - 1)
   const yOf = (index: number) => index * rowHeight - top + view.top
-  return { from, to, height, page, yOf, show, look }
+  const pinned = useMemo(() => lefts.slice(0, fixed), [lefts, fixed])
+  return { from, to, height, page, yOf, show, look, pinned }
 }

@@ -5,12 +5,9 @@ import { place } from "../../wire/place.ts"
 import type { Blocks } from "../rows/blocks.ts"
 import { type Edits, isEqual } from "../rows/edits.ts"
 import { isCut, isFresh, isPlaced, type Row, rowId } from "../rows/identity.ts"
-import type { RowChange } from "./watch.ts"
+import type { Arrived, RowChange } from "./watch.ts"
 
-/** Rows that are known to have changed; with more, only that there are more. */
-const most = 1000
-
-const none: ReadonlyMap<string, RowChange> = new Map()
+const none: Arrived = new Map()
 
 const isShown = (change: RowChange, shown: Row | undefined) =>
   change.operation === "DELETE"
@@ -55,27 +52,7 @@ export const useLive = (blocks: Blocks, table: Table | undefined, edits: Edits, 
     let left = false
     import("./watch.ts").then(({ watch }) => {
       if (left) return
-      close = watch({
-        schema: table.schema,
-        table: table.name,
-        json: blocks.source.json,
-        onState: setState,
-        onChanges: (changes, missed) => {
-          if (missed) setMissed(true)
-          setArrived((now) => {
-            const next = new Map(now)
-            // Without a key a change belongs to no row that is known.
-            for (const change of changes)
-              next.set(
-                isPlaced(table) || change.operation === "TRUNCATE" ? `event ${change.id}` : rowId(table, change.row),
-                change
-              )
-            if (next.size <= most) return next
-            setMissed(true)
-            return new Map(Array.from(next).slice(-most))
-          })
-        }
-      })
+      close = watch({ table, json: blocks.source.json, onState: setState, onArrived: setArrived, onMissed: setMissed })
     }, toastError)
     return () => {
       left = true
@@ -101,14 +78,8 @@ export const useLive = (blocks: Blocks, table: Table | undefined, edits: Edits, 
     if (touched.length === 0 || table === undefined) return
     const controller = new AbortController()
     const read = async () => {
-      const { readRows } = await import("./readRows.ts")
-      const rows = await readRows(
-        blocks.source,
-        touched.map(([, { row }]) => row),
-        controller.signal
-      )
-      const now = new Map<string, Row | null>(touched.map(([id]) => [id, null]))
-      for (const row of rows) now.set(rowId(table, row), row)
+      const { readTheirs } = await import("./readTheirs.ts")
+      const now = await readTheirs(blocks.source, table, touched, controller.signal)
       setTheirs((before) => new Map([...before, ...now]))
     }
     read().catch((error: unknown) => {

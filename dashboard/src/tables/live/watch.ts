@@ -1,6 +1,7 @@
 import { ChangeSocket, type SocketState } from "../../wire/changes/ChangeSocket.ts"
 import { parseFaithful, parseRows } from "../../wire/exact.ts"
-import type { Row } from "../rows/identity.ts"
+import type { Table } from "../../catalogue/queries.ts"
+import { isPlaced, type Row, rowId } from "../rows/identity.ts"
 
 /** A change that another user, or an app, has made. */
 export interface RowChange {
@@ -9,6 +10,12 @@ export interface RowChange {
   /** After it, or before a deletion. It may lack columns. */
   readonly row: Row
 }
+
+/** By the row, without a key by the change. */
+export type Arrived = ReadonlyMap<string, RowChange>
+
+/** Rows that are known to have changed; with more, only that there are more. */
+const most = 1000
 
 interface Message {
   readonly gap?: true
@@ -22,16 +29,26 @@ interface Message {
 }
 
 interface WatchOptions {
-  readonly schema: string
-  readonly table: string
+  readonly table: Table
+  /** Columns of JSON. */
   readonly json: ReadonlySet<string>
-  /** What has arrived since the last call. `missed`: other changes may be missing. */
-  readonly onChanges: (changes: ReadonlyArray<RowChange>, missed: boolean) => void
+  readonly onArrived: (next: (now: Arrived) => Arrived) => void
+  /** Other changes may be missing. */
+  readonly onMissed: (missed: true) => void
   readonly onState: (state: SocketState) => void
 }
 
+const withChanges = (now: Arrived, changes: ReadonlyArray<RowChange>, table: Table) => {
+  const next = new Map(now)
+  for (const change of changes) {
+    const unknown = isPlaced(table) || change.operation === "TRUNCATE"
+    next.set(unknown ? `event ${change.id}` : rowId(table, change.row), change)
+  }
+  return next.size <= most ? next : new Map(Array.from(next).slice(-most))
+}
+
 /** Watches a table until the result is called. */
-export const watch = ({ json, onChanges, onState, schema, table }: WatchOptions): (() => void) => {
+export const watch = ({ json, onArrived, onMissed, onState, table }: WatchOptions): (() => void) => {
   let arrived: Array<RowChange> = []
   let missed = false
   let frame = 0
@@ -40,8 +57,13 @@ export const watch = ({ json, onChanges, onState, schema, table }: WatchOptions)
     frame = 0
     const changes = arrived
     arrived = []
-    onChanges(changes, missed)
+    if (missed) onMissed(true)
     missed = false
+    onArrived((now) => {
+      const next = withChanges(now, changes, table)
+      if (next.size === most) onMissed(true)
+      return next
+    })
   }
   const later = () => {
     if (frame === 0) frame = requestAnimationFrame(flush)
@@ -57,7 +79,7 @@ export const watch = ({ json, onChanges, onState, schema, table }: WatchOptions)
       }
       const { id, old_row: old, operation } = message
       // A replay repeats what was received.
-      if (id > last && message.schema === schema && message.table === table) {
+      if (id > last && message.schema === table.schema && message.table === table.name) {
         const [row] = parseRows(JSON.stringify([message.row ?? old ?? {}]), json) as ReadonlyArray<Row>
         arrived.push({ id, operation, row: row ?? {} })
         later()

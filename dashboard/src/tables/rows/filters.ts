@@ -78,12 +78,17 @@ export const orderOf = (search: Search): ReadonlyArray<Order> =>
         desc: way === "desc"
       }))
 
-/** Ascending, then descending, then not at all. */
-export const withNextOrder = (search: Search, column: string): Search => {
-  const now = orderOf(search).find((one) => one.column === column)
+/** Ascending, then descending, then not at all. `add`: beside the columns by which the rows are sorted already. */
+export const withNextOrder = (search: Search, column: string, add = false): Search => {
+  const order = orderOf(search).filter((one) => add || one.column === column)
+  const now = order.find((one) => one.column === column)
+  const next =
+    now === undefined
+      ? [...order, { column, desc: false }]
+      : order.flatMap((one) => (one !== now ? [one] : one.desc ? [] : [{ column, desc: true }]))
   const { order: _, ...rest } = search
-  if (now?.desc === true) return rest
-  return { ...rest, order: `${nameText(column)}.${now === undefined ? "asc" : "desc"}` }
+  if (next.length === 0) return rest
+  return { ...rest, order: next.map((one) => `${nameText(one.column)}.${one.desc ? "desc" : "asc"}`).join() }
 }
 
 const listed = (text: string, asTyped: (text: string) => string) =>

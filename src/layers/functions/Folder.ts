@@ -17,7 +17,7 @@ const pathsBelow = async (folder: string): Promise<ReadonlyArray<string>> =>
     .toSorted()
 
 /** Reads what a function of a folder needs: its own folder, those that begin with `_`, and the files beside them. */
-const functionFiles = async (folder: string, name: string): Promise<SourceFiles> => {
+export const functionFiles = async (folder: string, name: string): Promise<SourceFiles> => {
   const wanted = (await pathsBelow(folder)).filter((path) => {
     const [first = "", ...rest] = path.split("/")
     return rest.length === 0 || first === name || first.startsWith("_")

@@ -8,8 +8,8 @@ import { passphraseVariable } from "./Files.ts"
 const minimum = 12
 
 /** Reads a line without showing what is typed. */
-const typed = (question: string) =>
-  attempt("Failed to read the passphrase", async () => {
+export const typedSecret = (question: string) =>
+  attempt("Failed to read what is typed", async () => {
     const hidden = new Writable({ write: (_, __, done) => done() })
     const lines = createInterface({ input: process.stdin, output: hidden, terminal: true })
     const interrupted = new Promise<never>((_, reject) => lines.once("SIGINT", () => reject(new Error("interrupted"))))
@@ -30,12 +30,12 @@ export const archivePassphrase = Effect.fnUntraced(function* (purpose: "export" 
       message: `The passphrase of the archive is missing: set ${passphraseVariable}, or use a terminal`
     })
   }
-  const text = given === undefined ? yield* typed("Passphrase of the archive: ") : Redacted.value(given)
+  const text = given === undefined ? yield* typedSecret("Passphrase of the archive: ") : Redacted.value(given)
   if (purpose === "export") {
     if (text.length < minimum) {
       return yield* new StartError({ message: `The passphrase must have at least ${minimum} characters` })
     }
-    if (given === undefined && (yield* typed("Again: ")) !== text) {
+    if (given === undefined && (yield* typedSecret("Again: ")) !== text) {
       return yield* new StartError({ message: "The two passphrases differ" })
     }
   }

@@ -32,3 +32,16 @@ export const stylesFor = (stream: { readonly isTTY?: boolean }) => {
     cyan: style(36, 39)
   }
 }
+
+/** Rows below their headings, for people: each column as wide as its longest text. */
+export const columns = (headings: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const widths = headings.map((heading, at) => Math.max(heading.length, ...rows.map((row) => (row[at] ?? "").length)))
+  return [headings.map((heading) => heading.toUpperCase()), ...rows]
+    .map((row) =>
+      row
+        .map((text, at) => text.padEnd(widths[at] ?? 0))
+        .join("  ")
+        .trimEnd()
+    )
+    .join("\n")
+}

@@ -1,4 +1,4 @@
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Option, Redacted, Schema } from "effect"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { integer, secret, text } from "../../domain/Settings.ts"
@@ -15,8 +15,11 @@ export const reasonOfCause = (cause: unknown) => {
 
 const errorOf = (text: string) => {
   try {
-    const { error, hint } = JSON.parse(text) as { readonly error?: unknown; readonly hint?: unknown }
-    return `${String(error ?? text)}${typeof hint === "string" ? `. ${hint}` : ""}`
+    const { details, error, hint } = JSON.parse(text) as Readonly<Record<string, unknown>>
+    return [
+      `${String(error ?? text)}${typeof hint === "string" ? `. ${hint}` : ""}`,
+      ...(typeof details === "string" ? [details] : [])
+    ].join("\n")
   } catch {
     return text.slice(0, 200)
   }
@@ -42,33 +45,52 @@ export interface RunningService {
   readonly key?: Option.Option<string>
 }
 
-/** Calls a running service, and returns the text of its response with its address. */
-export const callService = Effect.fnUntraced(function* (
+/** Calls a running service, and returns its response with its address. With a payload it is a POST by default. */
+export const openService = Effect.fnUntraced(function* (
   { key = Option.none(), url: address }: RunningService,
   path: string,
-  payload?: object
+  payload?: object,
+  method: "DELETE" | "GET" | "PATCH" | "POST" | "PUT" = payload === undefined ? "GET" : "POST"
 ) {
   const given =
     Option.getOrUndefined(key) ??
     (yield* Effect.map(secret("SVC_SERVICE_KEY"), (key) => key && Redacted.value(key).trim()))
   const url = Option.getOrUndefined(address) ?? `http://127.0.0.1:${yield* integer("PORT", 3000, 0, 65_535)}`
   const apikey = given ?? (yield* firstKey(url))
-  const { status, text } = yield* Effect.tryPromise({
-    try: async () => {
-      const init =
+  const response = yield* Effect.tryPromise({
+    try: (signal) => {
+      const sent: RequestInit =
         payload === undefined
           ? { headers: { apikey } }
-          : {
-              method: "POST",
-              headers: { apikey, "content-type": "application/json" },
-              body: JSON.stringify(payload)
-            }
-      const response = await fetch(new URL(`${url.replace(/\/+$/, "")}${path}`), init)
-      return { status: response.status, text: await response.text() }
+          : { headers: { apikey, "content-type": "application/json" }, body: JSON.stringify(payload) }
+      return fetch(new URL(`${url.replace(/\/+$/, "")}${path}`), { ...sent, method, signal })
     },
     catch: (cause) =>
       failed(`Failed to fetch from ${url}: ${reasonOfCause(cause)}. Start the service, or give its address with --url`)
   })
-  if (status !== 200) return yield* failed(`${url} responded with ${status}: ${errorOf(text)}`)
+  if (response.ok) return { url, response }
+  const text = yield* Effect.promise(() => response.text().catch(() => ""))
+  return yield* failed(`${url} responded with ${response.status}: ${errorOf(text)}`)
+})
+
+/** The same with the text of the response. */
+export const callService = Effect.fnUntraced(function* (...given: Parameters<typeof openService>) {
+  const { response, url } = yield* openService(...given)
+  const text = yield* Effect.tryPromise({
+    try: () => response.text(),
+    catch: (cause) => failed(`The response of ${url} is incomplete: ${reasonOfCause(cause)}`)
+  })
   return { url, text }
 })
+
+/** The same with a response that a schema describes. `what`: the noun of the API. */
+export const askService = <S extends Schema.Decoder<unknown>>(
+  schema: S,
+  what: string,
+  ...given: Parameters<typeof openService>
+) =>
+  Effect.flatMap(callService(...given), ({ text, url }) =>
+    Effect.mapError(Schema.decodeEffect(Schema.fromJsonString(schema))(text), () =>
+      failed(`${url} did not respond with ${what}; check its version`)
+    )
+  )

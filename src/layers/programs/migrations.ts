@@ -1,16 +1,9 @@
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { MigrationMark, MigrationRun, MigrationStatus } from "../../domain/migrations/Migration.ts"
-import { CommandFailed, printResult } from "../process/Output.ts"
-import { callService, type RunningService } from "./RunningService.ts"
+import { printResult } from "../process/Output.ts"
+import { askService, type RunningService } from "./RunningService.ts"
 
 const path = "/api/migrations"
-
-/** A response of the migrations API. */
-const decoded = <S extends Schema.Decoder<unknown>>(schema: S, { text, url }: { text: string; url: string }) =>
-  Effect.mapError(
-    Schema.decodeEffect(Schema.fromJsonString(schema))(text),
-    () => new CommandFailed({ message: `${url} did not respond with migrations; check its version`, code: 1 })
-  )
 
 /** A line for each migration that a person has to look at, then the counts and the notes. */
 const linesOf = ({ migrations, notes, summary, table }: MigrationStatus) => [
@@ -28,19 +21,19 @@ const named = (verb: string, names: ReadonlyArray<string>) => names.map((name) =
 
 /** `svc migrations status`. */
 export const showMigrations = (at: RunningService) =>
-  Effect.flatMap(callService(at, `${path}/idempotent/status`), (answer) =>
-    Effect.flatMap(decoded(MigrationStatus, answer), (status) => print([], status))
+  Effect.flatMap(askService(MigrationStatus, "migrations", at, `${path}/idempotent/status`), (status) =>
+    print([], status)
   )
 
 /** `svc migrations run`. */
 export const runMigrations = (at: RunningService) =>
-  Effect.flatMap(callService(at, `${path}/idempotent/run`, {}), (answer) =>
-    Effect.flatMap(decoded(MigrationRun, answer), (run) => print(named("ran", run.ran), run))
+  Effect.flatMap(askService(MigrationRun, "migrations", at, `${path}/idempotent/run`, {}), (run) =>
+    print(named("ran", run.ran), run)
   )
 
 const mark = (at: RunningService, call: string, payload: object, verb: string) =>
-  Effect.flatMap(callService(at, `${path}/${call}`, payload), (answer) =>
-    Effect.flatMap(decoded(MigrationMark, answer), (status) => print(named(verb, status.marked), status))
+  Effect.flatMap(askService(MigrationMark, "migrations", at, `${path}/${call}`, payload), (status) =>
+    print(named(verb, status.marked), status)
   )
 
 /** `svc migrations baseline`. */

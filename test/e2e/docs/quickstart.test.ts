@@ -10,7 +10,8 @@ import { startService } from "../../support/service.ts"
 it.each([
   ["README.md", 9],
   ["docs/tour.md", 60],
-  ["docs/schedules.md", 11]
+  ["docs/schedules.md", 11],
+  ["docs/functions.md", 8]
 ])("every command of %s works as documented", async (path, steps) => {
   const guide = await readGuide(path)
   assert.isAtLeast(stepsOf(guide).length, steps)

@@ -1,15 +1,17 @@
 import { execFile, spawn } from "node:child_process"
 import { existsSync } from "node:fs"
-import { readdir, readFile } from "node:fs/promises"
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, inject, it } from "vitest"
 import { copyDataDir, makeDataDir, removeDataDir } from "../../support/dataDir.ts"
+import { isWithout } from "../../support/skips.ts"
 import { listeningAt, onTerminal, root, runToEnd, startService, testSettings, until } from "../../support/service.ts"
 
 const run = promisify(execFile)
 const commands =
-  "start example check grants version key account psql db-url gen-types migrations export import recover upgrade-database".split(
+  "start example check grants version key account psql db-url gen-types migrations functions schedules export import recover upgrade-database".split(
     " "
   )
 
@@ -112,6 +114,122 @@ describe("svc", () => {
     assert.include(await types({ SVC_DATA_DIR: service.dataDir }), "export type Database = ")
     const { code, stderr } = await svc(["gen-types", "--url", service.url])
     assert.deepStrictEqual([code, stderr.includes("set SVC_SERVICE_KEY")], [1, true])
+  })
+})
+
+describe("svc functions and svc schedules", () => {
+  const env = () => ({ SVC_SERVICE_KEY: inject("service").service_role })
+  const functions = (...args: ReadonlyArray<string>) =>
+    svc(["functions", ...args, "--url", inject("service").url], env())
+
+  it.skipIf(isWithout("deno"))("deploy a folder with what is beside it, print logs, and roll back", async () => {
+    const { anon, url } = inject("service")
+    const dir = await mkdtemp(join(tmpdir(), "svc-functions-"))
+    const write = async (path: string, text: string) => {
+      await mkdir(dirname(join(dir, path)), { recursive: true })
+      await writeFile(join(dir, path), text)
+    }
+    const called = async () => (await fetch(`${url}/v1/functions/by-command`, { headers: { apikey: anon } })).text()
+    try {
+      await write("import_map.json", `{"imports":{"words":"./_shared/words.ts"}}`)
+      await write("_shared/words.ts", `export const word = "one"`)
+      await write("other/index.ts", "this is not deployed (")
+      await write(
+        "by-command/index.ts",
+        `import { word } from "words"\nDeno.serve(() => { console.warn("said", word); return new Response(word) })`
+      )
+      const first = await functions("deploy", "by-command", "--dir", dir)
+      assert.deepStrictEqual([first.code, first.stdout], [0, "by-command  v1\n"], first.stderr)
+      assert.strictEqual(await called(), "one")
+      await write("_shared/words.ts", `export const word = "two"`)
+      const second = await functions("deploy", "by-command", "--dir", dir, "--json")
+      assert.deepInclude((JSON.parse(second.stdout) as ReadonlyArray<object>)[0], { name: "by-command", version: 2 })
+      await until(called, (text) => text === "two")
+      const logs = await until(
+        () => functions("logs", "by-command"),
+        ({ stdout }) => stdout.includes("said two")
+      )
+      assert.match(logs.stdout, /^\S+ v1 warn {2}said one\n[^]*v2 warn {2}said two\n$/)
+      const back = await functions("rollback", "by-command")
+      assert.deepStrictEqual([back.code, back.stdout], [0, "by-command  v1, before v2\n"], back.stderr)
+      assert.match((await functions("list")).stdout, /^by-command +v1 /m)
+      const none = await functions("rollback", "by-command")
+      assert.deepStrictEqual([none.code, none.stderr], [1, "by-command has no version before v1\n"])
+      for (const [args, fault] of [
+        [["deploy", "nothing", "--dir", dir], /^There is no .*nothing\/index\.ts\n$/],
+        [["deploy", "--dir", join(dir, "nowhere")], /^There is no folder .*--dir\n$/],
+        [["deploy", "other", "--dir", dir], /responded with 422: .*other\/index\.ts:1:/s],
+        [["rollback", "nothing"], /responded with 404: Function nothing does not exist/]
+      ] as const) {
+        const { code, stderr } = await functions(...args)
+        assert.strictEqual(code, 1)
+        assert.match(stderr, fault)
+      }
+    } finally {
+      await rm(dir, { recursive: true })
+    }
+  })
+
+  it.skipIf(isWithout("deno"))("follow logs until they are ended", async () => {
+    const { anon, service_role, url } = inject("service")
+    const body = JSON.stringify({
+      files: { "index.ts": `Deno.serve(() => { console.log("heard"); return new Response() })` }
+    })
+    await fetch(`${url}/api/functions/followed`, {
+      method: "PUT",
+      headers: { apikey: service_role, "content-type": "application/json" },
+      body
+    })
+    const child = spawn(process.execPath, ["dist/svc.mjs", "functions", "logs", "followed", "--follow", "--url", url], {
+      cwd: root,
+      env: { PATH: process.env["PATH"], ...env() },
+      stdio: ["ignore", "pipe", "inherit"]
+    })
+    let output = ""
+    child.stdout.on("data", (text: Buffer) => (output += text.toString()))
+    const ended = new Promise((done) => child.once("close", done))
+    const call = () => fetch(`${url}/v1/functions/followed`, { headers: { apikey: anon } })
+    await until(call, () => output.split("heard").length > 2)
+    child.kill("SIGINT")
+    await ended
+  })
+
+  it("set secrets from standard input, which are never printed", async () => {
+    const child = execFile(
+      process.execPath,
+      ["dist/svc.mjs", "functions", "secrets", "set", "BY_COMMAND", "--url", inject("service").url],
+      { cwd: root, env: { PATH: process.env["PATH"] ?? "", ...env() } }
+    )
+    let output = ""
+    for (const stream of [child.stdout, child.stderr]) stream?.on("data", (text) => (output += String(text)))
+    child.stdin?.end("s3cr3t\n")
+    assert.strictEqual(await new Promise((done) => child.once("close", done)), 0, output)
+    assert.include(output, "BY_COMMAND")
+    assert.notInclude(output, "s3cr3t")
+    assert.include((await functions("secrets", "list")).stdout, "BY_COMMAND")
+    assert.strictEqual((await functions("secrets", "delete", "BY_COMMAND")).stdout, "BY_COMMAND is deleted\n")
+  })
+
+  it("list, run, pause and resume schedules by name or id", async () => {
+    const { service_role, url } = inject("service")
+    const made = await fetch(`${url}/api/schedules`, {
+      method: "POST",
+      headers: { apikey: service_role, "content-type": "application/json" },
+      body: JSON.stringify({ name: "by command", cron: "0 0 1 1 *", target: { type: "sql", sql: "select 1" } })
+    })
+    const { id } = (await made.json()) as { readonly id: number }
+    const schedules = (...args: ReadonlyArray<string>) => svc(["schedules", ...args, "--url", url], env())
+    const paused = await schedules("pause", "by command")
+    assert.deepStrictEqual([paused.code, paused.stdout], [0, "by command is paused\n"], paused.stderr)
+    assert.match((await schedules("list")).stdout, new RegExp(`^${id} +by command +paused `, "m"))
+    assert.match((await schedules("resume", String(id))).stdout, /^by command is active, next at \S+\n$/)
+    assert.match((await schedules("run", "by command")).stdout, /^The run \d+ of by command has been requested\n$/)
+    const none = await schedules("run", "nothing")
+    assert.deepStrictEqual(
+      [none.code, none.stderr],
+      [1, "There is no schedule nothing: svc schedules list shows them\n"]
+    )
+    await fetch(`${url}/api/schedules/${id}`, { method: "DELETE", headers: { apikey: service_role } })
   })
 })
 

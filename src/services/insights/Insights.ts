@@ -154,7 +154,8 @@ export class Insights extends Context.Service<
         const all = [
           ...outcomes,
           done("immutable_function_unproven", promised.map(promisedFinding)),
-          done("low_cache_hit", cold === undefined ? [] : [cold])
+          done("low_cache_hit", cold === undefined ? [] : [cold]),
+          ...(citus ? [] : [done("distributed_table", [])])
         ]
         const order = ({ kind }: { readonly kind: Check["kind"] }) => kinds.indexOf(kind)
         return {

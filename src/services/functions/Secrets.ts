@@ -32,6 +32,9 @@ const ownKeys = [
 /** Makes the versions of all replicas start again, with the new environment. */
 const notify = "select pg_notify('svc_functions', '')"
 
+/** Keys by name, as Supabase's newer functions read them. */
+const byDefault = (key: string) => JSON.stringify({ default: key })
+
 /** The environment of functions: secrets, encrypted in the database, and what the service adds. */
 export class FunctionSecrets extends Context.Service<
   FunctionSecrets,
@@ -140,8 +143,12 @@ export class FunctionSecrets extends Context.Service<
           SVC_FUNCTION_VERSION: String(version),
           ...(enabled && {
             SUPABASE_URL: url,
-            ...(anon === undefined ? {} : { SUPABASE_ANON_KEY: anon }),
-            ...(service === undefined ? {} : { SUPABASE_SERVICE_ROLE_KEY: service })
+            SUPABASE_JWKS_URL: `${url}/auth/v1/.well-known/jwks.json`,
+            ...(anon !== undefined && { SUPABASE_ANON_KEY: anon, SUPABASE_PUBLISHABLE_KEYS: byDefault(anon) }),
+            ...(service !== undefined && {
+              SUPABASE_SERVICE_ROLE_KEY: service,
+              SUPABASE_SECRET_KEYS: byDefault(service)
+            })
           })
         }
       })

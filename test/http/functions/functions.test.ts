@@ -187,6 +187,9 @@ it("gives functions secrets, keys and the URL, of which nothing is shown or stor
   assert.deepStrictEqual(Object.keys(env).toSorted(), [
     "MAIL_TOKEN",
     "SUPABASE_ANON_KEY",
+    "SUPABASE_JWKS_URL",
+    "SUPABASE_PUBLISHABLE_KEYS",
+    "SUPABASE_SECRET_KEYS",
     "SUPABASE_SERVICE_ROLE_KEY",
     "SUPABASE_URL",
     "SVC_ANON_KEY",

@@ -185,7 +185,7 @@ export const makeProcesses = Effect.fnUntraced(function* (
     Effect.flatMap(
       Effect.timeoutOption(
         Effect.promise(() => process.ended),
-        "1 second"
+        "5 seconds"
       ),
       (why) =>
         Effect.fail(

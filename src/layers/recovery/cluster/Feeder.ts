@@ -27,11 +27,13 @@ const script = (directory: string) => `#!/bin/sh
 # The second argument is relative to PostgreSQL's directory.
 at='${directory}'
 : > "$at/want/$1"
-while :; do
+# The directory is removed with the server, and a status above 125 ends its recovery.
+while [ -d "$at/want" ]; do
   if [ -f "$at/log/$1" ]; then cp "$at/log/$1" "$2"; status=$?; rm -f "$at/want/$1"; exit $status; fi
   if [ -f "$at/none/$1" ]; then rm -f "$at/want/$1"; exit 1; fi
   sleep 0.05
 done
+exit 255
 `
 
 /** Reads pieces into the segment that begins at `start`, each up to its end. */

@@ -25,7 +25,7 @@ import {
   SourceFiles
 } from "../../domain/functions/Function.ts"
 import { Management } from "../access/Access.ts"
-import { Success, Utf8Bodies } from "../wire/Body.ts"
+import { Success, tarType, Utf8Bodies } from "../wire/Body.ts"
 
 const params = { name: FunctionName }
 const LogId = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -66,14 +66,18 @@ export class FunctionsApi extends HttpApiGroup.make("functions")
     }).annotateMerge(OpenApi.annotations({ summary: "Show a function" })),
     HttpApiEndpoint.put("deploy", "/:name", {
       params,
-      payload: Deployment,
+      query: {
+        entrypoint: Deployment.fields.entrypoint,
+        verify_jwt: Schema.optionalKey(Schema.Literals(["true", "false"]))
+      },
+      payload: [Deployment, Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array({ contentType: tarType }))],
       success: FunctionRecord.pipe(HttpApiSchema.status(201)),
       error: [InvalidRequest, Unprocessable, NotImplemented, Unavailable, GatewayTimeout]
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Deploy a version of a function",
         description:
-          '`files` maps paths to texts, or to `{"base64": …}`. The entrypoint is `index.ts`, or `{name}/index.ts` if there is one. Imports are fetched and locked now; from the response on the version is called.'
+          '`files` maps paths to texts, or to `{"base64": …}`. The entrypoint is `index.ts`, or `{name}/index.ts` if there is one. Or a tar archive of the files, plain or compressed by gzip, with `entrypoint` and `verify_jwt` in the query. Imports are fetched and locked now; from the response on the version is called.'
       })
     ),
     HttpApiEndpoint.delete("remove", "/:name", {

@@ -9,6 +9,7 @@ import { FunctionInvoker } from "../../services/ports/functions/FunctionInvoker.
 import { CurrentAuthor } from "../access/Caller.ts"
 import { CurrentRequest } from "../access/ServedRequest.ts"
 import { Api } from "../Api.ts"
+import { deploymentOfTar } from "../functions/Tar.ts"
 import { tried } from "../functions/Trial.ts"
 import { success } from "../wire/Body.ts"
 
@@ -24,8 +25,12 @@ export const FunctionsHandlers = HttpApiBuilder.group(
     return handlers.handleAll({
       list: () => calls.overview,
       find: ({ params }) => functions.find(params.name),
-      deploy: ({ params, payload }) =>
-        Effect.flatMap(CurrentAuthor, ({ label }) => functions.deploy(params.name, payload, label)),
+      deploy: ({ params, payload, query }) =>
+        Effect.gen(function* () {
+          const { label } = yield* CurrentAuthor
+          const given = "files" in payload ? payload : yield* deploymentOfTar(payload, query)
+          return yield* functions.deploy(params.name, given, label)
+        }),
       remove: ({ params }) => Effect.as(functions.remove(params.name), success),
       versions: ({ params }) => functions.versions(params.name),
       files: ({ params }) => functions.files(params.name, params.version),

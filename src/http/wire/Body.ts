@@ -8,11 +8,18 @@ import { type JsonBounds, bodyBounds, jsonExcess } from "../../domain/text/JsonS
 import { IncomingRequest } from "../../services/access/IncomingRequest.ts"
 import { aLoopTurn, largeBody } from "../../services/LoopTurn.ts"
 import { headersOf } from "./Headers.ts"
+import { isDeployment } from "./Paths.ts"
 import { textResponse } from "./OwnedResponse.ts"
 
 /** Body limits in bytes. */
 export const rowBodyLimit = 10 * 1024 * 1024
 export const bodyLimit = 1024 * 1024
+
+/** Bytes of a deployment of functions: 10 MiB of files in base64, or in a tar archive. */
+const deploymentLimit = 16 * 1024 * 1024
+
+/** The media type of tar archives, also of compressed ones. */
+export const tarType = "application/x-tar"
 
 /** The limit of routes that set none of their own. */
 export const layerBodyLimit = Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyLimit))
@@ -150,8 +157,12 @@ export const layerUtf8Bodies = Layer.succeed(
       const request = yield* HttpServerRequest.HttpServerRequest
       if (request.method === "GET" || request.method === "HEAD") return yield* app
       // The request caches its body. Read errors are handled by Front.
-      const body = Buffer.from(yield* Effect.orDie(request.arrayBuffer))
+      const limit = ByteSize.bytes(isDeployment(request) ? deploymentLimit : bodyLimit)
+      const read = Effect.provideService(request.arrayBuffer, HttpIncomingMessage.MaxBodySize, limit)
+      const body = Buffer.from(yield* Effect.orDie(read))
       yield* turnOf(body)
+      // The only endpoint that takes one reads its texts itself; for others the type is a 415.
+      if (headersOf(request)["content-type"] === tarType) return yield* app
       if (!isUtf8(body)) return yield* notUtf8
       if (/json/i.test(headersOf(request)["content-type"] ?? "json")) yield* withinBounds(body)
       return yield* app

@@ -24,3 +24,9 @@ export const isImport = (url: string) => imports.test(url)
 
 /** The table of such a URL, percent-decoded; undefined if the encoding is invalid. */
 export const importedTable = (url: string): string | undefined => lastSegment(imports.exec(url)?.[1] ?? "")
+
+const deployments = /^\/api\/functions\/[^/?]+(?:\?|$)/
+
+/** Whether a request has the files of a function in its body. */
+export const isDeployment = ({ method, url }: { readonly method: string; readonly url: string }) =>
+  method === "PUT" && deployments.test(url)

@@ -1,6 +1,7 @@
 import { createClient } from "@supabase/supabase-js"
+import { execFileSync } from "node:child_process"
 import { randomBytes } from "node:crypto"
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { type AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
@@ -171,6 +172,53 @@ it("refuses deployments that can't run", async () => {
   assertRefused(await refused({ "a.ts": "" }), 400, "INVALID_REQUEST")
   assertRefused(await ask(service, "PUT /api/functions/1bad", { ...key(), body: { files: { "index.ts": "" } } }), 400)
   assertRefused(await called("bad"), 404, "FUNCTION_NOT_FOUND")
+})
+
+it("deploys a tar archive, plain and compressed, and refuses what is no file of a function", async () => {
+  const from = mkdtempSync(join(tmpdir(), "functions-tar-"))
+  const put = (name: string, text: string) => writeFileSync(join(from, name), text)
+  const tar = (...args: ReadonlyArray<string>) =>
+    execFileSync("tar", ["-C", from, "-cf", "-", ...args], { maxBuffer: 64 * 1024 * 1024 })
+  const deploy = async (name: string, body: Uint8Array, query = "") => {
+    const response = await fetch(`${service.url}/api/functions/${name}${query}`, {
+      method: "PUT",
+      headers: { apikey: service.service_role, "content-type": "application/x-tar" },
+      body: Uint8Array.from(body)
+    })
+    const text = await response.text()
+    return { status: response.status, text, headers: response.headers, json: JSON.parse(text) as unknown }
+  }
+  put("main.ts", `import { word } from "./lib/word.ts"; Deno.serve(() => new Response(word))`)
+  mkdirSync(join(from, "lib"))
+  put("lib/word.ts", `export const word = "packed"`)
+  const made = await deploy("packed", tar("."), "?entrypoint=main.ts&verify_jwt=false")
+  assert.strictEqual(made.status, 201, made.text)
+  assert.deepInclude(made.json as object, { version: 1, entrypoint: "main.ts", verify_jwt: false })
+  assert.strictEqual(await (await fetch(`${service.url}/functions/v1/packed`)).text(), "packed")
+  put("lib/word.ts", `export const word = "again"`)
+  const again = await deploy("packed", tar("-z", "main.ts", "lib"), "?entrypoint=main.ts&verify_jwt=false")
+  assert.strictEqual(again.status, 201, again.text)
+  assert.strictEqual(await (await fetch(`${service.url}/functions/v1/packed`)).text(), "again")
+
+  const refused = async (body: Uint8Array, words: string) => {
+    const reply = await deploy("packed", body, "?entrypoint=main.ts")
+    assert.strictEqual(reply.status, 400, reply.text)
+    assert.include(reply.text, words)
+  }
+  symlinkSync("/etc/passwd", join(from, "link.ts"))
+  await refused(tar("main.ts", "link.ts"), "link.ts as a symlink")
+  await refused(tar("main.ts", "--transform", "s,main,../main,", "-P"), "Expected a relative path")
+  await refused(Buffer.from("no archive"), "no tar archive")
+  await refused(Buffer.alloc(0), "no tar archive")
+  await refused(tar("main.ts").subarray(0, 700), "no tar archive")
+  put("large.txt", "x".repeat(14 * 1024 * 1024))
+  await refused(tar("-z", "main.ts", "large.txt"), "exceed 10 MiB")
+  put("large.txt", "x".repeat(11 * 1024 * 1024))
+  await refused(tar("main.ts", "large.txt"), "exceed 10 MiB")
+  // More than other bodies may have, and what is documented.
+  const large = { files: { "index.ts": `Deno.serve(() => new Response("large")) // ${"x".repeat(2 * 1024 * 1024)}` } }
+  const reply = await ask(service, "PUT /api/functions/large", { key: service.service_role, body: large })
+  assert.strictEqual(reply.status, 201, reply.text)
 })
 
 it("gives functions secrets, keys and the URL, of which nothing is shown or stored in plain text", async () => {

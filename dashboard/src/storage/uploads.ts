@@ -20,7 +20,7 @@ export interface Given {
 
 const atOnce = 3
 
-/** Files whose URLs are signed by one call, and for how long these are used: well below the hour for which they are valid. */
+/** Files whose URLs are signed by one call, and for how long these are used: below the 15 minutes for which they are valid. */
 const [signedAtOnce, signedMillis] = [100, 600_000]
 
 let uploads: ReadonlyArray<Upload> = []

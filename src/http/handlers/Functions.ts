@@ -9,7 +9,7 @@ import { FunctionInvoker } from "../../services/ports/functions/FunctionInvoker.
 import { CurrentAuthor } from "../access/Caller.ts"
 import { CurrentRequest } from "../access/ServedRequest.ts"
 import { Api } from "../Api.ts"
-import { deploymentOfTar } from "../functions/Tar.ts"
+import { filesOfTar } from "../functions/Tar.ts"
 import { tried } from "../functions/Trial.ts"
 import { success } from "../wire/Body.ts"
 
@@ -28,8 +28,13 @@ export const FunctionsHandlers = HttpApiBuilder.group(
       deploy: ({ params, payload, query }) =>
         Effect.gen(function* () {
           const { label } = yield* CurrentAuthor
-          const given = "files" in payload ? payload : yield* deploymentOfTar(payload, query)
-          return yield* functions.deploy(params.name, given, label)
+          const { entrypoint, verify_jwt } = query
+          const given = "files" in payload ? payload : { files: yield* filesOfTar(payload) }
+          const options = {
+            ...(entrypoint === undefined ? {} : { entrypoint }),
+            ...(verify_jwt === undefined ? {} : { verify_jwt: verify_jwt === "true" })
+          }
+          return yield* functions.deploy(params.name, { ...options, ...given }, label)
         }),
       remove: ({ params }) => Effect.as(functions.remove(params.name), success),
       versions: ({ params }) => functions.versions(params.name),

@@ -157,12 +157,12 @@ export const layerUtf8Bodies = Layer.succeed(
       const request = yield* HttpServerRequest.HttpServerRequest
       if (request.method === "GET" || request.method === "HEAD") return yield* app
       // The request caches its body. Read errors are handled by Front.
-      const limit = ByteSize.bytes(isDeployment(request) ? deploymentLimit : bodyLimit)
+      const deploys = isDeployment(request)
+      const limit = ByteSize.bytes(deploys ? deploymentLimit : bodyLimit)
       const read = Effect.provideService(request.arrayBuffer, HttpIncomingMessage.MaxBodySize, limit)
       const body = Buffer.from(yield* Effect.orDie(read))
       yield* turnOf(body)
-      // The only endpoint that takes one reads its texts itself; for others the type is a 415.
-      if (headersOf(request)["content-type"] === tarType) return yield* app
+      if (deploys && headersOf(request)["content-type"] === tarType) return yield* app
       if (!isUtf8(body)) return yield* notUtf8
       if (/json/i.test(headersOf(request)["content-type"] ?? "json")) yield* withinBounds(body)
       return yield* app

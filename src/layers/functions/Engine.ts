@@ -20,7 +20,7 @@ import { spawnLimited, startProcess, userOf } from "./Process.ts"
 const notInstalled = new NotImplemented({
   error: "Functions need Deno, which is not installed",
   code: "FUNCTIONS_NOT_INSTALLED",
-  hint: "Run npm install deno in the directory of the service, or set SVC_FUNCTIONS_DENO to the program"
+  hint: "Run npm install deno in the directory of the service, or set SVC_FUNCTIONS_DENO to the program, and restart the service"
 })
 
 /** Deno has no ranges of IPv6 to deny, and what a name resolves to can't be known before. */

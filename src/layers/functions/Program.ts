@@ -39,7 +39,7 @@ export const findDeno = (given: string | undefined): string | undefined => {
   return [...inPackage, ...inPath].find(isProgram)
 }
 
-/** A program of the system, on Linux only; undefined where there is none. */
+/** The path of a program of the system; undefined if it is not installed, and on other systems than Linux. */
 const ofSystem = (name: string): string | undefined =>
   process.platform === "linux"
     ? [...(process.env["PATH"] ?? "").split(delimiter), "/usr/bin", "/bin"]

@@ -6,7 +6,7 @@ import { type BodyParser, type Tree } from "../../domain/catalogue/bodies/Names.
 import { type Database, serviceActor } from "../ports/Db.ts"
 import { yieldEvery } from "../LoopTurn.ts"
 
-/** PostgreSQL's parser as WebAssembly: loaded by the first database that has functions to read. */
+/** PostgreSQL's parser as WebAssembly: loaded while PostgreSQL is asked for the first bodies. */
 const loadParser: Effect.Effect<BodyParser> = Effect.promise(async () => {
   const { loadModule, parsePlPgSQLSync, parseSync } = await import("libpg-query")
   await loadModule()

@@ -40,7 +40,7 @@ export class FunctionSettings extends Context.Service<
       const wrong = all ? undefined : hosts.find((one) => !host.test(one))
       if (wrong !== undefined) {
         return yield* new SettingError({
-          message: `SVC_FUNCTIONS_HOSTS must be names of hosts separated by commas, such as api.example.com,smtp.example.com:587, or * alone; ${wrong} is none`
+          message: `SVC_FUNCTIONS_HOSTS must be names of hosts separated by commas, such as api.example.com,smtp.example.com:587, or * alone; ${wrong} is not`
         })
       }
       return FunctionSettings.of({

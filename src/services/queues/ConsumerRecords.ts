@@ -26,7 +26,7 @@ export const makeConsumerRecords = (sql: SqlClient.SqlClient) => {
   const rows = queryRows(sql, Row)
   const notify = sql`select pg_notify('svc_queue_consumers', '')`
   return {
-    /** The same queues, each with its consumer. That of an earlier queue of the name is none. */
+    /** The same queues, each with its consumer. The consumer of a queue that was dropped is not that of a later queue of its name. */
     join: <Meta extends Named>(queues: ReadonlyArray<Meta>) =>
       Effect.map(rows(listSql, [queues.length === 1 ? queues[0]?.name : null]), (all) =>
         queues.map((queue) => {

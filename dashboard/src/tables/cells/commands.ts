@@ -140,7 +140,7 @@ export const cellCommands = (options: CellsOptions): CellCommands => {
     remove: (range) =>
       change(heightOf(range), async () => {
         const rows = await wholes(await rowsOf(range), columns, !keyed)
-        // The empty row at the end is none.
+        // The empty row at the end is not in the table.
         onRemove(rows.filter((row) => !isFresh(row) || editOf(row) !== undefined))
       })
   }

@@ -124,7 +124,7 @@ const main = async () => {
 
 const onCitus = async (coordinator: string) => {
   await using database = await makeCitusDatabase(coordinator)
-  const env = { DATABASE_URL: database.url, SVC_JWT_SECRET: jwtSecret, SVC_DB_TIMEOUT: "5s" }
+  const env = { DATABASE_URL: database.url, SVC_JWT_SECRET: jwtSecret, SVC_DB_TIMEOUT: "30s" }
   return await withService(
     { entry: values.entry, profile: false, setup: () => [], env },
     async ({ credentials: { anon, service }, url }) => {

@@ -22,6 +22,7 @@ const words: Readonly<Record<Subscription["status"], string>> = {
   active: "",
   table_missing: "the table was dropped",
   table_renamed: "renamed",
+  table_distributed: "distributed by Citus",
   trigger_missing: "its trigger is being made again",
   trigger_disabled: "its trigger is disabled in the database"
 }

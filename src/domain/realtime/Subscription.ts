@@ -10,7 +10,14 @@ export const RealtimeSubscription = Schema.Struct({
   /** The name of the table's trigger and notification channel. */
   channel: Schema.String,
   /** Unless it is `active`, no changes of the table are published for now. */
-  status: Schema.Literals(["active", "table_missing", "table_renamed", "trigger_missing", "trigger_disabled"]),
+  status: Schema.Literals([
+    "active",
+    "table_missing",
+    "table_renamed",
+    "table_distributed",
+    "trigger_missing",
+    "trigger_disabled"
+  ]),
   /** The table's new name as `schema.table`, under which its events are published. */
   renamed_to: Schema.NullOr(Schema.String),
   /** The callers that receive no events of the table, if clients may be waiting for them. */

@@ -1,5 +1,6 @@
 import { Effect, Layer, Logger, Redacted, type Scope } from "effect"
-import { type SqlClient } from "effect/sql"
+import { SqlClient } from "effect/sql"
+import { isCitusSql } from "../../domain/sql/Citus.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { ExposedSchemas } from "../../services/catalogue/ExposedSchemas.ts"
 import { changeSource } from "../../services/changes/Settings.ts"
@@ -10,6 +11,7 @@ import { DbSettings } from "../postgres/Db.ts"
 import { type Login, ownSearchPath } from "../postgres/Login.ts"
 import { MainSessions } from "../postgres/MainSessions.ts"
 import { makeOwnTables } from "../postgres/OwnTablesClient.ts"
+import { checkCitus } from "../postgres/citus/Check.ts"
 import { checkServers } from "../postgres/servers/ServerCheck.ts"
 import { standbySettings } from "../postgres/standbys/Settings.ts"
 import { Standby } from "../postgres/standbys/Standby.ts"
@@ -113,6 +115,39 @@ const standbyFindings = Effect.fnUntraced(function* (login: Login, sql: SqlClien
   ).pipe(Effect.map((found) => found.flat()))
 })
 
+/** What a Citus cluster lacks; which workers admit the roles is logged as at the start. */
+const citusFindings = Effect.fnUntraced(function* (login: Login, sql: SqlClient.SqlClient) {
+  const [found] = yield* sql.unsafe<{ citus: boolean }>(`select ${isCitusSql} as citus`)
+  if (found?.citus !== true) return []
+  const { places } = yield* standbySettings(login)
+  yield* checkCitus(login, places.length > 0).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+  const roles = yield* sql<{ name: string }>`select rolname::text as name from pg_catalog.pg_roles
+    where rolname in ('anon', 'authenticated') and not rolcanlogin order by 1`
+  const needed = (yield* mostConnections)(false)
+  const workers = yield* sql<{ node: string; connections: string }>`select nodename || ':' || nodeport as node,
+    result as connections from run_command_on_workers('show max_connections') where success`
+  return [
+    ...roles.map(({ name }) =>
+      wanting(
+        "Citus",
+        `Requests of the role ${name} for distributed tables are 503, because Citus connects to workers as this role, which may not log in. The service changes that at its start if its login may`,
+        "As an administrator",
+        [`alter role ${name} login`]
+      )
+    ),
+    ...workers.flatMap(({ connections, node }) =>
+      Number(connections) >= needed
+        ? []
+        : [
+            wanting(
+              "Citus",
+              `Under load, requests wait or fail: the worker ${node} allows ${connections} connections, and this service opens up to ${needed}. Lower SVC_DB_POOL_SIZE, or raise max_connections of the worker`
+            )
+          ]
+    )
+  ]
+})
+
 /** What the installation will refuse. */
 const installFindings = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, serviceRole: string) {
   const { schemas } = yield* ExposedSchemas
@@ -138,7 +173,8 @@ const findings = Effect.gen(function* () {
     ...missingRights(state, serviceRole),
     ...(yield* connectionFindings(login, state)),
     ...(yield* logFindings(state)),
-    ...(yield* standbyFindings(login, sql))
+    ...(yield* standbyFindings(login, sql)),
+    ...(yield* citusFindings(login, sql))
   ]
 })
 

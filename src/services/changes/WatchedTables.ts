@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type SqlError, SqlSchema } from "effect/sql"
 import { Conflict, Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
-import { isCitusSql } from "../../domain/sql/Citus.ts"
+import { isDistributedSql } from "../../domain/sql/Citus.ts"
 import { onOwnTables, type OwnTablesFailure } from "../OwnTables.ts"
 
 /** A table whose rows can be watched: ordinary or partitioned, outside the schemas of PostgreSQL and of the service. */
@@ -80,30 +80,21 @@ export class WatchedTables extends Context.Service<
           ...WatchedTable.fields,
           kind: Schema.String,
           system: Schema.Boolean,
-          citus: Schema.Boolean
+          spread: Schema.Boolean
         }),
         execute: (name) =>
           sql.unsafe(
-            `select ${columns}, c.relkind::text as kind, ${systemSchema} as system, ${isCitusSql} as citus from ${relations}
+            `select ${columns}, c.relkind::text as kind, ${systemSchema} as system, ${isDistributedSql("c.oid")} as spread from ${relations}
              where n.nspname = $1::text and c.relname = $2::text`,
             name
           )
       })
 
-      /** Whether Citus keeps the rows on workers, or in a table of another name. */
-      const isDistributed = (oid: number) =>
-        onOwnTables(
-          Effect.map(
-            sql.unsafe("select from pg_catalog.pg_dist_partition where logicalrelid = $1::text::oid", [String(oid)]),
-            ({ length }) => length > 0
-          )
-        )
-
       const find = Effect.fn("WatchedTables.find")(function* (schema: string, name: string) {
         if (schema.includes("\0") || name.includes("\0")) return yield* tableNotFound(schema, name)
         const [found] = yield* onOwnTables(relationsNamed([schema, name]))
         if (found === undefined) return yield* tableNotFound(schema, name)
-        const { citus, kind, system, ...table } = found
+        const { kind, spread, system, ...table } = found
         if (system || (kind !== "r" && kind !== "p")) {
           const what = system ? "a system table" : (kinds[kind] ?? "not a table")
           return yield* new InvalidRequest({
@@ -111,7 +102,7 @@ export class WatchedTables extends Context.Service<
             code: "TABLE_NOT_WATCHABLE"
           })
         }
-        if (citus && (yield* isDistributed(table.oid))) return yield* distributed(schema, name)
+        if (spread) return yield* distributed(schema, name)
         return table
       })
 

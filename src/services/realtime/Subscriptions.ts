@@ -9,6 +9,7 @@ import {
   dropTriggerSql,
   rowSecurityWarnings
 } from "../../domain/realtime/Subscription.ts"
+import { isDistributedSql } from "../../domain/sql/Citus.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { audited, recordChange } from "../audit/Change.ts"
 import { type WatchedTable, WatchedTables } from "../changes/WatchedTables.ts"
@@ -45,6 +46,7 @@ const subscriptions = `svc.realtime_subscriptions s
 const listSql = (where = "true") => `select s.id, s.table_schema as schema, s.table_name as table, s.channel,
     case when here.oid is null and there.oid is null then 'table_missing'
          when here.oid is null then 'table_renamed'
+         when ${isDistributedSql("here.oid")} then 'table_distributed'
          when l.table_oid is not null then 'active'
          when t.oid is null then 'trigger_missing'
          when t.tgenabled in ('D', 'R') then 'trigger_disabled'

@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Client } from "pg"
 import { signedToken } from "../../../bench/isolation/callers.ts"
@@ -112,6 +114,23 @@ describe.skipIf(cluster === undefined)("a Citus cluster", () => {
     for (const { text } of [twice, empty, inSql]) assert.notMatch(text.replace(/request_id.*/, ""), /_\d{6}/)
   })
 
+  it("imports CSV into distributed tables, and names what is wrong with a row", async () => {
+    const load = (csv: string) =>
+      ask(service, "POST /v1/db/notes/import", {
+        key: service.service_role,
+        headers: { "content-type": "text/csv" },
+        body: `owner,id,body\n${csv}`
+      })
+    const lines = Array.from({ length: 2000 }, (_, n) => `csv${n % 20},${n},"a, ${n}"\n`).join("")
+    const loaded = await load(lines)
+    assert.strictEqual(loaded.text, '{"rows":2000}')
+    assertRefused(await load("csv1,1,again\n"), 409, "23505")
+    assertRefused(await load("csv1,5000,\n"), 400, "23502")
+    assertRefused(await load("csv1,x,b\n"), 400, "22P02")
+    const left = await rows("DELETE /v1/db/notes?owner=like.csv*", { key: service.service_role, headers: returning })
+    assert.lengthOf(left, 2000)
+  })
+
   it("applies claims to transactions of SQL", async () => {
     const reply = await ask(service, "POST /v1/sql/transaction", {
       key: service.service_role,
@@ -150,6 +169,19 @@ describe.skipIf(cluster === undefined)("a Citus cluster", () => {
     const removed = await ask(service, `DELETE /api/branches/${id}`, { key })
     assert.isBelow(removed.status, 300, removed.text)
   }, 60_000)
+
+  it("says by svc check what does not fit a cluster", async () => {
+    const env = { PATH: process.env["PATH"], DATABASE_URL: database.url }
+    const check = (more: Readonly<Record<string, string>>) =>
+      promisify(execFile)(process.execPath, ["dist/svc.mjs", "check", "--json"], { env: { ...env, ...more } }).catch(
+        (failed: { readonly stdout: string }) => failed
+      )
+    const fitting = await check({ SVC_DB_POOL_SIZE: "2", SVC_BRANCH_MAX_CONNECTIONS: "2" })
+    assert.notMatch(fitting.stdout, /Citus/)
+    assert.match((await check({ SVC_DB_POOL_SIZE: "900" })).stdout, /worker \S+ allows \d+ connections/)
+    const standby = await check({ DATABASE_READ_URLS: `postgres://127.0.0.1:1${new URL(database.url).pathname}` })
+    assert.match(standby.stdout, /DATABASE_READ_URLS can't be used with a Citus cluster/)
+  })
 
   it("reports the distribution column and the size on each node", async () => {
     const report = (await ask(service, "GET /api/insights", { key: service.service_role })).json as InsightReport

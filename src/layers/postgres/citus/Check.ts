@@ -26,7 +26,10 @@ export const checkCitus = Effect.fnUntraced(function* (login: Login, hasStandbys
   if (hasStandbys)
     return yield* unsupported("DATABASE_READ_URLS", "because a standby does not have the rows of workers")
   const sql = yield* SqlClient.SqlClient
-  for (const role of ["anon", "authenticated"]) {
+  // Before the installation there are no roles, and without LOGIN Citus can't use them.
+  const roles = yield* sql<{ name: string }>`select rolname::text as name from pg_catalog.pg_roles
+    where rolname in ('anon', 'authenticated') and rolcanlogin order by 1`
+  for (const { name: role } of roles) {
     const nodes = yield* sql
       .withTransaction(
         Effect.gen(function* () {

@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import { type SqlClient } from "effect/sql"
+import { statusOf } from "../../../domain/sql/States.ts"
 import { DatabaseError, Unavailable } from "../../../domain/errors.ts"
 
 /** What could be a shard's id behind a name. */
@@ -43,13 +44,31 @@ const nodeUnavailable = () =>
     hint: "The service's log has the node and the reason"
   })
 
+/** Errors of rows that a COPY to a worker meets: Citus reports them all as XX000, with the message of the worker. */
+const states: ReadonlyArray<readonly [RegExp, DatabaseError["code"]]> = [
+  [/^duplicate key value violates unique constraint/, "23505"],
+  [/^(insert or update|update or delete) on table "[^"]*" violates foreign key constraint/, "23503"],
+  [/^new row for relation "[^"]*" violates check constraint/, "23514"],
+  [/^null value in column "[^"]*" of relation "[^"]*" violates not-null constraint/, "23502"],
+  [/^conflicting key value violates exclusion constraint/, "23P01"],
+  [/^new row violates row-level security policy/, "42501"]
+]
+
+const withState = (failure: DatabaseError) => {
+  const [, code] = (failure.code === "XX000" && states.find(([message]) => message.test(failure.error))) || []
+  return code === undefined
+    ? failure
+    : new DatabaseError({ ...failure, error: failure.error, code, status: statusOf(code, failure.error, false) })
+}
+
 const textOf = Schema.decodeUnknownOption(Schema.String)
 
 /** Turns errors of a Citus cluster into those of the tables that callers know. */
 export const inUsersNames =
   (sql: SqlClient.SqlClient) =>
-  (failure: DatabaseError | Unavailable): Effect.Effect<never, DatabaseError | Unavailable> => {
-    if (failure._tag !== "DatabaseError") return Effect.fail(failure)
+  (found: DatabaseError | Unavailable): Effect.Effect<never, DatabaseError | Unavailable> => {
+    if (found._tag !== "DatabaseError") return Effect.fail(found)
+    const failure = withState(found)
     if (isOfNode(failure)) {
       return Effect.andThen(
         Effect.logWarning(`A node of the Citus cluster failed: ${failure.error}`),

@@ -16,6 +16,7 @@ import { processorTimes, type ProcessorTimes, resident } from "../support/resour
 import { connections, drivers, type Scenario, scenarios, setup } from "./scenarios.ts"
 import { defaultEntry, sample, type Service, withService } from "../support/service.ts"
 import { printTable, whole } from "./table.ts"
+import { measureTails } from "./tails.ts"
 
 const ids: ReadonlyArray<string> = [
   ...scenarios,
@@ -23,6 +24,7 @@ const ids: ReadonlyArray<string> = [
   { id: "log" },
   { id: "metrics" },
   { id: "plan" },
+  { id: "tail" },
   { id: "catalogue" }
 ].map(({ id }) => id)
 
@@ -202,6 +204,7 @@ const measureAll = async (service: Service, chosen: (id: string) => boolean, sec
     failures +
     (planned ? 0 : 1) +
     (light ? 0 : 1) +
+    (chosen("tail") ? await measureTails(service, seconds < 5) : 0) +
     (chosen("catalogue") ? await measureCatalogue(service, seconds < 5) : 0)
   )
 }
@@ -241,7 +244,11 @@ const main = async () => {
   }
   const fsync = [`alter system set fsync = ${values.fsync}`, "select pg_reload_conf()"]
   const prepare = (password: string) => [...(values.fsync === "off" ? fsync : []), ...setup(password)]
-  const common = { entry: values.entry, setup: prepare, env: { SVC_SUPABASE: "true" } }
+  const common = {
+    entry: values.entry,
+    setup: prepare,
+    env: { SVC_SUPABASE: "true", SVC_REALTIME_MAX_PER_CLIENT: "10000" }
+  }
   return withService({ ...common, profile: values["cpu-prof"] }, async (service) => {
     const chosen = (id: string) => only?.includes(id) ?? true
     const logFailures = !values.memory && chosen("log") ? await measureAccessLog(service, common, 4 * seconds) : 0

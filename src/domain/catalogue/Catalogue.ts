@@ -132,6 +132,7 @@ export type StoredFunction = typeof StoredFunction.Type
  */
 export const CatalogueRows = Schema.Struct({
   watched: Schema.Boolean,
+  surroundings: Schema.String,
   promised: Schema.Array(PromisedFunction),
   relations: Schema.Array(Relation),
   functions: Schema.Array(StoredFunction),
@@ -141,6 +142,8 @@ export const CatalogueRows = Schema.Struct({
 /** The exposed relations and functions of one database, by schema and name. */
 export interface Catalogue {
   readonly watched: boolean
+  /** Changes with what the definition of a table refers to outside of it. */
+  readonly surroundings: string
   /** Functions whose declaration as IMMUTABLE is not proven: no plan may outlive a request, because it may keep their results. */
   readonly promised: ReadonlyArray<PromisedFunction>
   readonly relation: (schema: string, name: string) => Relation | undefined
@@ -184,6 +187,7 @@ export const makeCatalogue = (rows: typeof CatalogueRows.Type): Catalogue => {
   }
   return {
     watched: rows.watched,
+    surroundings: rows.surroundings,
     promised: rows.promised,
     relation: (schema, name) => relations.get(nameKey(schema, name)),
     functions: (schema, name) => functions.get(nameKey(schema, name)) ?? [],

@@ -13,6 +13,12 @@ const relationStamp = `pg_catalog.concat_ws(':', c.oid, c.xmin, coalesce((
   select pg_catalog.hashtextextended(pg_catalog.string_agg(pg_catalog.concat(k.oid, '.', k.xmin), ',' order by k.oid), 0) from pg_constraint k
   where k.conrelid = c.oid), 0))`
 
+const sumOf = (catalogue: string, where = "true") =>
+  `(select pg_catalog.concat(pg_catalog.count(*), ':', pg_catalog.sum(xmin::text::bigint)) from pg_catalog.${catalogue} where oid >= ${firstOid} and ${where})`
+
+/** Stamp of what the definition of a table refers to outside of it: functions, casts and types, without those of rows. */
+const surroundings = `pg_catalog.concat_ws(' ', ${sumOf("pg_proc")}, ${sumOf("pg_cast")}, ${sumOf("pg_type", "typtype <> 'c' and typelem = 0")})`
+
 /** Current stamps of the relations and functions of a name ($1 schema, $2 name): cheap enough for each unknown name. */
 export const stampsSql = `
 select coalesce(pg_catalog.string_agg(stamp, ',' order by stamp), '') from (
@@ -24,6 +30,9 @@ select coalesce(pg_catalog.string_agg(stamp, ',' order by stamp), '') from (
     where p.proname = $2 and p.pronamespace = (select oid from pg_namespace where nspname = $1)
       and p.prokind = 'f' and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype)
 ) s`
+
+/** The same, and the surroundings. */
+export const tableStampsSql = `select ${surroundings} || '/' || (${stampsSql})`
 
 /**
  * Reads the catalogue of the schemas in `$1` (a text array) as one JSON text. `$2`: what functions with textual bodies name,
@@ -204,6 +213,7 @@ functions as (
 )
 select pg_catalog.json_build_object(
   'watched', ${ddlWatchedSql},
+  'surroundings', ${surroundings},
   'promised', coalesce((
     select pg_catalog.json_agg(pg_catalog.json_build_object(
       'schema', n.nspname, 'name', p.proname, 'signature', p.oid::regprocedure::text) order by n.nspname, p.proname, p.oid)

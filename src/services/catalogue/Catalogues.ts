@@ -7,7 +7,7 @@ import {
   promisedFix,
   promisedMessage
 } from "../../domain/catalogue/Catalogue.ts"
-import { catalogueSql, stampsSql } from "../../domain/catalogue/CatalogueSql.ts"
+import { catalogueSql, stampsSql, tableStampsSql } from "../../domain/catalogue/CatalogueSql.ts"
 import { ddlEpochSql } from "../../domain/catalogue/DdlSql.ts"
 import { fingerprintSql } from "../../domain/catalogue/FingerprintSql.ts"
 import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
@@ -43,6 +43,11 @@ interface Known {
   last: LastRead | undefined
   /** The catalogue before the last change, while the new one is being read. */
   former: Catalogue | undefined
+  /**
+   * Set if the last change came through the service: then the former catalogue is used only for tables whose definition is
+   * still the same, which is asked once a change for each.
+   */
+  unchanged: Map<string, Effect.Effect<boolean>> | undefined
   /** A read in progress, shared by all callers that wait for it. */
   reading: Reading | undefined
   /** Grows with every change; a read that began before the last one is out of date. */
@@ -89,14 +94,15 @@ export class Catalogues extends Context.Service<
     /**
      * Picks by name. If `pick` finds nothing and the name's definition has changed, picks again from a new catalogue.
      * While a new catalogue is read after a change elsewhere, picks from the former one, which has no `epoch`. With
-     * `exact`, the pick must be current: where DDL is not reported, the definition is compared first.
+     * `exact`, the pick must be current: where DDL is not reported, the definition is compared first. After a change
+     * through the service, only picks that depend on this table `alone` come from the former one, if it is unchanged.
      */
     readonly find: <A>(
       database: Database,
       schema: string,
       name: string,
       pick: (catalogue: Catalogue) => A | undefined,
-      exact?: boolean
+      options?: { readonly exact?: boolean | undefined; readonly alone?: (() => boolean) | undefined }
     ) => Effect.Effect<A | undefined, DatabaseError | Unavailable>
     /** Reports that something was created, altered or dropped. */
     readonly changed: (database: Database) => Effect.Effect<void>
@@ -125,6 +131,7 @@ export class Catalogues extends Context.Service<
           epoch: undefined,
           last: undefined,
           former: undefined,
+          unchanged: undefined,
           reading: undefined,
           changes: 0
         }
@@ -204,6 +211,7 @@ export class Catalogues extends Context.Service<
             known.epoch = epoch
             known.last = catalogue.watched && epoch !== undefined ? { catalogue, epoch, fingerprint } : undefined
             known.former = undefined
+            known.unchanged = undefined
             return catalogue
           }).pipe(
             // The statements are the service's own, so their errors are not the caller's.
@@ -283,21 +291,55 @@ export class Catalogues extends Context.Service<
         return pick(yield* get(database))
       })
 
+      /** Whether a table's definition, and what it refers to, is the same as in the former catalogue. */
+      const isUnchanged = (database: Database, former: Catalogue, schema: string, name: string) =>
+        Effect.map(
+          database.run(serviceActor, {
+            text: tableStampsSql,
+            params: [schema, name],
+            access: "read",
+            searchPath: "pg_catalog"
+          }),
+          ([text]) => String(text) === `${former.surroundings}/${stampsKnown(former, schema, name)}`
+        ).pipe(Effect.orElseSucceed(() => false))
+
+      /** Asks once for all that wait, and for the requests that follow until the next change. */
+      const askedOnce = (database: Database, former: Catalogue, schema: string, name: string) =>
+        Effect.suspend(() => {
+          const { unchanged } = knownOf(database)
+          const key = `${schema}\0${name}`
+          const asked = unchanged?.get(key)
+          if (asked !== undefined) return asked
+          return Effect.flatMap(Effect.forkDetach(isUnchanged(database, former, schema, name)), (fiber) => {
+            const answer = Fiber.join(fiber)
+            unchanged?.set(key, answer)
+            return answer
+          })
+        })
+
       const find = <A>(
         database: Database,
         schema: string,
         name: string,
         pick: (catalogue: Catalogue) => A | undefined,
-        exact = false
-      ) => {
-        const { current, former } = knownOf(database)
+        {
+          alone,
+          exact = false
+        }: { readonly exact?: boolean | undefined; readonly alone?: (() => boolean) | undefined } = {}
+      ): Effect.Effect<A | undefined, DatabaseError | Unavailable> => {
+        const { current, former, unchanged } = knownOf(database)
         const picked = current && (!exact || epochOf(database, current) !== undefined) ? pick(current) : undefined
         if (picked !== undefined) return Effect.succeed(picked)
+        const searching = search(database, schema, name, pick, exact)
         // Most changes do not affect this name, so the request does not wait; if they do, PostgreSQL reports it.
         const before = former && !exact ? pick(former) : undefined
-        return before === undefined
-          ? search(database, schema, name, pick, exact)
-          : Effect.as(Effect.forkDetach(get(database)), before)
+        if (former === undefined || before === undefined) return searching
+        const fromFormer = Effect.as(Effect.forkDetach(get(database)), before)
+        if (unchanged === undefined) return fromFormer
+        // A caller that has changed something must see it with its next request.
+        const kind = former.relation(schema, name)?.kind
+        if ((kind !== "table" && kind !== "partitioned") || alone?.() !== true) return searching
+        return Effect.flatMap(askedOnce(database, former, schema, name), (same) => (same ? fromFormer : searching))
       }
 
       return Catalogues.of({
@@ -307,8 +349,8 @@ export class Catalogues extends Context.Service<
           Effect.sync(() => {
             const known = knownOf(database)
             outdate(known)
-            // A caller that changed something must see it with its next request, also if PostgreSQL does not report it.
-            known.former = undefined
+            // Also if PostgreSQL does not report it.
+            known.unchanged = new Map()
             known.last = known.last && { ...known.last, epoch: undefined }
           }),
         epoch: epochOf,

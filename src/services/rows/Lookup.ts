@@ -61,12 +61,16 @@ export const lookUp = <A>(
       freshPlans: catalogue.promised.length > 0
     }))
   }
+  const alone = () => namesIn(query).length === 0
   const find = (name: string, others: () => ReadonlyArray<string>): Effect.Effect<LookedUp<A>, ClientError> =>
-    Effect.flatMapEager(catalogues.find(database, schema, name, pick, exact && name === table), (found) => {
-      if (found !== undefined) return Effect.fromResult(found)
-      const [next, ...left] = others()
-      return next === undefined && last !== undefined ? Effect.fail(last) : find(next ?? name, () => left)
-    })
+    Effect.flatMapEager(
+      catalogues.find(database, schema, name, pick, { exact: exact && name === table, alone }),
+      (found) => {
+        if (found !== undefined) return Effect.fromResult(found)
+        const [next, ...left] = others()
+        return next === undefined && last !== undefined ? Effect.fail(last) : find(next ?? name, () => left)
+      }
+    )
   return find(table, () => namesIn(query).slice(0, maxNames))
 }
 

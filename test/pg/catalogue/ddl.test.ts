@@ -379,4 +379,50 @@ layer(layerDatabase({ name: "ddl" }), live)("DDL", (it) => {
       }
     })
   )
+
+  it.effect("makes requests wait for the new catalogue only if what they name has changed", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Outside
+      const catalogues = yield* Catalogues
+      const { main } = yield* Db
+      yield* sql("create domain waits_domain as text")
+      yield* sql("create table waits (id int primary key, kind waits_domain)")
+      yield* sql("create view waits_view as select id from waits")
+      yield* Effect.addFinalizer(() =>
+        sql("drop table waits cascade; drop table if exists waits_other; drop domain waits_domain cascade")
+      )
+      /** The columns of a relation after DDL through the service, and whether it comes from the catalogue before. */
+      const after = (ddl: string, name: string, alone: boolean) =>
+        Effect.gen(function* () {
+          yield* catalogues.changed(main)
+          yield* catalogues.get(main)
+          yield* sql(ddl)
+          yield* catalogues.changed(main)
+          const found = yield* catalogues.find(
+            main,
+            "public",
+            name,
+            (all) => {
+              const columns = all.relation("public", name)?.columns.map((column) => column.name)
+              return columns && { columns: columns.join(), former: catalogues.epoch(main, all) === undefined }
+            },
+            { alone: () => alone }
+          )
+          return found && `${found.columns} ${found.former ? "before" : "now"}`
+        })
+      assert.strictEqual(yield* after("create table waits_other (id int primary key)", "waits", true), "id,kind before")
+      assert.strictEqual(yield* after("create index on waits_other (id)", "waits", true), "id,kind before")
+      assert.strictEqual(
+        yield* after("alter table waits_other add of int references waits", "waits", false),
+        "id,kind now"
+      )
+      assert.strictEqual(yield* after("alter table waits_other add b int", "waits_other", true), "id,of,b now")
+      assert.strictEqual(yield* after("alter table waits add c int", "waits_view", true), "id now")
+      assert.strictEqual(yield* after("create table waits_third (id int)", "waits_third", true), "id now")
+      assert.strictEqual(yield* after("drop table waits_third", "waits_third", true), undefined)
+      const cast = `create function waits_json(waits_domain) returns json language sql immutable return to_json('x'::text);
+        create cast (waits_domain as json) with function waits_json(waits_domain) as implicit`
+      assert.strictEqual(yield* after(cast, "waits", true), "id,kind,c now")
+    })
+  )
 })

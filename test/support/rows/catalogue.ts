@@ -16,6 +16,7 @@ export const catalogueOf = (
 ): Catalogue => ({
   ...makeCatalogue({
     watched: true,
+    surroundings: "",
     promised: [],
     relations: Object.entries(tables).map(([name, columns]) => ({
       schema: "s",

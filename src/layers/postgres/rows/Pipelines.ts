@@ -31,8 +31,8 @@ interface Pipeline {
   /** Undefined while it is not open. */
   connection: RowConnection | undefined
   opening: boolean
-  /** The epoch of all statements on the connection. */
-  epoch: number
+  /** The epoch of all statements on the connection; undefined before the first one. */
+  epoch: number | undefined
   /** Requests without an outcome, with those that are not sent yet. */
   inFlight: number
   /** The time at which the oldest request that was sent began to run, in ms. */
@@ -112,6 +112,7 @@ export class Pipelines {
   run(request: CleanRequest, done: (outcome: ProvenOutcome | "late") => void): boolean {
     const pipeline = this.find(request)
     if (pipeline === undefined) return false
+    pipeline.epoch ??= request.epoch
     pipeline.inFlight++
     pipeline.waiting.push({ request, done })
     this.schedule()
@@ -161,10 +162,10 @@ export class Pipelines {
     const now = performance.now()
     let best: Pipeline | undefined
     for (const pipeline of this.pipelines) {
-      if (pipeline.connection === undefined || pipeline.connection.dead) this.connect(pipeline, epoch)
-      else if (pipeline.epoch < epoch) this.retire(pipeline)
+      if (pipeline.connection === undefined || pipeline.connection.dead) this.connect(pipeline)
+      else if (pipeline.epoch !== undefined && pipeline.epoch < epoch) this.replace(pipeline)
       else if (
-        pipeline.epoch === epoch &&
+        (pipeline.epoch ?? epoch) === epoch &&
         pipeline.inFlight < maxInFlight &&
         (isIdle(pipeline) || now - pipeline.headSince <= slowMillis)
       ) {
@@ -186,11 +187,11 @@ export class Pipelines {
   }
 
   private flush(pipeline: Pipeline) {
-    const { connection, epoch, waiting } = pipeline
+    const { connection, waiting } = pipeline
     const [first] = waiting
     if (first === undefined) return
     if (connection === undefined || connection.dead) return this.giveBack(pipeline)
-    const { access } = first.request
+    const { access, epoch } = first.request
     if (access === "write" && pipeline.unproven > 0) return
     if (isIdle(pipeline)) pipeline.headSince = performance.now()
     const { maxProven } = limits[access]
@@ -248,7 +249,7 @@ export class Pipelines {
     pipeline.unproven--
     if (!proven) {
       if (pipeline.connection === connection) this.giveBack(pipeline)
-      this.retire(pipeline, connection)
+      this.replace(pipeline, connection)
     } else if (pipeline.waiting.length > 0) this.schedule()
     for (const [index, { done, request }] of together.entries()) {
       const answer = judge(request, outcomes[index] ?? outcome, proven)
@@ -260,13 +261,21 @@ export class Pipelines {
     if (this.paused) this.closeIdle()
   }
 
-  /** Stops using a connection, which ends when all sent requests have been answered. */
-  private retire(pipeline: Pipeline, connection = pipeline.connection) {
-    if (pipeline.connection !== connection || pipeline.waiting.length > 0) return
+  /** Stops using a connection, which ends when all sent requests have been answered. Returns the pipeline instead of it. */
+  private retire(pipeline: Pipeline, connection = pipeline.connection): Pipeline | undefined {
+    if (pipeline.connection !== connection || pipeline.waiting.length > 0) return undefined
     pipeline.connection = undefined
     // Requests in flight belong to the retired connection alone.
-    this.pipelines = this.pipelines.map((other) => (other === pipeline ? newPipeline() : other))
+    const next = newPipeline()
+    this.pipelines = this.pipelines.map((other) => (other === pipeline ? next : other))
     connection?.close()
+    return next
+  }
+
+  /** Replaces a connection of an outdated epoch at once, so that the next one is open when the new catalogue has been read. */
+  private replace(pipeline: Pipeline, connection = pipeline.connection) {
+    const next = this.retire(pipeline, connection)
+    if (next !== undefined && !this.paused) this.connect(next)
   }
 
   /** Closes connections without requests in flight while the pool is paused. */
@@ -280,7 +289,7 @@ export class Pipelines {
     for (const empty of this.whenEmpty.splice(0)) empty()
   }
 
-  private connect(pipeline: Pipeline, epoch: number) {
+  private connect(pipeline: Pipeline) {
     if (pipeline.opening || this.closed) return
     pipeline.opening = true
     pipeline.connection = undefined
@@ -292,7 +301,7 @@ export class Pipelines {
           if (exit._tag === "Success") {
             pipeline.inFlight = 0
             pipeline.unproven = 0
-            pipeline.epoch = epoch
+            pipeline.epoch = undefined
             pipeline.connection = exit.value
             if (this.closed) exit.value.close()
           }
@@ -306,7 +315,7 @@ export class Pipelines {
 const newPipeline = (): Pipeline => ({
   connection: undefined,
   opening: false,
-  epoch: 0,
+  epoch: undefined,
   inFlight: 0,
   headSince: 0,
   waiting: [],

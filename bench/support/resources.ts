@@ -85,10 +85,10 @@ export const memoryOf = async (pid: number): Promise<Memory> => {
   return memory
 }
 
-/** Resident memory every 250 ms while `use` runs, in MiB. */
-export const watched = async (pid: number, use: () => Promise<void>) => {
+/** Resident memory every `interval` ms while `use` runs, in MiB. */
+export const watched = async (pid: number, use: () => Promise<void>, interval = 250) => {
   const samples: Array<number> = []
-  const timer = setInterval(() => void resident(pid).then((mebibytes) => samples.push(mebibytes)), 250)
+  const timer = setInterval(() => void resident(pid).then((mebibytes) => samples.push(mebibytes)), interval)
   await use().finally(() => clearInterval(timer))
   return samples
 }

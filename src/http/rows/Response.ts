@@ -1,4 +1,3 @@
-import { Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { isExplain, maxCellOf } from "../../domain/rows/Preferences.ts"
 import { type ChosenResponse } from "../../domain/rows/ResponseSettings.ts"
@@ -138,9 +137,8 @@ export const readResponse = (request: DecodedRequest, answer: RowsAnswer): Respo
 
 /** Lines of text, as fast as the client reads them. */
 const streamed = (request: DecodedRequest, lines: NonNullable<RowsAnswer["lines"]>): Response => {
-  const bytes = Stream.mapArray(lines, (all) => [Buffer.from(all.join(""))] as const)
   const headers = withApplied(request, "read", withProfile(request, {}))
-  return HttpServerResponse.stream(bytes, { contentType: request.contentType, headers })
+  return HttpServerResponse.stream(lines, { contentType: request.contentType, headers })
 }
 
 /** `answer.body` is undefined if the function returns nothing. */

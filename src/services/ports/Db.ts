@@ -120,13 +120,13 @@ export interface SqlSession {
    */
   readonly script: (text: string) => Effect.Effect<string, DatabaseError | Unavailable>
   /**
-   * Runs one statement and passes its rows on, each of one text, as fast as they are taken: no more than a few are in
-   * memory. The statement has no time limit.
+   * Runs one statement and passes its rows on as lines of CSV, without their names, as fast as they are taken: no more than
+   * a few are in memory. The statement has no time limit.
    */
-  readonly lines: (
+  readonly csv: (
     text: string,
     params: ReadonlyArray<string | Uint8Array | null>
-  ) => Stream.Stream<string, DatabaseError | Unavailable>
+  ) => Stream.Stream<Uint8Array, DatabaseError | Unavailable>
   /**
    * Runs `COPY … FROM STDIN` with these bytes, as fast as PostgreSQL takes them, without a time limit. Returns the number
    * of rows; `details` of an error begin with the line. If the bytes end with an error, nothing is written.

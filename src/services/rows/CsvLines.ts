@@ -3,8 +3,8 @@ import { type ErrorCode } from "../../domain/codes/ErrorCode.ts"
 import { type ClientError, type DatabaseError, type TooManyRequests, type Unavailable } from "../../domain/errors.ts"
 import { type RowPlan } from "../../domain/rows/plan/Plan.ts"
 import { maxAnswerSetting } from "../../domain/rows/sql/Size.ts"
-import { csvHead, csvNames } from "../../domain/rows/sql/Csv.ts"
-import { linesSql } from "../../domain/rows/sql/Statement.ts"
+import { csvHead } from "../../domain/rows/sql/Csv.ts"
+import { allRowsSql } from "../../domain/rows/sql/Statement.ts"
 import { type AnswerForm, type Preferences, type RequestContext } from "../../domain/rows/Preferences.ts"
 import { type RowRange } from "../../domain/rows/plan/Page.ts"
 import { type Turns } from "../access/Turns.ts"
@@ -53,27 +53,15 @@ const keepTurn = (turns: Turns["Service"], client: string) =>
     yield* Deferred.await(taken)
   })
 
-/** The text of `csvSql`: no line break ends it, unless the last row is NULL in its only column. */
-const withBreaks = <E>(head: string, lines: Stream.Stream<string, E>, columns: number) => {
-  let last: string | undefined
-  const separated = Stream.map(lines, (line) => {
-    const text = last === undefined ? line : `\n${line}`
-    last = line
-    return text
-  })
-  const end = Stream.suspend(() => (columns < 2 && last === "" ? Stream.make("\n") : Stream.empty))
-  return Stream.concat(Stream.make(head), Stream.concat(separated, end))
-}
-
 /**
- * The rows of a plan, as lines of CSV that PostgreSQL makes while they are taken, in a session of their own. Fails here if
+ * The rows of a plan, as CSV that is made while it is taken, in a session of their own. Fails here if
  * there is no session or turn, or if the statement fails before its first rows; both end with the stream.
  */
 export const csvLines = (
   { actor, context, database, preferences, searchPath }: CsvRequest,
   rows: RowPlan,
   turns: Turns["Service"]
-): Effect.Effect<Stream.Stream<string, DatabaseError | Unavailable>, ClientError> =>
+): Effect.Effect<Stream.Stream<Uint8Array, DatabaseError | Unavailable>, ClientError> =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
     const close = Scope.close(scope, Exit.void)
@@ -83,8 +71,8 @@ export const csvLines = (
       const { cookies, headers, method, path } = context
       yield* session.query(contextSettings, [method, path, headers, cookies], 1)
       yield* session.query(settings, [searchPath, preferences.timezone ?? "UTC"], 1)
-      const { params, text } = linesSql(rows)
-      const pull = yield* Stream.toPull(session.lines(text, params))
+      const { params, text } = allRowsSql(rows)
+      const pull = yield* Stream.toPull(session.csv(text, params))
       const first = yield* Pull.catchDone(pull, () => Effect.undefined)
       return { pull, first }
     })
@@ -97,5 +85,5 @@ export const csvLines = (
       const some = Stream.fromIterable(first ?? [])
       return first === undefined ? some : Stream.concat(some, Stream.fromPull(Effect.succeed(pull)))
     })
-    return Stream.ensuring(withBreaks(`${csvHead(rows)}\n`, lines, csvNames(rows)?.length ?? 0), close)
+    return Stream.ensuring(Stream.concat(Stream.make(Buffer.from(`${csvHead(rows)}\n`)), lines), close)
   })

@@ -46,8 +46,8 @@ export interface RowsAnswer extends ChosenResponse {
   readonly location: string | undefined
   /** The server's limit, if it may have cut the rows. */
   readonly cut?: number | undefined
-  /** The lines of a CSV that is too large for one text, instead of `body`. */
-  readonly lines?: Stream.Stream<string, ClientError>
+  /** A CSV that is too large for one text, instead of `body`. */
+  readonly lines?: Stream.Stream<Uint8Array, ClientError>
   /** See `Answer`. */
   readonly lsn?: string
   /** False if a POST's `Prefer: resolution` had no effect, because there are no columns to find existing rows by. */
@@ -55,6 +55,9 @@ export interface RowsAnswer extends ChosenResponse {
 }
 
 type Response = Effect.Effect<RowsAnswer, ClientError>
+
+/** Rows of a CSV that are read at once, to learn whether there are more. */
+const maxTriedRows = 10_000
 
 /** Creates, reads, updates and deletes rows of tables and views as the caller (spec: `/v1/db/{table}`). */
 export class Rows extends Context.Service<
@@ -77,6 +80,9 @@ export class Rows extends Context.Service<
       const { maxRows, defaultReturn, limits } = yield* RowSettings
       const reads = new RowReads({ maxRows, ...limits })
       const writes = new RowWrites(limits)
+      /** Reads of a CSV: one that has more rows is streamed. */
+      const maxTried = maxRows === 0 ? maxTriedRows : Math.min(maxRows, maxTriedRows)
+      const tried = maxTried === maxRows ? reads : new RowReads({ maxRows: maxTried, ...limits })
       const unlimited = new RowReads({ maxRows: 0, ...limits })
 
       /** PostgreSQL's estimate of the total. */
@@ -105,7 +111,8 @@ export class Rows extends Context.Service<
         const maxCell = maxCellOf(form, request.preferences)
         const cut = maxCell === undefined ? body : { ...body, maxCell }
         const rowRead = { schema, table, query, range, count, trusted, form: cut }
-        const plan = (catalogue: Catalogue) => reads.prepare(catalogue, rowRead)
+        const streams = mayStream(request)
+        const plan = (catalogue: Catalogue) => (streams ? tried : reads).prepare(catalogue, rowRead)
         return Effect.flatMapEager(lookUp(catalogues, request, plan), (planned): Response => {
           const { epoch, freshPlans, value } = planned
           if (isExplain(form)) return explain(request, value.sql, "read")
@@ -113,7 +120,7 @@ export class Rows extends Context.Service<
           const replan = replanOf(catalogues, request.database, planned, plan)
           // A statement that may run user code must run only once, so it is streamed without a try that would show the
           // CSV's size.
-          if (mayStream(request) && replan === undefined) return csvOf(request, rowRead)
+          if (streams && replan === undefined) return csvOf(request, rowRead)
           const ran = runSql(turns, request, value.sql, "read", {
             epoch,
             freshPlans,
@@ -121,8 +128,8 @@ export class Rows extends Context.Service<
             freshness,
             replan
           })
-          if (!mayStream(request)) return Effect.flatMap(ran, (answer) => answered(request, value, answer))
-          const first = Effect.flatMap(ran, (answer) => answered(request, value, answer))
+          if (!streams) return Effect.flatMap(ran, (answer) => answered(request, value, answer, maxRows))
+          const first = Effect.flatMap(ran, (answer) => answered(request, value, answer, maxTried))
           const small = Effect.catchIf(first, isTooLarge, () => Effect.undefined)
           return Effect.flatMap(small, (one) =>
             one === undefined || one.cut !== undefined ? csvOf(request, rowRead) : Effect.succeed(one)
@@ -130,19 +137,20 @@ export class Rows extends Context.Service<
         })
       }
 
-      const answered = (request: RowRequest, value: PreparedRead, answer: Answer): Response => {
+      /** `most`: the server's limit, if there is one. */
+      const answered = (request: RowRequest, value: PreparedRead, answer: Answer, most: number): Response => {
         const [body, rows, counted] = answer
         const count = Number(rows)
         if (request.form.media === "object" && count !== 1) return Effect.fail(notSingle(count))
         return Effect.flatMapEager(totalled(request, value, counted), (total) =>
           Effect.mapEager(chosen(answer), (own) => {
-            const complete = count < maxRows || (total !== undefined && value.offset + count >= total)
+            const complete = count < most || (total !== undefined && value.offset + count >= total)
             return {
               body: String(body),
               count,
               offset: value.offset,
               total,
-              cut: value.capped && !complete ? maxRows : undefined,
+              cut: value.capped && !complete ? most : undefined,
               inserted: false,
               location: undefined,
               ...own

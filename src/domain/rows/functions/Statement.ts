@@ -110,7 +110,7 @@ export const valueSql = (call: PlannedCall): RowSql => {
             limitedJson("_svc_row.v"),
             `(select ${calling.call} as v${calling.from && ` from ${calling.from}`} offset 0) _svc_row`
           ]
-    const columns = [`coalesce(${value}, 'null')::text`, "'1'::text"] as const
+    const columns = [`coalesce(${value}, 'null')`, "'1'::text"] as const
     return (volatile ? limitedAnswerSql : answerSql)(columns, from)
   })()
   return { text, params: scope.params, prepare: true, bounded: true }
@@ -134,7 +134,7 @@ const callBodySql = (plan: CallPlan, row: string) => {
   if (!bare || (fn.set && (media === "object" || !givesValues(fn)))) return bodySql(form, () => namesOf(plan), row)
   const rows = `pg_catalog.json_agg(${givesValues(fn) ? `_svc_row.${valueColumn}` : row})`
   const array = stripNulls ? `pg_catalog.json_strip_nulls(${rows})` : rows
-  return fn.set ? `coalesce(${array}, '[]')::text` : `coalesce(${array} -> 0, 'null')::text`
+  return fn.set ? `coalesce(${array}, '[]')` : `coalesce(${array} -> 0, 'null')`
 }
 
 /** A call and its rows, planned and written like the rows of a table. */

@@ -47,7 +47,3 @@ export const csvSql = (row: string, names: ReadonlyArray<string> | undefined) =>
       : ""
   return `${head} || E'\\n' || coalesce(${withNulls(lines)}${end}, '')`
 }
-
-/** Each row as a line, for which `rows` is a subselect. */
-export const csvLinesSql = (rows: string, row: string) =>
-  `select ${withNulls("_svc_line.t")} from (select ${lineSql(row)} as t from ${rows} ${row} offset 0) _svc_line`

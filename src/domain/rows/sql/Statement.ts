@@ -2,7 +2,7 @@ import { type AnswerForm, type BodyForm } from "../Preferences.ts"
 import { isPattern } from "../parse/Operators.ts"
 import { type PlannedCondition, type ReadPlan, type RowPlan, type WritePlan } from "../plan/Plan.ts"
 import { checkText } from "../Refusals.ts"
-import { csvLinesSql, csvNames, csvSql } from "./Csv.ts"
+import { csvNames, csvSql } from "./Csv.ts"
 import { cutSql } from "./Cut.ts"
 import { RowScope } from "./Scope.ts"
 import { countSql, everyRowSql, multiplies, selectSql } from "./Select.ts"
@@ -32,8 +32,8 @@ export interface RowSql {
 const row = "_svc_row"
 
 /**
- * The response body, built from all rows of `_svc_row`; for JSON, `value` is what each adds, and for CSV, `names` are those
- * of the columns, undefined if only the rows have them.
+ * The response body, built from all rows of `_svc_row`; of type json where that saves the copy that a cast to text makes.
+ * For JSON, `value` is what each adds, and for CSV, `names` are those of the columns, undefined if only the rows have them.
  */
 export const bodySql = (
   { media, stripNulls }: BodyForm,
@@ -44,9 +44,9 @@ export const bodySql = (
   const array = stripNulls ? `pg_catalog.json_strip_nulls(${rows})` : rows
   switch (media) {
     case "json":
-      return `coalesce(${array}, '[]')::text`
+      return `coalesce(${array}, '[]')`
     case "object":
-      return `case when pg_catalog.count(*) = 1 then (${array} -> 0)::text end`
+      return `case when pg_catalog.count(*) = 1 then ${array} -> 0 end`
     case "csv":
       return csvSql(row, names())
     case "none":
@@ -92,7 +92,7 @@ export const answerSql = (columns: Columns, from: string) =>
 /** An answer whose body must not be too large; otherwise the write is undone. */
 export const limitedAnswerSql = ([body, ...others]: Columns, from: string) => {
   const names = others.map((_, at) => `n${at + 1}`)
-  const inner = answerSql([`${body} as b`, ...others.map((other, at) => `${other} as ${names[at]}`)], from)
+  const inner = answerSql([`(${body})::text as b`, ...others.map((other, at) => `${other} as ${names[at]}`)], from)
   return answerSql([limitedText("_svc_answer.b"), ...names], `(${inner}) _svc_answer`)
 }
 
@@ -112,11 +112,11 @@ export const readSql = (plan: ReadPlan, common?: (scope: RowScope) => string): R
   }
 }
 
-/** The rows as lines of CSV, one in each row of the result. */
-export const linesSql = (rows: RowPlan): RowSql => {
+/** The rows as they are, without a limit of their number. */
+export const allRowsSql = (rows: RowPlan): RowSql => {
   const scope = new RowScope()
-  const text = csvLinesSql(`(${selectSql(rows, scope)})`, row)
-  return { text: scope.finish(text), params: scope.params, prepare: false, lines: true }
+  const text = selectSql(rows, scope)
+  return { text: scope.finish(text), params: scope.params, prepare: false }
 }
 
 const isBounded = ({ rows, total }: ReadPlan) =>

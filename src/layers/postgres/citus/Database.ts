@@ -15,14 +15,14 @@ export const distributed = (database: Database) =>
   Effect.map(SqlClient.SqlClient, (sql): Database => {
     const explained = inUsersNames(sql)
 
-    const inCluster = (actor: Actor, { lines, load, query, script }: SqlSession): SqlSession => ({
+    const inCluster = (actor: Actor, { csv, load, query, script }: SqlSession): SqlSession => ({
       query: (text, ...rest) => {
         const result = Effect.catch(query(text, ...rest), explained)
         if (actor.claims === "" || !begins.test(text)) return result
         return Effect.tap(result, () => Effect.forEach(setLocalClaims(actor), (claims) => query(claims, [], 1)))
       },
       script: (text) => Effect.catch(script(text), explained),
-      lines: (text, params) => Stream.catch(lines(text, params), (error) => Stream.fromEffect(explained(error))),
+      csv: (text, params) => Stream.catch(csv(text, params), (error) => Stream.fromEffect(explained(error))),
       load: (text, bytes) => Effect.catchIf(load(text, bytes), isOfDatabase, (error) => explained(error as never))
     })
 

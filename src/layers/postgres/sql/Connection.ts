@@ -61,6 +61,11 @@ export class SqlConnection {
   dead = false
   /** Called when a result is larger than `maxResultSize`; the connection is closed then. */
   overflow: (() => void) | undefined
+  /**
+   * Takes the rows of a statement from the bytes that arrive, and returns the other messages, for the driver's parser, which
+   * makes objects of each row and its values.
+   */
+  diverted: ((chunk: Buffer) => Buffer) | undefined
   private received = 0
   /** The reset that was sent together with the last statement. */
   private resetting: Resetting | undefined
@@ -101,10 +106,15 @@ export class SqlConnection {
         resume(Effect.fail(error))
         return
       }
-      endIfUnanswered(this.login, this.internals.connection.stream)
-      this.internals.connection.stream.on("data", (chunk: Buffer) => {
+      const { socket } = this
+      const parsers = socket.listeners("data")
+      socket.removeAllListeners("data")
+      endIfUnanswered(this.login, socket)
+      socket.on("data", (chunk: Buffer) => {
         this.received += chunk.length
         if (this.received > maxResultBytes) this.overflow?.()
+        const rest = this.diverted === undefined ? chunk : this.diverted(chunk)
+        if (rest.length > 0) for (const parse of parsers) parse.call(socket, rest)
       })
       resume(Effect.void)
     })

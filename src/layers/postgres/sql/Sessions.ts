@@ -8,7 +8,7 @@ import { type SqlConnection } from "./Connection.ts"
 import { type Follower } from "./InFlightQuery.ts"
 import { SqlPool, type SqlPoolOptions } from "./Pool.ts"
 import { ParametersQuery, RowsQuery, ScriptQuery } from "./Queries.ts"
-import { linesOf, loaded } from "./Streaming.ts"
+import { csvOf, loaded } from "./Streaming.ts"
 import { submit } from "./Submit.ts"
 
 /** The operations of a session on a connection. */
@@ -21,7 +21,7 @@ export const session = (connection: SqlConnection): TypedSession => ({
       else connection.run(make())
     }),
   parameterTypes: (text) => submit(connection, (done) => connection.run(new ParametersQuery(text, done))),
-  lines: (text, params) => linesOf(connection, text, params),
+  csv: (text, params) => csvOf(connection, text, params),
   load: (text, bytes) => loaded(connection, text, bytes),
   script: (text) =>
     Effect.suspend(() => {

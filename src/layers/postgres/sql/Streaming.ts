@@ -2,27 +2,22 @@ import { type Socket } from "node:net"
 import { type Cause, Deferred, Effect, Queue, Stream } from "effect"
 import { type Connection } from "pg"
 import { type DatabaseError, type Unavailable } from "../../../domain/errors.ts"
+import { CsvLines } from "../../../domain/text/csv/Lines.ts"
 import { type SqlConnection } from "./Connection.ts"
 import { type Done, InFlightQuery } from "./InFlightQuery.ts"
 import { ScriptQuery } from "./Queries.ts"
+import { RowSplitter } from "./RowSplitter.ts"
 import { submit } from "./Submit.ts"
 
-/** One statement whose rows, of one text each, are passed on as they arrive. */
-class LinesQuery extends InFlightQuery<true> {
+/** One statement whose rows are not read by the driver, but by `SqlConnection.diverted`. */
+class DivertedQuery extends InFlightQuery<true> {
   private readonly text: string
   private readonly params: ReadonlyArray<string | Uint8Array | null>
-  private readonly onLine: (line: string) => void
 
-  constructor(
-    text: string,
-    params: ReadonlyArray<string | Uint8Array | null>,
-    onLine: (line: string) => void,
-    done: Done<true>
-  ) {
+  constructor(text: string, params: ReadonlyArray<string | Uint8Array | null>, done: Done<true>) {
     super(done)
     this.text = text
     this.params = params
-    this.onLine = onLine
   }
 
   submit(connection: Connection) {
@@ -35,10 +30,6 @@ class LinesQuery extends InFlightQuery<true> {
       connection.execute(null, true)
       this.sync(connection)
     })
-  }
-
-  override handleDataRow(message: { readonly fields: ReadonlyArray<string | null> }) {
-    this.onLine(message.fields[0] ?? "")
   }
 
   protected result(): true {
@@ -90,33 +81,52 @@ const nothing = { row: () => undefined, statement: () => undefined }
 const withoutTimeout = (connection: SqlConnection) =>
   submit<true>(connection, (done) => connection.run(new ScriptQuery("set statement_timeout = 0", nothing, done)))
 
-/** Characters of lines that wait to be taken; PostgreSQL's socket rests meanwhile. */
+/** Bytes of lines that wait to be taken; PostgreSQL's socket rests meanwhile. */
 const maxHeld = 256 * 1024
 
-/** See `Session.lines`. */
-export const linesOf = (
+/** See `Session.csv`. */
+export const csvOf = (
   connection: SqlConnection,
   text: string,
   params: ReadonlyArray<string | Uint8Array | null>
-): Stream.Stream<string, DatabaseError | Unavailable> =>
+): Stream.Stream<Uint8Array, DatabaseError | Unavailable> =>
   Stream.unwrap(
     Effect.gen(function* () {
       yield* withoutTimeout(connection)
-      const queue = yield* Queue.unbounded<string, DatabaseError | Unavailable | Cause.Done>()
+      const queue = yield* Queue.unbounded<Uint8Array, DatabaseError | Unavailable | Cause.Done>()
       const { socket } = connection
+      const lines = new CsvLines()
+      const rows = new RowSplitter((bytes, at, size) => lines.add(bytes, at, size))
       let held = 0
       let taken = true
-      const add = (line: string) => {
-        connection.startCounting()
-        if (!taken) return
-        Queue.offerUnsafe(queue, line)
-        held += line.length
+      const offer = (bytes: Buffer) => {
+        if (!taken || bytes.length === 0) return
+        Queue.offerUnsafe(queue, bytes)
+        held += bytes.length
         if (held > maxHeld) socket.pause()
       }
-      const ran = submit<true>(connection, (done) => connection.run(new LinesQuery(text, params, add, done)))
+      connection.diverted = (chunk) => {
+        const rest = rows.push(chunk)
+        const made = lines.take()
+        if (made.length > 0) connection.startCounting()
+        offer(made)
+        return rest
+      }
+      const ran = submit<true>(connection, (done) =>
+        connection.run(
+          new DivertedQuery(text, params, (ended, failure) => {
+            connection.diverted = undefined
+            done(ended, failure)
+          })
+        )
+      )
       yield* Effect.forkScoped(
         Effect.matchCauseEffect(ran, {
-          onSuccess: () => Queue.end(queue),
+          onSuccess: () =>
+            Effect.suspend(() => {
+              offer(lines.end())
+              return Queue.end(queue)
+            }),
           onFailure: (cause) => Queue.failCause(queue, cause)
         })
       )
@@ -127,10 +137,10 @@ export const linesOf = (
           socket.resume()
         })
       )
-      return Stream.mapArray(Stream.fromQueue(queue), (lines) => {
-        for (const line of lines) held -= line.length
+      return Stream.mapArray(Stream.fromQueue(queue), (pieces) => {
+        for (const piece of pieces) held -= piece.length
         if (held <= maxHeld) socket.resume()
-        return lines
+        return pieces
       })
     })
   )

@@ -10,7 +10,8 @@ import {
   migrationCodes,
   scheduleCodes,
   queueCodes,
-  storageCodes
+  storageCodes,
+  workspaceCodes
 } from "../src/domain/codes/ManagementCodes.ts"
 import { postgrestCodes } from "../src/domain/codes/PostgrestCodes.ts"
 import { credentialCodes, requestCodes } from "../src/domain/codes/RequestCodes.ts"
@@ -33,6 +34,7 @@ export const serviceCodes: Readonly<Record<string, Codes>> = {
   Queues: queueCodes,
   "Branches and backups": branchCodes,
   Schedules: scheduleCodes,
+  Workspace: workspaceCodes,
   MCP: mcpCodes
 }
 

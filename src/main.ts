@@ -64,6 +64,7 @@ import { TableCounts } from "./services/recovery/TableCounts.ts"
 import { Recovery } from "./services/backups/Recovery.ts"
 import * as rows from "./services/rows/layer.ts"
 import * as schedules from "./services/schedules/layer.ts"
+import * as workspace from "./services/workspace/layer.ts"
 import * as schema from "./services/schema/layer.ts"
 import { SqlRunner } from "./services/sql/SqlRunner.ts"
 import { layerShutdownDelay, Shutdown } from "./services/Shutdown.ts"
@@ -122,6 +123,7 @@ const Capabilities = Layer.mergeAll(
   AccessLog.layer(Number(workerNumber ?? 0)),
   Audit.layer,
   layerAuditRetention,
+  workspace.layer,
   Status.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(DashboardSessions.layer, layerDashboardFiles)),

@@ -31,6 +31,7 @@ import { StatusApi } from "./api/Status.ts"
 import { ClientStorageApi, StorageApi, StorageObjectsApi, StorageUploadsApi } from "./api/Storage.ts"
 import { SchedulesApi } from "./api/Schedules.ts"
 import { ClientWebhooksApi, WebhooksApi } from "./api/Webhooks.ts"
+import { WorkspaceApi } from "./api/Workspace.ts"
 import { RequestErrors } from "./wire/RequestErrors.ts"
 
 /** All endpoints that HttpApi serves. Rows, functions and SQL are routes of the router; http/OpenApi.ts joins both. */
@@ -75,6 +76,7 @@ export class Api extends HttpApi.make("svc")
   .add(ForeignDataApi)
   .add(FunctionsApi)
   .add(DashboardApi)
+  .add(WorkspaceApi)
   .middleware(RequestErrors)
   // Reports every invalid field, not only the first, and unknown ones: a misspelt limit must not be ignored.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })

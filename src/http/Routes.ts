@@ -58,6 +58,7 @@ import {
   StorageUploadsHandlers
 } from "./handlers/Storage.ts"
 import { SchedulesHandlers } from "./handlers/Schedules.ts"
+import { WorkspaceHandlers } from "./handlers/Workspace.ts"
 import { ClientWebhooksHandlers, WebhooksHandlers } from "./handlers/Webhooks.ts"
 import { ApiGate } from "./access/ApiGate.ts"
 import { layerAnyKeyOrSession, layerManagement, layerServiceRole } from "./access/Access.ts"
@@ -131,7 +132,8 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     RecoveryHandlers,
     MigrationsHandlers,
     FunctionsHandlers,
-    DashboardHandlers
+    DashboardHandlers,
+    WorkspaceHandlers
   ]),
   Layer.provide([
     layerManagement,

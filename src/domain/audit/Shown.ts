@@ -9,6 +9,7 @@ import { type Identity } from "../identity/Identity.ts"
 import { type OAuth2Client } from "../oauth2/OAuth2.ts"
 import { type ScheduleRecord } from "../schedules/Schedule.ts"
 import { type Webhook } from "../webhooks/Webhook.ts"
+import { type WorkspaceEntry } from "../workspace/Item.ts"
 
 /**
  * What the audit keeps of each record, by name: a field that is added to a record later is not kept until it is listed here.
@@ -135,6 +136,10 @@ export const shownClient = (client: OAuth2Client) => ({
   token_endpoint_auth_method: client.token_endpoint_auth_method,
   skip_consent: client.skip_consent
 })
+
+/** Of private items, not the name either: all administrators read the audit. */
+export const shownItem = ({ kind, name, shared }: WorkspaceEntry) =>
+  shared ? { kind, name, shared } : { kind, shared }
 
 /** SQL, arguments and bodies may contain secrets. */
 export const shownSchedule = ({

@@ -7,7 +7,8 @@ import {
   type migrationCodes,
   type scheduleCodes,
   type queueCodes,
-  type storageCodes
+  type storageCodes,
+  type workspaceCodes
 } from "./ManagementCodes.ts"
 import { type postgrestCodes } from "./PostgrestCodes.ts"
 import { type credentialCodes, type requestCodes } from "./RequestCodes.ts"
@@ -26,7 +27,8 @@ type Tables = typeof requestCodes &
   typeof migrationCodes &
   typeof branchCodes &
   typeof scheduleCodes &
-  typeof queueCodes
+  typeof queueCodes &
+  typeof workspaceCodes
 
 /** The codes of the service's own errors. The tables of this folder say what each means. */
 type ServiceCode = keyof Tables

@@ -262,3 +262,11 @@ export const scheduleCodes = {
   SCHEDULE_OWN: [409, "The schedule is a job of the service, which follows its settings; it can be run, not changed"],
   SCHEDULE_RUNNING: [409, "The schedule is running already, and its `overlap` does not let it run twice"]
 } as const
+
+/** Codes of the workspace. */
+export const workspaceCodes = {
+  WORKSPACE_NOT_OWNER: [403, "The item is shared by its owner, who alone may change it: save a copy of your own"],
+  WORKSPACE_ITEM_NOT_FOUND: [404, "No such item, or it is not shared with you; see `GET /api/workspace/items`"],
+  WORKSPACE_NAME_TAKEN: [409, "You have an item of this kind with this name, for a view of the same table: change it"],
+  WORKSPACE_FULL: [409, "You have 200 items of this kind: delete one"]
+} as const

@@ -50,6 +50,8 @@ export const exampleLock = "7298113065"
 export const schedulesLock = "7298113071"
 /** Held while lines of functions are written, so that their ids become visible in their order. */
 export const functionLogsLock = "7298113081"
+/** First of two numbers; the second is a hash of the owner: held while an item is added to a workspace. */
+export const workspaceLock = "72981160"
 /** Held while the login of a role's scheduled statements is made. */
 export const scheduleLoginLock = "7298113072"
 /** Held while a receiver of a queue waits for notifications; pgmq.svc_notify() tries it (migration 0052). */

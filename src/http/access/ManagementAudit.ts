@@ -53,6 +53,8 @@ const unrecorded = new Set([
   "storageUploads.create",
   "storageUploads.presignPart",
   "connections.test",
+  "workspace.addHistory",
+  "workspace.clearHistory",
   "oauth2Admin.previewClaims"
 ])
 /** Reads of whole databases and of password hashes. */

@@ -35,6 +35,7 @@ import { schedules } from "./migrations/0051_schedules.ts"
 import { queues } from "./migrations/0052_queues.ts"
 import { mailData } from "./migrations/0053_mail_data.ts"
 import { queueConsumers } from "./migrations/0054_queue_consumers.ts"
+import { workspace } from "./migrations/0056_workspace.ts"
 import { tableChanges } from "./migrations/0036_table_changes.ts"
 import { implicitCasts } from "./migrations/0034_implicit_casts.ts"
 import { backupChecks } from "./migrations/0033_backup_checks.ts"
@@ -85,5 +86,6 @@ export const migrations = {
   "0051_schedules": schedules,
   "0052_queues": queues,
   "0053_mail_data": mailData,
-  "0054_queue_consumers": queueConsumers
+  "0054_queue_consumers": queueConsumers,
+  "0056_workspace": workspace
 }

@@ -243,10 +243,12 @@ it("every write of the API is recorded, but for those that change nothing by the
     "POST /api/storage/buckets/:bucket/objects/multipart/init",
     "POST /api/storage/buckets/:bucket/objects/multipart/presign-part",
     "POST /api/oauth2/claims-config/preview",
-    "POST /api/connections/:id/test"
+    "POST /api/connections/:id/test",
+    "POST /api/workspace/history",
+    "DELETE /api/workspace/history"
   ])
   const nouns =
-    "backup branch bucket connection environment flag foreign function identity key migration oauth2 object queue realtime recovery schedule webhook"
+    "backup branch bucket connection environment flag foreign function identity key migration oauth2 object queue realtime recovery schedule webhook workspace"
   assert.strictEqual(Array.from(first).toSorted().join(" "), nouns)
 })
 

@@ -29,6 +29,16 @@ const sql = createRoute({
   component: lazyRouteComponent(() => import("./sql/SqlPage.tsx"), "SqlPage"),
   validateSearch
 })
+const boards = createRoute({
+  getParentRoute: () => root,
+  path: "/boards",
+  component: lazyRouteComponent(() => import("./sql/boards/BoardsPage.tsx"), "BoardsPage")
+})
+const board = createRoute({
+  getParentRoute: () => root,
+  path: "/boards/$board",
+  component: lazyRouteComponent(() => import("./sql/boards/BoardPage.tsx"), "BoardPage")
+})
 const keys = createRoute({
   getParentRoute: () => root,
   path: "/keys",
@@ -273,6 +283,8 @@ export const router = createRouter({
     tables,
     table,
     sql,
+    boards,
+    board,
     keys,
     functions,
     functionPage,

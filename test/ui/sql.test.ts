@@ -97,7 +97,7 @@ describe("reading", () => {
     await assertCount(page.getByRole("group", { name: "Parameters" }).getByRole("textbox"), 3)
     const requests: Array<string> = []
     page.on("request", (request) => {
-      if (request.method() === "POST") requests.push(request.postData() ?? "")
+      if (request.url().includes("/v1/sql")) requests.push(request.postData() ?? "")
     })
     await page.keyboard.press("Control+Enter")
     await page.getByRole("alert").first().waitFor()
@@ -388,9 +388,10 @@ it("keeps queries and history over a reload, and leaves the editor by Tab", asyn
   await page.getByRole("button", { name: /kept query/ }).waitFor()
   await page.keyboard.press("Escape")
   await page.evaluate(() => {
-    const ran = Array.from({ length: 200 }, (_, at) => ({ at, text: `select ${at} as number`, millis: 1 }))
+    const ran = Array.from({ length: 200 }, (_, at) => ({ at: Date.now(), text: `select ${at} as number`, millis: 1 }))
     localStorage.setItem("svc.sql.history", JSON.stringify(ran))
   })
+  await page.reload()
   await page.getByRole("button", { name: "History" }).click()
   await page.getByText("200 statements").waitFor()
   await page.getByRole("searchbox", { name: "Find a statement" }).fill("SELECT 19")

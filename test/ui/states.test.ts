@@ -11,12 +11,14 @@ checkPages()
 let order: string
 let customer: string
 let person: string
+let board: number
 let operated: Operated
 beforeAll(async () => {
   operated = await operate()
   const shop = await makeShop()
   order = shop.order
   person = await makePerson()
+  board = await makeBoard()
   customer = shop.customer
 })
 
@@ -32,6 +34,26 @@ const makePerson = async () => {
   await sql(service, "update svc.identities set totp_secret = 'lost' where id = $1", [id])
   await ask(service, "POST /api/auth/verification", { body: { email } })
   return id
+}
+/** With a chart, a table, a query that is gone, and one of another owner; the id. */
+const makeBoard = async () => {
+  const service = inject("service")
+  const body = { keyType: "service_role", label: "States" }
+  const made = await ask(service, "POST /api/keys", { key: service.service_role, body })
+  const save = async (name: string, content: object, key = service.service_role) => {
+    const reply = await ask(service, "POST /api/workspace/items", { key, body: { name, content, shared: true } })
+    return (reply.json as { readonly id: number }).id
+  }
+  const chart = { on: true, y: "total" }
+  const sums = await save("States: sums", { sql: "select i as day, i as total from generate_series(1, 9) i", chart })
+  const { secret } = made.json as { readonly secret: string }
+  const texts = await save(
+    "States: texts",
+    { sql: "select 'a text' as words, 1.5 as number", chart: { on: false } },
+    secret
+  )
+  const charts = [sums, texts, 2_147_483_647].map((query, at) => ({ query, wide: at === 1 }))
+  return save("States", { charts })
 }
 const filled = (page: Page) =>
   page
@@ -212,6 +234,40 @@ const states: States = {
     await page.goto(at("/sql"))
     await page.getByRole("button", { name: "Saved queries" }).click()
     await page.getByLabel("Save this query as").waitFor()
+  },
+  "saved queries, one of another owner": async (page) => {
+    await page.goto(at("/sql"))
+    await page.getByRole("button", { name: "Saved queries" }).click()
+    await page.getByText("of States").first().waitFor()
+  },
+  "views of a table": async (page) => {
+    await inGrid(page)
+    await page.getByRole("button", { name: "Views of this table" }).click()
+    await page.getByText("Nothing is saved yet").waitFor()
+  },
+  boards: async (page) => {
+    await page.goto(at("/boards"))
+    await page.getByRole("table", { name: "Boards" }).waitFor()
+  },
+  "no boards": async (page) => {
+    await page.route("**/api/workspace/items*", (route) => route.fulfill({ json: [] }))
+    await page.goto(at("/boards"))
+    await page.getByText("No boards").waitFor()
+  },
+  "board form": async (page) => {
+    await states["boards"]?.(page)
+    await page.getByRole("button", { name: "New board" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  board: async (page) => {
+    await page.goto(at(`/boards/${board}`))
+    await page.getByRole("img", { name: /^Line of total/ }).waitFor()
+    await page.getByRole("cell", { name: "a text" }).waitFor()
+    await page.getByText("was removed").waitFor()
+  },
+  "no such board": async (page) => {
+    await page.goto(at("/boards/2147483647"))
+    await page.getByText("No such board").waitFor()
   },
   "sql, view as": async (page) => {
     await page.goto(at("/sql"))
@@ -505,6 +561,7 @@ describe("the keyboard", () => {
   it.each([
     "table filled",
     "sql result",
+    "board",
     "keys",
     "person",
     "mails",

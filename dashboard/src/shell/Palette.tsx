@@ -7,7 +7,7 @@ import type { IconName } from "../ui/icons.ts"
 import { mayLeave } from "../ui/page/unsaved.ts"
 import { session } from "../wire/session.ts"
 import { recentTables } from "./recent.ts"
-import { savedQueries } from "./saved.ts"
+import { useItems } from "../workspace/items.ts"
 import { places } from "./places.ts"
 import { applyTheme } from "./theme.ts"
 
@@ -33,7 +33,7 @@ const settings: ReadonlyArray<Action> = [
   { name: "Sign out", icon: "signout", note: "Session", run: () => void (mayLeave() && session.close()) }
 ]
 
-const keyOf = ({ name, note }: Action) => `${note} ${name}`
+const keyOf = ({ name, note, search, to = "" }: Action) => `${note} ${name} ${to} ${search?.["saved"] ?? ""}`
 
 /** Names that begin with the words first, then those that contain them; among these, what was opened last. */
 const search = (all: ReadonlyArray<Action>, words: string) => {
@@ -53,6 +53,8 @@ export const Palette = ({ onClose }: { onClose: () => void }) => {
   const list = useRef<HTMLUListElement>(null)
   const navigate = useNavigate()
   const { data } = useCatalogue()
+  const saved = useItems({}).data
+  const items = useMemo(() => saved?.filter(({ kind }) => kind !== "view"), [saved])
   const all = useMemo((): ReadonlyArray<Action> => {
     const entry =
       (icon: IconName, note: string) =>
@@ -71,17 +73,16 @@ export const Palette = ({ onClose }: { onClose: () => void }) => {
       ...recent,
       ...places.flatMap(([, pages]) => pages.map(({ icon, name, to }) => ({ icon, name, to, note: "Page" }))),
       ...tables.filter((one) => !recent.includes(one)),
-      ...savedQueries().map(({ name }): Action => ({
-        name,
-        icon: "sql",
-        note: "Saved query",
-        to: "/sql",
-        search: { saved: name }
-      })),
+      ...(items ?? []).map(({ id, kind, mine, name, owner }): Action => {
+        const note = `${kind === "query" ? "Saved query" : "Board"}${mine ? "" : ` of ${owner.label}`}`
+        return kind === "query"
+          ? { name, note, icon: "sql", to: "/sql", search: { saved: String(id) } }
+          : { name, note, icon: "requests", to: `/boards/${id}` }
+      }),
       ...actions,
       ...settings
     ]
-  }, [data])
+  }, [data, items])
   const found = useMemo(() => search(all, words), [all, words])
   const at = Math.max(
     0,

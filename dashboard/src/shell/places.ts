@@ -13,6 +13,7 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
     [
       { to: "/tables", name: "Tables", icon: "table" },
       { to: "/sql", name: "SQL workbench", icon: "sql" },
+      { to: "/boards", name: "Boards", icon: "requests" },
       { to: "/schema", name: "Schema", icon: "schema" },
       { to: "/policies", name: "Policies", icon: "policy" },
       { to: "/migrations", name: "Migrations", icon: "migration" },

@@ -1,14 +1,24 @@
 /** The query of an address: each name once with a text, or several times. */
 export type Search = Readonly<Record<string, string | ReadonlyArray<string>>>
 
-export const parseSearch = (text: string): Search => {
+type Pair = readonly [name: string, value: string]
+
+/** The parameters in their order. */
+export const pairsOf = (search: Search): ReadonlyArray<Pair> =>
+  Object.entries(search).flatMap(([name, value]) =>
+    (typeof value === "string" ? [value] : value).map((one): Pair => [name, one])
+  )
+
+export const searchOf = (pairs: Iterable<Pair>): Search => {
   const found = new Map<string, string | ReadonlyArray<string>>()
-  for (const [name, value] of new URLSearchParams(text)) {
+  for (const [name, value] of pairs) {
     const old = found.get(name)
     found.set(name, old === undefined ? value : typeof old === "string" ? [old, value] : [...old, value])
   }
   return Object.fromEntries(found)
 }
+
+export const parseSearch = (text: string): Search => searchOf(new URLSearchParams(text))
 
 const readable: Readonly<Record<string, string>> = { "%2C": ",", "%28": "(", "%29": ")", "%3A": ":", "%2A": "*" }
 

@@ -1,13 +1,15 @@
+import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { ago, plural } from "../ui/format.ts"
 import { Menu, MenuItem, Popover } from "../ui/Popover.tsx"
-import { copy } from "../ui/toast.ts"
+import { Notice } from "../ui/page/Notice.tsx"
+import { copy, toast, toastError } from "../ui/toast.ts"
 import { curlOf } from "../wire/curl.ts"
 import { save } from "../wire/save.ts"
 import { csv, json, markdown, textOf } from "./result/copies.ts"
 import type { Result } from "./result/rows.ts"
 import type { Sent } from "./run.ts"
-import { type Ran, ranBefore } from "./store.ts"
+import { forget, type Ran, useRanStatements } from "../workspace/history.ts"
 
 /** The result as text, and the request that it is the response of. */
 export const Copies = ({ result, sent }: { result: Result; sent: Sent }) => (
@@ -46,8 +48,10 @@ export const Copies = ({ result, sent }: { result: Result; sent: Sent }) => (
 
 const HistoryList = ({ close, onChoose }: HistoryProps & { readonly close: () => void }) => {
   const [words, setWords] = useState("")
-  const [all] = useState(ranBefore)
-  const found = all.filter(({ text }) => text.toLowerCase().includes(words.trim().toLowerCase()))
+  const client = useQueryClient()
+  const history = useRanStatements()
+  const all = history.data ?? []
+  const found = all.filter(({ sql }) => sql.toLowerCase().includes(words.trim().toLowerCase()))
   return (
     <div className="history">
       <input
@@ -58,27 +62,48 @@ const HistoryList = ({ close, onChoose }: HistoryProps & { readonly close: () =>
         value={words}
         onChange={(event) => setWords(event.target.value)}
       />
-      <Menu>
-        <p className="menu-head" role="status">
-          {all.length === 0
-            ? "Nothing has run in this browser yet."
-            : found.length === 0
-              ? "No statement has this text."
-              : `${plural(found.length, "statement")}, run in this browser`}
-        </p>
-        {found.map((ran) => (
-          <MenuItem
-            key={ran.at}
-            note={ago(new Date(ran.at).toISOString())}
-            onClick={() => {
-              close()
-              onChoose(ran)
-            }}
-          >
-            {ran.text.replaceAll(/\s+/g, " ").slice(0, 60)}
-          </MenuItem>
-        ))}
-      </Menu>
+      {history.isLoadingError ? (
+        <Notice error={history.error} title="The history could not be read" onRetry={() => void history.refetch()} />
+      ) : (
+        <Menu>
+          <p className="menu-head" role="status">
+            {history.data === undefined
+              ? "Reading…"
+              : all.length === 0
+                ? "You have run nothing in the last 30 days."
+                : found.length === 0
+                  ? "No statement has this text."
+                  : `${plural(found.length, "statement")}, which only you can list`}
+          </p>
+          {found.map((ran) => (
+            <MenuItem
+              key={`${ran.at} ${ran.sql}`}
+              note={`${ran.code === null ? "" : `${ran.code} · `}${ago(ran.at)}`}
+              onClick={() => {
+                close()
+                onChoose(ran)
+              }}
+            >
+              {ran.sql.replaceAll(/\s+/g, " ").slice(0, 60)}
+            </MenuItem>
+          ))}
+          {all.length === 0 ? null : (
+            <>
+              <hr />
+              <MenuItem
+                icon="trash"
+                danger
+                onClick={() => {
+                  close()
+                  forget(client).then(() => toast("History cleared"), toastError)
+                }}
+              >
+                Clear my history
+              </MenuItem>
+            </>
+          )}
+        </Menu>
+      )}
     </div>
   )
 }

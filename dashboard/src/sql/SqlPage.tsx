@@ -9,11 +9,12 @@ import { mod } from "../ui/keys.ts"
 import { Switch } from "../ui/Field.tsx"
 import { Segments } from "../ui/page/Segments.tsx"
 import { viewPlaceAs, ViewAs } from "../ui/page/ViewAs.tsx"
-import { savedQueries } from "../shell/saved.ts"
 import { toastError, toastUndo } from "../ui/toast.ts"
-import { ApiError } from "../wire/ApiError.ts"
+import { ApiError, codeOf } from "../wire/ApiError.ts"
 import type { Values } from "../ui/page/queries.ts"
 import { place } from "../wire/place.ts"
+import { remember } from "../workspace/history.ts"
+import { type Item, readItem } from "../workspace/items.ts"
 import { AllowWrites } from "./AllowWrites.tsx"
 import type { Choice } from "./chart/columns.ts"
 import { Editor, type EditorHandle } from "./Editor.tsx"
@@ -23,7 +24,7 @@ import { Parameters } from "./Parameters.tsx"
 import { explainPrefix, runStatements, statementsBefore } from "./run.ts"
 import { Saved } from "./Saved.tsx"
 import { placeOf, type Statement } from "./statements.ts"
-import { remember, type Tab, useTabs } from "./store.ts"
+import { type Tab, useTabs } from "./store.ts"
 import { Running, Summary } from "./Summary.tsx"
 import { Tabs } from "./Tabs.tsx"
 import { useRuns } from "./useRuns.ts"
@@ -50,8 +51,8 @@ const placeOfError = (error: unknown, statements: ReadonlyArray<Statement>, befo
 export const SqlPage = () => {
   const catalogue = useCatalogue()
   const client = useQueryClient()
-  const { choose, close, current, give, giveAll, open, rename, tabs, write } = useTabs()
-  const { saved } = useSearch({ strict: false }) as { readonly saved?: unknown }
+  const { choose, close, current, give, giveAll, open, saved, tabs, write } = useTabs()
+  const { saved: asked } = useSearch({ strict: false }) as { readonly saved?: unknown }
   const navigate = useNavigate()
   const runs = useRuns()
   const [writable, setWritable] = useState<ReadonlySet<number>>(new Set())
@@ -72,16 +73,20 @@ export const SqlPage = () => {
   const result = resultOf(shown)
   const chart = charts.get(slot) ?? noChart
   const showChart = (next: Choice) => setCharts(new Map(charts).set(slot, next))
+  const openItem = ({ content, id, name, revision }: Item) => {
+    if (!("sql" in content)) return
+    const { chart, sql: text, values } = content
+    const at = open({ name, text, values, saved: { id, revision } })
+    if (chart !== undefined) setCharts((all) => new Map(all).set(at, chart))
+  }
   useEffect(() => {
-    if (saved === undefined) return
-    const query = savedQueries().find(({ name }) => name === saved)
-    if (query === undefined) toastError(new Error("This browser has no saved query with this name"))
-    else open(query)
+    if (asked === undefined) return
+    readItem(Number(asked)).then(openItem, toastError)
     // The address names what was opened, not what the tabs become.
     void navigate({ to: "/sql", search: {}, replace: true })
     // Once for each address.
     // oxlint-disable-next-line react/exhaustive-deps
-  }, [saved])
+  }, [asked])
 
   const allow = (on: boolean) => {
     const next = new Set(writable)
@@ -106,17 +111,19 @@ export const SqlPage = () => {
     const prefix = explain ? explainPrefix : ""
     const sent = statements.map((one) => ({ ...one, text: prefix + one.text }))
     const text = statements.map((one) => one.text).join(";\n")
+    const ran = { sql: text, values, ...(place.branch === undefined ? {} : { branch: place.branch }) }
     await runs.run(slot, async (signal): Promise<Shown> => {
       try {
         // ANALYZE runs the statement: never as a write.
         const outcome = await runStatements(sent, { writes: writes && !explain, rowLimit, values, viewer, signal })
         const { millis, results } = outcome
-        remember({ at: Date.now(), text, values, millis })
+        const rows = results.reduce((sum, { rowCount }) => sum + (rowCount ?? 0), 0)
+        void remember(client, { ...ran, rows, milliseconds: Math.round(millis * 10) / 10 })
         if (results.some(({ command }) => changesCatalogue.test(command)))
           void client.invalidateQueries({ queryKey: ["catalogue"] })
         return { tag: "result", chosen: results.length - 1, ...outcome }
       } catch (error) {
-        if (!signal.aborted) remember({ at: Date.now(), text, values, millis: undefined })
+        if (!signal.aborted) void remember(client, { ...ran, code: codeOf(error) ?? "UNREADABLE" })
         const place = signal.aborted ? undefined : placeOfError(error, statements, statementsBefore(viewer), prefix)
         // Another query may be in the editor meanwhile.
         if (place !== undefined && inView.current === slot) editor.current?.mark(place, (error as Error).message)
@@ -217,11 +224,11 @@ export const SqlPage = () => {
             </option>
           ))}
         </select>
-        <Saved name={current.name} text={current.text} values={current.values ?? {}} onSaved={rename} onOpen={open} />
+        <Saved query={current} chart={chart} onSaved={saved} onOpen={openItem} />
         <History
-          onChoose={({ text, values }) => {
+          onChoose={({ sql, values }) => {
             giveAll(values ?? {})
-            editor.current?.replace(text)
+            editor.current?.replace(sql)
           }}
         />
       </div>

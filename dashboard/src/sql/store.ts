@@ -1,19 +1,6 @@
 import { useRef, useState } from "react"
-import type { SavedQuery } from "../shell/saved.ts"
-import { keepList, readList } from "../ui/page/kept.ts"
+import type { Item } from "../workspace/items.ts"
 import { keepQueries, type Query, readQueries, type Values } from "../ui/page/queries.ts"
-
-export interface Ran {
-  readonly at: number
-  readonly text: string
-  readonly values?: Values
-  /** Undefined: it was refused. */
-  readonly millis: number | undefined
-}
-
-const historyName = "svc.sql.history"
-/** Statements that are remembered. */
-const most = 200
 
 /** A query of this window. */
 export interface Tab extends Query {
@@ -23,7 +10,7 @@ export interface Tab extends Query {
 
 let slots = 0
 const tabOf = (query: Query): Tab => ({ ...query, slot: ++slots })
-const without = ({ id, name, text, values }: Tab): Query => ({ id, name, text, values })
+const without = ({ id, name, saved, text, values }: Tab): Query => ({ id, name, text, values, saved })
 const nextId = (queries: ReadonlyArray<Query>) => Math.max(0, ...queries.map(({ id }) => id)) + 1
 
 /**
@@ -74,12 +61,22 @@ export const useTabs = () => {
       change({ values: value === undefined ? others : { ...others, [number]: value } })
     },
     giveAll: (values: Values) => change({ values }),
-    rename: (name: string) => change({ name }),
-    open: (query?: SavedQuery) => {
-      const there = tabs.find(({ name, text }) => name === query?.name && text === query.text)
-      if (there !== undefined) return setAt(there.slot)
+    /** It is saved under this name, at this revision. */
+    saved: ({ id, name, revision }: Pick<Item, "id" | "name" | "revision">) =>
+      change({ name, saved: { id, revision } }),
+    /** Returns the slot of the new tab, or of the one that has the query already. */
+    open: (query?: Omit<Query, "id">) => {
+      const there = tabs.find(
+        ({ saved, text }) => saved !== undefined && saved.id === query?.saved?.id && text === query.text
+      )
+      if (there !== undefined) {
+        setAt(there.slot)
+        return there.slot
+      }
       const id = nextId([...readQueries(), ...tabs])
-      add(tabOf({ id, name: `Query ${id}`, text: "", ...query }))
+      const tab = tabOf({ id, name: `Query ${id}`, text: "", ...query })
+      add(tab)
+      return tab.slot
     },
     /** Returns what opens it again. */
     close: (closed: Tab) => {
@@ -92,10 +89,4 @@ export const useTabs = () => {
       return () => add(closed)
     }
   }
-}
-
-export const ranBefore = () => readList<Ran>(historyName)
-export const remember = (ran: Ran) => {
-  const others = ranBefore().filter(({ text }) => text !== ran.text)
-  keepList(historyName, [ran, ...others].slice(0, most))
 }

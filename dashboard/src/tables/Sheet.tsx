@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query"
 import { useNavigate, useSearch } from "@tanstack/react-router"
 import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react"
 import type { Catalogue } from "../catalogue/queries.ts"
-import type { Search } from "../shell/search.ts"
+import { pairsOf, type Search, searchOf } from "../shell/search.ts"
 import { plural } from "../ui/format.ts"
 import { isMod } from "../ui/keys.ts"
 import { Notice } from "../ui/page/Notice.tsx"
@@ -12,13 +12,14 @@ import { toast, toastError, toastUndo } from "../ui/toast.ts"
 import { curlOf } from "../wire/curl.ts"
 import { place } from "../wire/place.ts"
 import { type Viewer, viewerCredentials } from "../wire/viewer.ts"
+import type { Item } from "../workspace/items.ts"
 import { useBlocks } from "./rows/useBlocks.ts"
 import { gridColumns, type Relation, selectOf } from "./grid/columns.ts"
 import { type CellChange, conflictsOf, countEdits, countWrong, freshIn, savableOf } from "./rows/edits.ts"
 import { filtersOf, orderOf, withFilter, withNextOrder, withoutFilter } from "./rows/filters.ts"
 import type { Cell } from "./grid/CellMenu.tsx"
 import { Grid } from "./grid/Grid.tsx"
-import { useKeptColumns } from "./kept.ts"
+import { useKeptColumns } from "./views/kept.ts"
 import { freshRow, isPlaced, keyOf, type Row, rowId } from "./rows/identity.ts"
 import type { Refused } from "./rows/refusals.ts"
 import { type SheetDialog, SheetDialogs } from "./SheetDialogs.tsx"
@@ -55,6 +56,7 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
   const navigate = useNavigate()
   const client = useQueryClient()
   const kept = useKeptColumns(schema, name)
+  const [view, setView] = useState<Item>()
   const staged = useStaged(table)
   const { edits } = staged
   const [size, setSize] = useState<string>()
@@ -180,6 +182,14 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
         picked={picked.rows.length}
         viewer={viewer}
         curl={curl}
+        view={view}
+        viewContent={{ schema, table: name, search: pairsOf(search), ...kept.columns }}
+        onView={(view, opened) => {
+          setView(view)
+          if (!opened || !("table" in view.content)) return
+          kept.show(view.content)
+          go(searchOf(view.content.search))
+        }}
         onFilter={(filter) => go(withFilter(search, filter))}
         onDropFilter={(filter) => go(withoutFilter(search, filter))}
         onToggle={kept.toggle}

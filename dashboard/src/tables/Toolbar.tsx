@@ -9,11 +9,13 @@ import { Menu, MenuItem, Popover } from "../ui/Popover.tsx"
 import { copy } from "../ui/toast.ts"
 import { viewPlaceAs, ViewAs } from "../ui/page/ViewAs.tsx"
 import type { Viewer } from "../wire/viewer.ts"
+import type { Item, ViewContent } from "../workspace/items.ts"
 import type { GridColumn } from "./grid/columns.ts"
 import { type Filter, filterWords } from "./rows/filters.ts"
 import { keyOf } from "./rows/identity.ts"
 import type { SheetDialog } from "./SheetDialogs.tsx"
 
+const Views = lazy(async () => ({ default: (await import("./views/Views.tsx")).Views }))
 const FilterForm = lazy(async () => ({ default: (await import("./FilterForm.tsx")).FilterForm }))
 
 /** Whether anon keys may read the table: the loudest fact about it. Leads to its policies. */
@@ -76,6 +78,10 @@ interface ToolbarProps {
   readonly picked: number
   readonly viewer: Viewer
   readonly curl: () => string
+  /** The view that was opened, or saved as. */
+  readonly view: Item | undefined
+  readonly viewContent: ViewContent
+  readonly onView: (view: Item, opened: boolean) => void
   readonly onFilter: (filter: Filter) => void
   readonly onDropFilter: (filter: Filter) => void
   readonly onToggle: (column: string) => void
@@ -133,6 +139,13 @@ export const Toolbar = (props: ToolbarProps) => {
       )}
       {table === undefined ? null : <Security table={table} />}
       <ViewAs viewer={viewer} legend="Show rows as" onUse={viewPlaceAs} />
+      <Popover icon="view" label="Views of this table" align="end" trigger={props.view?.name}>
+        {(close) => (
+          <Suspense>
+            <Views opened={props.view} content={props.viewContent} onOpen={props.onView} close={close} />
+          </Suspense>
+        )}
+      </Popover>
       <Popover icon="columns" label="Columns" align="end">
         {() => (
           <Menu>

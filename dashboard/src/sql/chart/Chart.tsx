@@ -12,7 +12,8 @@ import { type Point, pointsOf } from "./points.ts"
 interface ChartProps {
   readonly result: Result
   readonly choice: Choice
-  readonly onChoose: (choice: Choice) => void
+  /** Undefined: the axes are as they are chosen. */
+  readonly onChoose?: (choice: Choice) => void
 }
 
 const kinds = [
@@ -157,31 +158,37 @@ export const Chart = ({ choice, onChoose, result }: ChartProps) => {
   const dropped = read === undefined ? 0 : result.rows.length - read.points.length
   return (
     <div className="sql-charts" role="region" aria-label="Chart">
-      <div className="sql-axes">
-        <Choose
-          label="Across"
-          value={axes.x?.name ?? rowNumber}
-          options={[...axes.xs.map(({ name }) => [name, name] as const), [rowNumber, "row number"]]}
-          onValue={(x) => onChoose({ ...choice, x })}
-        />
-        <Choose
-          label="Height"
-          value={axes.y.name}
-          options={axes.ys.map(({ name }) => [name, name] as const)}
-          onValue={(y) => onChoose({ ...choice, y })}
-        />
-        <Segments
-          label="Kind of chart"
-          options={kinds}
-          value={axes.kind}
-          onValue={(kind) => onChoose({ ...choice, kind })}
-        />
-        {dropped === 0 ? null : (
-          <span className="hint">
-            {plural(dropped, "row")} without a place on {nameOf(axes.x)} {dropped === 1 ? "is" : "are"} left out
-          </span>
-        )}
-      </div>
+      {onChoose === undefined && dropped === 0 ? null : (
+        <div className="sql-axes">
+          {onChoose === undefined ? null : (
+            <>
+              <Choose
+                label="Across"
+                value={axes.x?.name ?? rowNumber}
+                options={[...axes.xs.map(({ name }) => [name, name] as const), [rowNumber, "row number"]]}
+                onValue={(x) => onChoose({ ...choice, x })}
+              />
+              <Choose
+                label="Height"
+                value={axes.y.name}
+                options={axes.ys.map(({ name }) => [name, name] as const)}
+                onValue={(y) => onChoose({ ...choice, y })}
+              />
+              <Segments
+                label="Kind of chart"
+                options={kinds}
+                value={axes.kind}
+                onValue={(kind) => onChoose({ ...choice, kind })}
+              />
+            </>
+          )}
+          {dropped === 0 ? null : (
+            <span className="hint">
+              {plural(dropped, "row")} without a place on {nameOf(axes.x)} {dropped === 1 ? "is" : "are"} left out
+            </span>
+          )}
+        </div>
+      )}
       {read === undefined ? (
         <p className="hint">Drawing…</p>
       ) : words === undefined ? (

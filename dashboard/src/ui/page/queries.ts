@@ -9,6 +9,8 @@ export interface Query {
   readonly name: string
   readonly text: string
   readonly values?: Values | undefined
+  /** The item of the workspace that it was opened from, or saved as. */
+  readonly saved?: { readonly id: number; readonly revision: number } | undefined
 }
 
 const kept = "svc.sql.tabs"

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react"
 
 /** How a table was last shown, per table. */
-interface Kept {
+export interface Kept {
   readonly widths: Readonly<Record<string, number>>
   readonly hidden: ReadonlyArray<string>
   /** The order of the columns, if it was changed; others follow in that of the table. */
@@ -35,6 +35,12 @@ export const useKeptColumns = (schema: string, table: string) => {
     hidden,
     order: kept.order,
     fixed: kept.fixed,
+    /** How the table is shown, as a view has it. */
+    columns: {
+      ...kept,
+      widths: Object.fromEntries(Object.entries(kept.widths).map(([of, width]) => [of, Math.round(width)]))
+    },
+    show: ({ fixed, hidden, order, widths }: Kept) => keep({ fixed, hidden, order, widths }),
     /** The columns that are shown, up to which they stay where they are. */
     pin: (fixed: number) => keep({ ...kept, fixed }),
     /** Of the columns that are shown, one is moved by places. */

@@ -63,6 +63,7 @@ import { ArchiveHealth } from "./services/recovery/ArchiveHealth.ts"
 import { TableCounts } from "./services/recovery/TableCounts.ts"
 import { Recovery } from "./services/backups/Recovery.ts"
 import * as rows from "./services/rows/layer.ts"
+import * as charts from "./services/charts/layer.ts"
 import * as schedules from "./services/schedules/layer.ts"
 import * as workspace from "./services/workspace/layer.ts"
 import * as schema from "./services/schema/layer.ts"
@@ -119,7 +120,7 @@ const Capabilities = Layer.mergeAll(
   Connections.layer,
   foreign.layer,
   Insights.layer,
-  RequestLog.layer,
+  charts.layer.pipe(Layer.provideMerge(RequestLog.layer)),
   AccessLog.layer(Number(workerNumber ?? 0)),
   Audit.layer,
   layerAuditRetention,

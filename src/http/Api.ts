@@ -6,6 +6,7 @@ import { AuditApi } from "./api/Audit.ts"
 import { AuthApi } from "./api/Auth.ts"
 import { BackupsApi } from "./api/Backups.ts"
 import { ChangesApi } from "./api/Changes.ts"
+import { ChartsApi } from "./api/Charts.ts"
 import { ConnectionsApi } from "./api/Connections.ts"
 import { BranchesApi } from "./api/Branches.ts"
 import { BranchRowsApi } from "./api/BranchRows.ts"
@@ -42,6 +43,7 @@ export class Api extends HttpApi.make("svc")
   .add(InsightsApi)
   .add(ChangesApi)
   .add(RequestsApi)
+  .add(ChartsApi)
   .add(AuditApi)
   .add(DatabaseSchemasApi)
   .add(ClientKeysApi)

@@ -57,6 +57,7 @@ import {
   StorageObjectsHandlers,
   StorageUploadsHandlers
 } from "./handlers/Storage.ts"
+import { ChartsHandlers } from "./handlers/Charts.ts"
 import { SchedulesHandlers } from "./handlers/Schedules.ts"
 import { WorkspaceHandlers } from "./handlers/Workspace.ts"
 import { ClientWebhooksHandlers, WebhooksHandlers } from "./handlers/Webhooks.ts"
@@ -99,6 +100,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     InsightsHandlers,
     ChangesHandlers,
     RequestsHandlers,
+    ChartsHandlers,
     AuditHandlers,
     DatabaseSchemasHandlers,
     ClientKeysHandlers,

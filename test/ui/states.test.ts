@@ -3,6 +3,7 @@ import { assert, beforeAll, describe, inject, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
 import { type Operated, operate } from "../support/ui/operated.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { makeChartPoints } from "../support/ui/charts.ts"
 import { assertKeyboard } from "../support/ui/keyboard.ts"
 import { checkStates, type States } from "../support/ui/states.ts"
 import { makeShop } from "../support/ui/tables.ts"
@@ -19,6 +20,7 @@ beforeAll(async () => {
   order = shop.order
   person = await makePerson()
   board = await makeBoard()
+  await makeChartPoints()
   customer = shop.customer
 })
 
@@ -547,6 +549,12 @@ const states: States = {
   "api of nothing": async (page) => {
     await page.goto(at("/api/public/nowhere"))
     await page.getByText("There is no public.nowhere").waitFor()
+  },
+  "status, a month as a table": async (page) => {
+    await page.goto(at("/status?range=month"))
+    await page.getByRole("img", { name: /^Requests each hour/ }).waitFor()
+    await page.getByText("Show as a table").click()
+    await page.getByRole("table", { name: "Each hour" }).waitFor()
   },
   status: async (page) => {
     await page.goto(at("/status"))

@@ -3,6 +3,7 @@ import { type AddressInfo } from "node:net"
 import { assert, inject, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
 import { startService } from "../support/service.ts"
+import { makeChartPoints } from "../support/ui/charts.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 const shared = inject("service")
@@ -100,4 +101,26 @@ it("settings are searched by the address, and secrets are masked", async () => {
   await page.waitForURL(/set=true/)
   await page.reload()
   await settings.getByRole("row", { name: /^PORT/ }).waitFor()
+})
+
+it("requests, connections and sizes of the last hour and of 30 days, by keyboard and as a table", async () => {
+  await makeChartPoints()
+  const page = await openPage()
+  await page.goto(at("/status"))
+  const charts = page.getByRole("region", { name: "Over time" })
+  await charts.getByRole("img", { name: /^Requests each minute: requests 1\d+ to 190/ }).waitFor()
+  await charts.getByRole("img", { name: /^Size of the database: size \d+\.\d MB to/ }).waitFor()
+  await charts.getByRole("button", { name: "30 d" }).click()
+  await page.waitForURL(/range=month/)
+  await charts.getByRole("img", { name: /^Requests each hour/ }).waitFor()
+  const time = charts.getByRole("slider", { name: "Time" })
+  const last = await time.getAttribute("aria-valuetext")
+  await time.press("Home")
+  assert.notStrictEqual(await time.getAttribute("aria-valuetext"), last)
+  assert.match(String(await time.getAttribute("aria-valuetext")), /^\d+ \w+, \d\d:00 UTC$/)
+  await charts.getByText("Show as a table").click()
+  const table = charts.getByRole("table", { name: "Each hour" })
+  assert.isAtLeast(await table.getByRole("row").count(), 719)
+  await page.reload()
+  await charts.getByRole("img", { name: /^Requests each hour/ }).waitFor()
 })

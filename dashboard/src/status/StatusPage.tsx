@@ -3,6 +3,7 @@ import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { MainOnly } from "../ui/page/MainOnly.tsx"
 import { type Component, componentNames, useComponent } from "./components.ts"
 import { Database } from "./Database.tsx"
+import { TimeCharts } from "./charts/TimeCharts.tsx"
 import { Requests } from "./Requests.tsx"
 import { SettingsList } from "./SettingsList.tsx"
 
@@ -40,6 +41,7 @@ export const StatusPage = () => (
       ))}
     </ul>
     <Requests />
+    <TimeCharts />
     <Database />
     <SettingsList />
   </div>

@@ -62,7 +62,7 @@ const auditColumns = [
 ] as const
 
 /** A time as ISO 8601 with its offset; a date alone is its midnight in UTC. */
-const Time = Schema.String.check(
+export const Time = Schema.String.check(
   Schema.isPattern(/^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d))?$/, {
     expected: "a time such as 2026-01-31 or 2026-01-31T12:00:00Z"
   }),
@@ -125,3 +125,6 @@ export const auditCsv = (entries: ReadonlyArray<AuditEntry>): string => {
   })
   return [auditColumns.join(","), ...lines, ""].join("\r\n")
 }
+
+/** A date alone is its midnight in UTC, whatever the time zone of the database's session. */
+export const atUtc = (time: string): string => (time.length === 10 ? `${time}T00:00:00Z` : time)

@@ -110,6 +110,15 @@ export class Minutes {
     return listOf(all, (tally) => tally)
   }
 
+  /** What a minute of the last hour counts; undefined without requests. */
+  of(minute: number): Tally | undefined {
+    const slot = this.slots[minute % kept]
+    if (slot === undefined || slot.minute !== minute) return undefined
+    const whole = new Tally()
+    for (const methods of slot.cells.values()) for (const tally of methods.values()) whole.merge(tally)
+    return whole
+  }
+
   counted(now: number, wanted: MinutesQuery): Counted {
     const current = Math.floor(now / minuteMillis)
     const minutes: Array<readonly [number, TallyJson]> = []

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { type HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { type WorkspaceItem } from "../../domain/workspace/Item.ts"
 import { WorkspaceItems } from "../../services/workspace/Items.ts"

@@ -36,6 +36,7 @@ import { queues } from "./migrations/0052_queues.ts"
 import { mailData } from "./migrations/0053_mail_data.ts"
 import { queueConsumers } from "./migrations/0054_queue_consumers.ts"
 import { workspace } from "./migrations/0056_workspace.ts"
+import { charts } from "./migrations/0057_charts.ts"
 import { tableChanges } from "./migrations/0036_table_changes.ts"
 import { implicitCasts } from "./migrations/0034_implicit_casts.ts"
 import { backupChecks } from "./migrations/0033_backup_checks.ts"
@@ -87,5 +88,6 @@ export const migrations = {
   "0052_queues": queues,
   "0053_mail_data": mailData,
   "0054_queue_consumers": queueConsumers,
-  "0056_workspace": workspace
+  "0056_workspace": workspace,
+  "0057_charts": charts
 }

@@ -1,6 +1,6 @@
 import { Context, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { AuditEntry, type AuditList, type AuditQuery } from "../../domain/audit/Entry.ts"
+import { atUtc, AuditEntry, type AuditList, type AuditQuery } from "../../domain/audit/Entry.ts"
 import { type Unavailable } from "../../domain/errors.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { isOutage, onOwnTables, queryRows } from "../OwnTables.ts"
@@ -47,8 +47,8 @@ export class Audit extends Context.Service<
         // "/" follows "." in collation "C": a range finds all actions that begin with the text and a dot.
         where((p) => `(action = ${p} or action >= ${p} || '.' and action < ${p} || '/')`, action)
         where((p) => (subject?.endsWith(":") === true ? `starts_with(subject, ${p})` : `subject = ${p}`), subject)
-        where((p) => `at >= ${p}::timestamptz`, atUtc(from))
-        where((p) => `at < ${p}::timestamptz`, atUtc(to))
+        where((p) => `at >= ${p}::timestamptz`, from && atUtc(from))
+        where((p) => `at < ${p}::timestamptz`, to && atUtc(to))
         where((p) => `request_id = ${p}`, request_id)
         where((p) => `outcome = ${p}`, outcome)
         where((p) => `id < ${p}::int8`, before)
@@ -84,6 +84,3 @@ export class Audit extends Context.Service<
     })
   )
 }
-
-/** A date alone is its midnight in UTC, whatever the time zone of the database's session. */
-const atUtc = (time: string | undefined) => (time?.length === 10 ? `${time}T00:00:00Z` : time)

@@ -56,6 +56,8 @@ export class RequestLog extends Context.Service<
     readonly list: (query: RequestQuery) => Effect.Effect<RequestList>
     readonly counts: (query: MinutesQuery) => Effect.Effect<RequestCounts>
     readonly keys: Effect.Effect<RequestKeys>
+    /** What this process has counted in a minute of the last hour, without the requests of the dashboard. */
+    readonly minute: (minute: number) => ReturnType<Minutes["of"]>
   }
 >()("svc/services/RequestLog") {
   static readonly layer = Layer.effect(
@@ -121,6 +123,7 @@ export class RequestLog extends Context.Service<
 
       return RequestLog.of({
         record,
+        minute: (minute) => minutes.of(minute),
         list: (query) =>
           Effect.map(everywhere<ReadonlyArray<LoggedRequest>>({ about: "requests", query }), (all) => ({
             processes: all.length,

@@ -101,6 +101,7 @@ describe("/openapi.json", () => {
       "GET /api/branches/{id}/differences/count",
       "GET /api/branches/{id}/tables",
       "GET /api/changes",
+      "GET /api/charts",
       "GET /api/connections",
       "GET /api/connections/{id}",
       "GET /api/dashboard/config",

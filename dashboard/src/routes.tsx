@@ -217,6 +217,12 @@ const bucketSettings = createRoute({
   path: "/storage/$bucket/settings",
   component: lazyRouteComponent(() => import("./storage/settings/SettingsPage.tsx"), "SettingsPage")
 })
+const extensions = createRoute({
+  getParentRoute: () => root,
+  path: "/extensions",
+  component: lazyRouteComponent(() => import("./schema/extensions/ExtensionsPage.tsx"), "ExtensionsPage"),
+  validateSearch
+})
 const schema = createRoute({
   getParentRoute: () => root,
   path: "/schema",
@@ -319,6 +325,7 @@ export const router = createRouter({
     bucket,
     bucketSettings,
     schema,
+    extensions,
     policies,
     tablePolicies,
     environments,

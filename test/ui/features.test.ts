@@ -157,6 +157,26 @@ const states: States = {
     await page.goto(at("/schema?find=nowhere"))
     await page.getByText("No table matches").waitFor()
   },
+  "enum form": async (page) => {
+    await states["schema"]?.(page)
+    await page.getByRole("button", { name: "Create", exact: true }).click()
+    await page.getByRole("button", { name: "Enum…" }).click()
+    await page.getByRole("button", { name: "Create enum" }).waitFor()
+  },
+  extensions: async (page) => {
+    await page.goto(at("/extensions"))
+    await page.getByRole("table", { name: "Available extensions" }).waitFor()
+    await page.getByRole("table", { name: "Missing extensions" }).waitFor()
+  },
+  "extension form": async (page) => {
+    await page.goto(at("/extensions?find=pg_stat_statements"))
+    await page.getByRole("button", { name: "Create" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  "no extension found": async (page) => {
+    await page.goto(at("/extensions?find=no+such+thing"))
+    await page.getByText("No extension matches").waitFor()
+  },
   diagram: async (page) => {
     await page.goto(at("/schema?view=diagram"))
     await page.getByRole("group", { name: new RegExp(`^Table ${order}`) }).waitFor()

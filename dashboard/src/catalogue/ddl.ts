@@ -1,8 +1,5 @@
 import { call } from "../wire/call.ts"
 
-/** A name in SQL. */
-export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`
-
 /** `/v1/sql/transaction` takes 20, of which the first is ours. */
 const mostStatements = 19
 
@@ -13,6 +10,12 @@ const block = (statements: ReadonlyArray<string>) => {
   for (let at = 1; body.includes(mark); at++) mark = `$ddl${at}$`
   return `do ${mark}\nbegin\n${body}\nend ${mark}`
 }
+
+/** ms that a statement may take which is not in a transaction: indexes of large tables take minutes. */
+const aloneMillis = 600_000
+
+/** Runs a statement that PostgreSQL refuses in a transaction, such as the one that makes an index without stopping writes. */
+export const runAlone = (sql: string) => call("POST /v1/sql", { payload: { sql, timeout: aloneMillis } })
 
 /**
  * Runs statements that change the schema, all or none. They wait at most 2 s for a lock: behind a waiting statement all

@@ -1,7 +1,7 @@
 import "./foreign.css"
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { quoteName } from "../catalogue/ddl.ts"
+import { quoteName } from "../catalogue/names.ts"
 import { useSettings, valuesOf } from "../catalogue/settings.ts"
 import { Button } from "../ui/Button.tsx"
 import { Confirm } from "../ui/Confirm.tsx"

@@ -1,4 +1,4 @@
-import { quoteName } from "../catalogue/ddl.ts"
+import { qualifiedName, quoteName, writtenSql } from "../catalogue/names.ts"
 import type { Column, Table } from "../catalogue/queries.ts"
 
 export type Policy = Table["policies"][number]
@@ -20,23 +20,21 @@ export interface Draft {
   readonly check: string
 }
 
-export const tableName = ({ name, schema }: Pick<Table, "schema" | "name">) => `${quoteName(schema)}.${quoteName(name)}`
-
 /** The statement that makes a policy. Its expressions are SQL: a user who may create policies may run any SQL. */
 export const createSql = (table: Table, draft: Draft): string =>
   [
-    `create policy ${quoteName(draft.name)} on ${tableName(table)}`,
+    `create policy ${quoteName(draft.name)} on ${qualifiedName(table)}`,
     ...(draft.permissive ? [] : ["  as restrictive"]),
     `  for ${draft.command.toLowerCase()}`,
     `  to ${draft.roles.length === 0 ? "public" : draft.roles.map(quoteName).join(", ")}`,
-    ...(hasUsing(draft.command) && draft.using.trim() !== "" ? [`  using (${draft.using.trim()})`] : []),
-    ...(hasCheck(draft.command) && draft.check.trim() !== "" ? [`  with check (${draft.check.trim()})`] : [])
+    ...(hasUsing(draft.command) && draft.using.trim() !== "" ? [`  using (${writtenSql(draft.using)})`] : []),
+    ...(hasCheck(draft.command) && draft.check.trim() !== "" ? [`  with check (${writtenSql(draft.check)})`] : [])
   ].join("\n")
 
-export const dropSql = (table: Table, policy: string) => `drop policy ${quoteName(policy)} on ${tableName(table)}`
+export const dropSql = (table: Table, policy: string) => `drop policy ${quoteName(policy)} on ${qualifiedName(table)}`
 
 export const securitySql = (table: Table, on: boolean) =>
-  `alter table ${tableName(table)} ${on ? "enable" : "disable"} row level security`
+  `alter table ${qualifiedName(table)} ${on ? "enable" : "disable"} row level security`
 
 /** Columns that usually name the owner of a row, the best first. */
 const owners = ["owner", "owner_id", "user_id", "author_id", "created_by", "sub"]

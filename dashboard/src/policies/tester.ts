@@ -1,7 +1,8 @@
+import { qualifiedName } from "../catalogue/names.ts"
 import type { Table } from "../catalogue/queries.ts"
 import { call } from "../wire/call.ts"
 import { type Viewer, viewerStatements } from "../wire/viewer.ts"
-import { appliesTo, type Policy, tableName } from "./policy.ts"
+import { appliesTo, type Policy } from "./policy.ts"
 
 const tested = ["SELECT", "UPDATE", "DELETE"] as const
 type Tested = (typeof tested)[number]
@@ -52,7 +53,7 @@ export const testAs = async (table: Table, viewer: Viewer, signal: AbortSignal):
       ...policies.map(({ using }, at) => `count(*) filter (where ${using ?? "true"}) as "${command} ${at}"`)
     ]
   })
-  const from = tableName(table)
+  const from = qualifiedName(table)
   const before = viewerStatements(viewer)
   const statements = [
     ...before,

@@ -1,16 +1,22 @@
 import "./schema.css"
 import { Link, useNavigate, useSearch } from "@tanstack/react-router"
-import { lazy, Suspense, useMemo } from "react"
+import { lazy, Suspense, useMemo, useState } from "react"
 import { type Catalogue, type Table, useCatalogue, useWholeCatalogue } from "../catalogue/queries.ts"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
 import { plural } from "../ui/format.ts"
 import { Problem } from "../ui/Problem.tsx"
-import { Functions, Views } from "./Others.tsx"
+import { Menu, MenuItem, Popover } from "../ui/Popover.tsx"
+import { schemaDrop } from "./drops.ts"
+import type { SchemaDialog } from "./forms/Forms.tsx"
+import { Enums, Functions, Views } from "./Others.tsx"
+import { useDefinitions } from "./queries.ts"
 import { TableCard } from "./TableCard.tsx"
 import { TypesButton } from "./TypesButton.tsx"
 
 const Diagram = lazy(async () => ({ default: (await import("./Diagram.tsx")).Diagram }))
+
+const Forms = lazy(async () => ({ default: (await import("./forms/Forms.tsx")).Forms }))
 
 /** Tables that are listed at most; the others are found by typing. */
 const most = 100
@@ -23,7 +29,7 @@ interface View {
   readonly words: string
 }
 
-const viewOf = (search: Readonly<Record<string, unknown>>, { schemas }: Catalogue, first: string): View => ({
+const viewOf = (search: Readonly<Record<string, unknown>>, schemas: ReadonlyArray<string>, first: string): View => ({
   view: search["view"] === "diagram" ? "diagram" : "list",
   schema: schemas.find((name) => name === search["schema"]) ?? first,
   words: typeof search["find"] === "string" ? search["find"] : ""
@@ -40,7 +46,9 @@ const Filled = ({ catalogue, open }: FilledProps) => {
   const navigate = useNavigate()
   const search: Readonly<Record<string, unknown>> = useSearch({ strict: false })
   const first = open.schemas[0] ?? "public"
-  const { schema, view, words } = viewOf(search, catalogue, first)
+  const definitions = useDefinitions().data
+  const schemas = definitions?.schemas.map(({ name }) => name) ?? catalogue.schemas
+  const { schema, view, words } = viewOf(search, schemas, first)
   const exposed = open.schemas.includes(schema)
   const found = useMemo(() => {
     const letters = words.toLowerCase().trim()
@@ -48,6 +56,10 @@ const Filled = ({ catalogue, open }: FilledProps) => {
       [name, ...columns.map((column) => column.name)].some((text) => text.toLowerCase().includes(letters))
     return catalogue.tables.filter((table) => table.schema === schema && has(table))
   }, [catalogue, schema, words])
+  const [dialog, setDialog] = useState<SchemaDialog>()
+  const constraints = new Set(
+    definitions?.constraints.flatMap((one) => (one.schema === schema ? [one.name] : [])) ?? []
+  )
   const go = (part: Partial<View>) => {
     const next = { schema, view, words, ...part }
     void navigate({
@@ -81,14 +93,14 @@ const Filled = ({ catalogue, open }: FilledProps) => {
             Diagram
           </Link>
         </nav>
-        {catalogue.schemas.length < 2 ? null : (
+        {schemas.length < 2 ? null : (
           <select
             className="field"
             aria-label="Schema"
             value={schema}
             onChange={(event) => go({ schema: event.target.value })}
           >
-            {catalogue.schemas.map((name) => (
+            {schemas.map((name) => (
               <option key={name} value={name}>
                 {open.schemas.includes(name) ? name : `${name} (not exposed)`}
               </option>
@@ -104,6 +116,39 @@ const Filled = ({ catalogue, open }: FilledProps) => {
           onChange={(event) => go({ words: event.target.value })}
         />
         <span className="faint">{plural(found.length, "table")}</span>
+        <span className="grow" />
+        <Popover icon="plus" label="Create" trigger="Create" align="end">
+          {(close) => {
+            const entry = (words: string, act: () => void, danger = false) => (
+              <MenuItem
+                danger={danger}
+                onClick={() => {
+                  close()
+                  act()
+                }}
+              >
+                {words}
+              </MenuItem>
+            )
+            return (
+              <Menu>
+                {entry("Table…", () => void navigate({ to: "/tables", search: { new: "table", in: schema } }))}
+                {entry("Enum…", () => setDialog({ tag: "enum", type: undefined }))}
+                {entry("Function…", () => setDialog({ tag: "function", stored: undefined }))}
+                {entry("Schema…", () => setDialog({ tag: "schema" }))}
+                <hr />
+                {entry(
+                  `Drop schema ${schema}…`,
+                  () => {
+                    const inside = catalogue.tables.filter((table) => table.schema === schema)
+                    setDialog({ tag: "drop", drop: schemaDrop(schema, inside) })
+                  },
+                  true
+                )}
+              </Menu>
+            )
+          }}
+        </Popover>
       </div>
       {exposed ? null : (
         <p className="lead">
@@ -119,7 +164,14 @@ const Filled = ({ catalogue, open }: FilledProps) => {
       ) : view === "list" ? (
         <div className="schema-list">
           {found.slice(0, most).map((table) => (
-            <TableCard key={table.name} table={table} catalogue={catalogue} open={open} />
+            <TableCard
+              key={table.name}
+              table={table}
+              catalogue={catalogue}
+              open={open}
+              act={setDialog}
+              constraints={constraints}
+            />
           ))}
           {found.length > most ? <p className="hint">{found.length - most} more: narrow the search down.</p> : null}
         </div>
@@ -134,10 +186,21 @@ const Filled = ({ catalogue, open }: FilledProps) => {
       )}
       {view === "list" && words === "" ? (
         <>
-          <Views views={catalogue.views.filter((one) => one.schema === schema)} opens={exposed} />
-          <Functions functions={catalogue.functions.filter((one) => one.schema === schema)} />
+          <Views views={catalogue.views.filter((one) => one.schema === schema)} opens={exposed} act={setDialog} />
+          <Enums enums={definitions?.enums.filter((one) => one.schema === schema) ?? []} act={setDialog} />
+          <Functions functions={definitions?.functions.filter((one) => one.schema === schema) ?? []} act={setDialog} />
         </>
       ) : null}
+      {dialog === undefined ? null : (
+        <Suspense>
+          <Forms
+            dialog={dialog}
+            schema={schema}
+            onClose={() => setDialog(undefined)}
+            onSchema={(name) => go({ schema: name, words: "" })}
+          />
+        </Suspense>
+      )}
     </>
   )
 }

@@ -1,12 +1,19 @@
 import { Link } from "@tanstack/react-router"
 import { type Catalogue, type Column, enumValues, type ForeignKey, type Table, tableOf } from "../catalogue/queries.ts"
+import { Button } from "../ui/Button.tsx"
 import { Icon } from "../ui/Icon.tsx"
+import { indexDrop, triggerDrop } from "./drops.ts"
+import type { Drop } from "./forms/parts.tsx"
+import type { SchemaDialog } from "./forms/Forms.tsx"
 
 interface TableCardProps {
   readonly table: Table
   readonly catalogue: Catalogue
   /** Of the exposed schemas, whose tables have pages. */
   readonly open: Catalogue
+  readonly act: (dialog: SchemaDialog) => void
+  /** Names of indexes of constraints, which are dropped with them. */
+  readonly constraints: ReadonlySet<string>
 }
 
 const nameOf = (schema: string, table: string, own: string) => (schema === own ? table : `${schema}.${table}`)
@@ -26,21 +33,52 @@ const Target = ({ open, own, reference }: { open: Catalogue; own: string; refere
 /** The service keeps its own, of subscriptions and webhooks, as their pages say. */
 const isOwn = ({ definition }: Table["triggers"][number]) => definition?.includes("EXECUTE FUNCTION svc.") === true
 
-const Definitions = ({ all, name }: { name: string; all: Table["indexes"] }) =>
-  all.length === 0 ? null : (
+interface DefinitionsProps {
+  readonly name: string
+  readonly all: Table["indexes"]
+  /** Undefined: it can't be dropped here. */
+  readonly drop?: (name: string) => Drop | undefined
+  readonly act: TableCardProps["act"]
+  readonly onAdd?: () => void
+}
+
+const Definitions = ({ act, all, drop = () => undefined, name, onAdd }: DefinitionsProps) =>
+  all.length === 0 && onAdd === undefined ? null : (
     <section>
-      <h4>{name}</h4>
+      <h4>
+        {name}
+        {onAdd === undefined ? null : (
+          <Button kind="quiet" icon="plus" onClick={onAdd}>
+            Add {name === "Indexes" ? "index" : "trigger"}
+          </Button>
+        )}
+      </h4>
       <ul>
-        {all.map((one) => (
-          <li key={one.name}>
-            <code>{one.definition ?? one.name}</code>
-          </li>
-        ))}
+        {all.map((one) => {
+          const dropped = drop(one.name)
+          return (
+            <li key={one.name}>
+              <code>{one.definition ?? one.name}</code>
+              {dropped === undefined ? null : (
+                <Button
+                  kind="quiet"
+                  icon="trash"
+                  label={`Drop ${one.name}`}
+                  onClick={() => act({ tag: "drop", drop: dropped })}
+                />
+              )}
+            </li>
+          )
+        })}
       </ul>
     </section>
   )
 
-const ColumnRow = ({ catalogue, column, table }: Omit<TableCardProps, "open"> & { readonly column: Column }) => {
+const ColumnRow = ({
+  catalogue,
+  column,
+  table
+}: Pick<TableCardProps, "catalogue" | "table"> & { readonly column: Column }) => {
   const labels = enumValues(catalogue, column.type)
   const value =
     column.generated === null
@@ -69,7 +107,7 @@ const ColumnRow = ({ catalogue, column, table }: Omit<TableCardProps, "open"> & 
   )
 }
 
-export const TableCard = ({ catalogue, open, table }: TableCardProps) => (
+export const TableCard = ({ act, catalogue, constraints, open, table }: TableCardProps) => (
   <section className="card schema-table" aria-label={table.name}>
     <h3>
       {tableOf(open, table.schema, table.name) === undefined ? (
@@ -128,9 +166,21 @@ export const TableCard = ({ catalogue, open, table }: TableCardProps) => (
           </ul>
         </section>
       )}
-      <Definitions name="Indexes" all={table.indexes} />
-      <Definitions name="Checks" all={table.checks} />
-      <Definitions name="Triggers" all={table.triggers.filter((one) => !isOwn(one))} />
+      <Definitions
+        name="Indexes"
+        all={table.indexes}
+        drop={(name) => (constraints.has(name) ? undefined : indexDrop(table, name))}
+        act={act}
+        {...(table.type === "foreign table" ? {} : { onAdd: () => act({ tag: "index", table }) })}
+      />
+      <Definitions name="Checks" all={table.checks} act={act} />
+      <Definitions
+        name="Triggers"
+        all={table.triggers.filter((one) => !isOwn(one))}
+        drop={(name) => triggerDrop(table, name)}
+        act={act}
+        onAdd={() => act({ tag: "trigger", relation: table })}
+      />
     </div>
   </section>
 )

@@ -15,6 +15,7 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
       { to: "/sql", name: "SQL workbench", icon: "sql" },
       { to: "/boards", name: "Boards", icon: "requests" },
       { to: "/schema", name: "Schema", icon: "schema" },
+      { to: "/extensions", name: "Extensions", icon: "extension" },
       { to: "/policies", name: "Policies", icon: "policy" },
       { to: "/migrations", name: "Migrations", icon: "migration" },
       { to: "/branches", name: "Branches", icon: "branch" },

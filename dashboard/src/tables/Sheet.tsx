@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useNavigate, useSearch } from "@tanstack/react-router"
 import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react"
+import { qualifiedName } from "../catalogue/names.ts"
 import type { Catalogue } from "../catalogue/queries.ts"
 import { pairsOf, type Search, searchOf } from "../shell/search.ts"
 import { plural } from "../ui/format.ts"
@@ -231,7 +232,7 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
           order={orderOf(search)}
           readOnly={readOnly}
           keyed={!isPlaced(table)}
-          name={`"${schema.replaceAll('"', '""')}"."${name.replaceAll('"', '""')}"`}
+          name={qualifiedName({ schema, name })}
           fresh={fresh}
           editOf={(row) => edits.get(idOf(row))}
           refusedIn={(row) => (refused !== undefined && refused.row === idOf(row) ? (refused.column ?? "") : undefined)}

@@ -36,15 +36,17 @@ const Chosen = ({ catalogue, schema, table }: ChosenProps) => {
 export const TablesPage = () => {
   const { schema, table } = useParams({ strict: false }) as { readonly schema?: string; readonly table?: string }
   const catalogue = useCatalogue()
-  const [making, setMaking] = useState(false)
-  const make = () => setMaking(true)
-  const asked = (useSearch({ strict: false }) as Search)["new"] !== undefined && schema === undefined
+  /** The schema of a table that is being made; null: the first one. */
+  const [making, setMaking] = useState<string | null>()
+  const make = () => setMaking(null)
+  const { new: wanted, in: within } = useSearch({ strict: false }) as Search
+  const asked = wanted !== undefined && schema === undefined
   const navigate = useNavigate()
   useEffect(() => {
     if (!asked) return
-    setMaking(true)
+    setMaking(typeof within === "string" ? within : null)
     void navigate({ to: "/tables", search: {}, replace: true })
-  }, [asked, navigate])
+  }, [asked, navigate, within])
   const chosen = schema !== undefined && table !== undefined
   return (
     <div className={`tables ${chosen ? "" : "index"}`}>
@@ -82,9 +84,14 @@ export const TablesPage = () => {
           )}
         </section>
       )}
-      {making && catalogue.data !== undefined ? (
+      {making !== undefined && catalogue.data !== undefined ? (
         <Suspense>
-          <TableForm catalogue={catalogue.data} table={undefined} onClose={() => setMaking(false)} />
+          <TableForm
+            catalogue={catalogue.data}
+            table={undefined}
+            schema={making ?? undefined}
+            onClose={() => setMaking(undefined)}
+          />
         </Suspense>
       ) : null}
     </div>

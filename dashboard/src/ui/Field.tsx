@@ -77,6 +77,20 @@ export const Choose = <Value extends string>({ onValue, options, value, ...words
   </Labelled>
 )
 
+interface CheckProps {
+  readonly checked: boolean
+  readonly disabled?: boolean
+  readonly children: ReactNode
+  readonly onChange: (on: boolean) => void
+}
+
+export const Check = ({ checked, children, disabled = false, onChange }: CheckProps) => (
+  <label>
+    <input type="checkbox" checked={checked} disabled={disabled} onChange={(event) => onChange(event.target.checked)} />
+    {children}
+  </label>
+)
+
 interface SwitchProps {
   readonly checked: boolean
   readonly children: ReactNode

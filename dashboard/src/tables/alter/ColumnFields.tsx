@@ -1,6 +1,6 @@
 import type { Catalogue } from "../../catalogue/queries.ts"
 import { Button } from "../../ui/Button.tsx"
-import { Choose, Field } from "../../ui/Field.tsx"
+import { Check, Choose, Field } from "../../ui/Field.tsx"
 import { type ColumnDraft, onDeletes, type ReferenceDraft } from "./draft.ts"
 
 /** A column that others may refer to. */
@@ -41,20 +41,6 @@ interface ColumnFieldsProps {
   readonly onChange: (column: ColumnDraft) => void
   readonly onRemove: () => void
 }
-
-interface CheckProps {
-  readonly checked: boolean
-  readonly disabled?: boolean
-  readonly children: string
-  readonly onChange: (on: boolean) => void
-}
-
-const Check = ({ checked, children, disabled = false, onChange }: CheckProps) => (
-  <label>
-    <input type="checkbox" checked={checked} disabled={disabled} onChange={(event) => onChange(event.target.checked)} />
-    {children}
-  </label>
-)
 
 /** One column of a table that is made or changed. */
 export const ColumnFields = ({ column, keyed, onChange, onRemove, targets, types }: ColumnFieldsProps) => {

@@ -32,21 +32,24 @@ interface TableFormProps {
   readonly catalogue: Catalogue
   /** Undefined: a new one. */
   readonly table: Table | undefined
+  /** Of a new one; it may be one that is not exposed. */
+  readonly schema?: string | undefined
   readonly onClose: () => void
 }
 
 /** Makes a table or changes one. Shows the statements, and runs them in one transaction. */
-export const TableForm = ({ catalogue, onClose, table }: TableFormProps) => {
+export const TableForm = ({ catalogue, onClose, schema, table }: TableFormProps) => {
   const types = useId()
   const client = useQueryClient()
   const navigate = useNavigate()
   const list = useRef<HTMLDivElement>(null)
   const [draft, setDraft] = useState<TableDraft>(() =>
-    table === undefined ? newTable(catalogue.schemas[0] ?? "public") : draftOf(table)
+    table === undefined ? newTable(schema ?? catalogue.schemas[0] ?? "public") : draftOf(table)
   )
   const change = (part: Partial<TableDraft>) => setDraft({ ...draft, ...part })
   const problems = problemsOf(draft)
   const statements = problems.length > 0 ? [] : table === undefined ? createSql(draft) : alterSql(table, draft)
+  const schemas = schema === undefined ? catalogue.schemas : Array.from(new Set([...catalogue.schemas, schema]))
   const keyed = table !== undefined && table.primary_key.length > 0
   const targets = targetsOf(catalogue)
   const setColumn = (column: ColumnDraft) =>
@@ -65,7 +68,9 @@ export const TableForm = ({ catalogue, onClose, table }: TableFormProps) => {
     await client.invalidateQueries({ queryKey: ["catalogue"] })
     toast(`${draft.name} ${table === undefined ? "created" : "changed"}`)
     onClose()
-    if (draft.name !== table?.name) {
+    if (!catalogue.schemas.includes(draft.schema)) {
+      void navigate({ to: "/schema", search: { schema: draft.schema } })
+    } else if (draft.name !== table?.name) {
       const params = { schema: draft.schema, table: draft.name }
       void navigate({ to: "/tables/$schema/$table", params, search: {} })
     }
@@ -90,11 +95,11 @@ export const TableForm = ({ catalogue, onClose, table }: TableFormProps) => {
           spellCheck={false}
           onText={(name) => change({ name })}
         />
-        {table === undefined && catalogue.schemas.length > 1 ? (
+        {table === undefined && schemas.length > 1 ? (
           <Choose
             label="Schema"
             value={draft.schema}
-            options={catalogue.schemas.map((name) => [name, name])}
+            options={schemas.map((name) => [name, name])}
             onValue={(schema) => change({ schema })}
           />
         ) : null}

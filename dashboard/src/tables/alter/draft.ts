@@ -1,3 +1,4 @@
+import { nameProblem } from "../../catalogue/names.ts"
 import type { Column, ForeignKey, Table } from "../../catalogue/queries.ts"
 
 export const onDeletes = ["no action", "restrict", "cascade", "set null", "set default"] as const
@@ -103,13 +104,15 @@ export const draftOf = (table: Table): TableDraft => ({
   })
 })
 
+const problemsOfNames = (names: ReadonlyArray<readonly [name: string, what: string]>) =>
+  Array.from(new Set(names.flatMap(([name, what]) => nameProblem(name, what) ?? [])))
+
 /** What must be mended before there are statements. */
 export const problemsOf = ({ columns, name }: TableDraft): ReadonlyArray<string> => {
   const names = columns.map((column) => column.name)
   return [
-    ...(name.trim() === "" ? ["The table has no name"] : []),
+    ...problemsOfNames([[name, "The table"], ...names.map((one) => [one, "A column"] as const)]),
     ...(columns.length === 0 ? ["The table has no columns"] : []),
-    ...(names.some((one) => one.trim() === "") ? ["A column has no name"] : []),
     ...(columns.some(({ type }) => type.trim() === "") ? ["A column has no type"] : []),
     ...Array.from(
       new Set(names.filter((one, at) => one !== "" && names.indexOf(one) !== at)),

@@ -1,3 +1,4 @@
+import { quoteName, textLiteral } from "../../catalogue/names.ts"
 import type { GridColumn } from "../grid/columns.ts"
 import { valueShown } from "../grid/values.ts"
 
@@ -5,8 +6,6 @@ export type TextFormat = "JSON" | "SQL" | "Markdown" | "CSV"
 export const textFormats: ReadonlyArray<TextFormat> = ["JSON", "SQL", "Markdown", "CSV"]
 
 type Values = ReadonlyArray<ReadonlyArray<unknown>>
-
-const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
 
 const literal = (value: unknown, type: string) => {
   if (value === null) return "null"
@@ -17,14 +16,12 @@ const literal = (value: unknown, type: string) => {
     /^(?:-?\d[\d.]*|true|false)$/.test(text)
   )
     return text
-  // A backslash is one in this form whatever `standard_conforming_strings` is.
-  const inside = text.replaceAll("'", "''")
-  return inside.includes("\\") ? `E'${inside.replaceAll("\\", "\\\\")}'` : `'${inside}'`
+  return textLiteral(text)
 }
 
 const insert = (name: string, columns: ReadonlyArray<GridColumn>, rows: Values) => {
   const tuples = rows.map((values) => `(${columns.map(({ type }, at) => arrayOr(values[at], type)).join(", ")})`)
-  return `insert into ${name} (${columns.map((column) => quoted(column.name)).join(", ")})\nvalues ${tuples.join(",\n  ")};`
+  return `insert into ${name} (${columns.map((column) => quoteName(column.name)).join(", ")})\nvalues ${tuples.join(",\n  ")};`
 }
 
 const element = (value: unknown): string =>

@@ -1,4 +1,4 @@
-import { quoteName } from "../../catalogue/ddl.ts"
+import { quoteName } from "../../catalogue/names.ts"
 import { ApiError } from "../../wire/ApiError.ts"
 import { call } from "../../wire/call.ts"
 import { upload } from "../../wire/upload.ts"

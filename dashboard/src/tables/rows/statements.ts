@@ -1,3 +1,4 @@
+import { qualifiedName as qualified, quoteName as quote, textLiteral } from "../../catalogue/names.ts"
 import type { Table } from "../../catalogue/queries.ts"
 import type { Edits, RowEdit } from "./edits.ts"
 import { isCut, isFresh, isPlaced, keyOf, place, type Row } from "./identity.ts"
@@ -9,8 +10,6 @@ interface Statement {
   readonly params: ReadonlyArray<string | null>
 }
 
-const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
-const qualified = ({ name, schema }: Pick<Table, "name" | "schema">) => `${quote(schema)}.${quote(name)}`
 const text = (value: unknown) => (value === null || value === undefined ? null : valueText(value))
 
 type Typed = Pick<Table, "columns">
@@ -171,12 +170,7 @@ export const probeOf = (table: Table, name: string, value: unknown): Statement =
 /** Characters of a value that are shown: browsers need seconds to lay out a megabyte. */
 const shown = 2000
 
-/** A backslash is one in this form whatever `standard_conforming_strings` is. */
-const literal = (text: string | null) => {
-  if (text === null) return "null"
-  const inside = text.replaceAll("'", "''")
-  return inside.includes("\\") ? `E'${inside.replaceAll("\\", "\\\\")}'` : `'${inside}'`
-}
+const literal = (text: string | null) => (text === null ? "null" : textLiteral(text))
 const cutLiteral = (text: string | null) =>
   text === null || text.length <= shown
     ? literal(text)

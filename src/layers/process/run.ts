@@ -2,6 +2,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Console, Effect, Exit, Layer } from "effect"
 import { readFileSync } from "node:fs"
 import { guardJsonParse } from "../../domain/text/EscapedKeys.ts"
+import { leaveAllocator } from "./NodeEnvironment.ts"
 import { workerNumber } from "./WorkerSettings.ts"
 import { startFailure } from "./StartError.ts"
 
@@ -52,6 +53,7 @@ export const run = <E>(
   service: Layer.Layer<never, E>,
   report: (line: string) => Effect.Effect<void> = Console.error
 ): void => {
+  leaveAllocator()
   if (workerNumber === undefined) endWithNpm()
   endWithTerminal()
   Layer.launch(service).pipe(

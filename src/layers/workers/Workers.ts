@@ -11,7 +11,7 @@ import { apiAt, httpAddress } from "../net/Listener.ts"
 import { listen } from "../net/Server.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
 import { loginUri } from "../postgres/Login.ts"
-import { compileCache } from "../process/CompileCache.ts"
+import { nodeEnvironment } from "../process/NodeEnvironment.ts"
 import { StartError } from "../process/StartError.ts"
 import { numberVariable, workerCount } from "../process/WorkerSettings.ts"
 import { ObjectStoreAddress, apiPort, parentStoreVariable } from "../storage/Address.ts"
@@ -25,9 +25,7 @@ const textOf = ({ key }: EncryptionKey) => key.export().toString("base64")
  * variables of its environment, which other users of the machine cannot read.
  */
 export const workerEnvironment = Effect.gen(function* () {
-  const env: Record<string, string> = {}
-  const cache = process.env["NODE_COMPILE_CACHE"] ?? compileCache()
-  if (cache !== undefined) env["NODE_COMPILE_CACHE"] = cache
+  const env: Record<string, string> = { ...nodeEnvironment() }
   if ((yield* secret("DATABASE_URL")) === undefined) {
     env["DATABASE_URL"] = loginUri(yield* PostgresAddress)
     const jwt = (yield* JwtSecret).secret

@@ -2,16 +2,10 @@ import { Effect, Schema } from "effect"
 import { LRUCache } from "lru-cache"
 import { Bodies, type Body, bodyRow, namesInBody } from "../../domain/catalogue/bodies/Body.ts"
 import { bodiesSql } from "../../domain/catalogue/bodies/BodiesSql.ts"
-import { type BodyParser, type Tree } from "../../domain/catalogue/bodies/Names.ts"
+import { type BodyParser } from "../../domain/catalogue/bodies/Names.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
+import { sqlParser } from "../sql/Parser.ts"
 import { yieldEvery } from "../LoopTurn.ts"
-
-/** PostgreSQL's parser as WebAssembly: loaded while PostgreSQL is asked for the first bodies. */
-const loadParser: Effect.Effect<BodyParser> = Effect.promise(async () => {
-  const { loadModule, parsePlPgSQLSync, parseSync } = await import("libpg-query")
-  await loadModule()
-  return { sql: (text) => parseSync(text) as Tree, plpgsql: (text) => parsePlPgSQLSync(text) as Tree }
-})
 
 /** Results kept by a body's text; one takes 60 to 90 µs to make. */
 const maxResults = 2000
@@ -20,8 +14,8 @@ const decode = Schema.decodeUnknownEffect(Bodies)
 
 /** Reads the functions of a database whose bodies are text, for the second parameter of `catalogueSql`. */
 export const makeFunctionBodies = Effect.gen(function* () {
-  const parser = yield* Effect.cached(loadParser)
-  yield* Effect.forkScoped(parser)
+  // Loaded while PostgreSQL is asked for the first bodies.
+  yield* Effect.forkScoped(sqlParser)
   const results = new LRUCache<string, { readonly names: ReturnType<typeof namesInBody> }>({ max: maxResults })
 
   const read = (parser: BodyParser, body: Body) => {
@@ -40,7 +34,7 @@ export const makeFunctionBodies = Effect.gen(function* () {
     })
     const bodies = yield* Effect.orDie(decode(text))
     if (bodies.length === 0) return "[]"
-    const loaded = yield* parser
+    const loaded = yield* sqlParser
     const pause = yield* yieldEvery()
     const rows = yield* Effect.forEach(bodies, (body) => Effect.as(pause, read(loaded, body)))
     return JSON.stringify(rows.filter((row) => row !== undefined))

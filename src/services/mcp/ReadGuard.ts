@@ -1,11 +1,11 @@
 import { Effect, Schema } from "effect"
-import { type Tree } from "../../domain/catalogue/bodies/Names.ts"
 import { readStatement } from "../../domain/mcp/ReadSyntax.ts"
 import { refusedSql } from "../../domain/mcp/ReadLists.ts"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { checkSingle } from "../../domain/sql/Statements.ts"
 import { shorten } from "../../domain/text/Shorten.ts"
 import { asUnavailable } from "../schema/DatabaseSchemas.ts"
+import { sqlParser } from "../sql/Parser.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
 
 /** Characters of a statement. */
@@ -40,26 +40,17 @@ const notParsed = (error: unknown) =>
     ? new InvalidRequest({ error: error.message, code: "42601" })
     : new InvalidRequest({ error: "The statement is too deeply nested", code: "SQL_NOT_ALLOWED" })
 
-/** PostgreSQL's parser as WebAssembly. */
-const loadParser = Effect.promise(async () => {
-  const { loadModule, parseSync } = await import("libpg-query")
-  await loadModule()
-  return (text: string) => parseSync(text) as Tree
-})
-
 /**
  * Refuses statements that do more than read tables, by an allow list of syntax and of functions. It is one of three
  * guards: the statement then runs as a role that has no other rights, in a read-only transaction.
  */
 export const makeReadGuard = Effect.gen(function* () {
-  const parser = yield* Effect.cached(loadParser)
-
   /** Accepts a statement that only reads, to run it or to explain it. */
   return Effect.fn("mcp.readGuard")(function* (database: Database, text: string) {
     if (text.length > maxText) return yield* tooLong
     const { keyword } = yield* checkSingle(text)
-    const parse = yield* parser
-    const tree = yield* Effect.try({ try: () => parse(text), catch: notParsed })
+    const parser = yield* sqlParser
+    const tree = yield* Effect.try({ try: () => parser.sql(text), catch: notParsed })
     const read = readStatement(tree)
     if ("refused" in read) return yield* notAllowed(keyword === "SELECT" || keyword === "WITH" ? read.refused : keyword)
     const [found] = yield* Effect.catch(

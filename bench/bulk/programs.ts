@@ -29,14 +29,10 @@ export interface Request {
 export const curl = async ({ credentials, url }: Service, { file, headers, method, path }: Request) => {
   const all = { apikey: credentials.service, expect: "", ...headers }
   const text = await output("curl", [
-    "-s",
-    "-S",
-    "-X",
-    method,
-    "-o",
-    "/dev/null",
-    "-w",
-    "%{http_code} %{time_total} %{size_download}",
+    "-sS",
+    `-X${method}`,
+    "-o/dev/null",
+    "-w%{http_code} %{time_total} %{size_download}",
     ...Object.entries(all).flatMap(([name, value]) => ["-H", `${name}:${value === "" ? "" : ` ${value}`}`]),
     ...(file === undefined ? [] : ["-T", file]),
     url + path

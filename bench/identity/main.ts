@@ -198,14 +198,19 @@ const compareStarts = async (quick: boolean) => {
       FLAGS_SYNC_PORT: "0"
     }
     const began = performance.now()
-    const child = start(defaultEntry, [], ["--max-semi-space-size=12", "--no-allocation-site-pretenuring"], {
-      PATH: process.env["PATH"],
-      ...ports,
-      SVC_DATA_DIR: dataDir,
-      SVC_IDENTITY: identity,
-      SVC_SHUTDOWN_DELAY: "0s",
-      LOG_LEVEL: "Warn"
-    })
+    const child = start(
+      defaultEntry,
+      [],
+      ["--max-semi-space-size=12", "--no-allocation-site-pretenuring", "--heap-growing-percent=100"],
+      {
+        PATH: process.env["PATH"],
+        ...ports,
+        SVC_DATA_DIR: dataDir,
+        SVC_IDENTITY: identity,
+        SVC_SHUTDOWN_DELAY: "0s",
+        LOG_LEVEL: "Warn"
+      }
+    )
     child.stdout.resume()
     await ready(url, () => child.exitCode)
     const readyMillis = performance.now() - began

@@ -59,6 +59,7 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
       // As in npm start.
       "--max-semi-space-size=12",
       "--no-allocation-site-pretenuring",
+      "--heap-growing-percent=100",
       ...(profileDir === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileDir}`])
     ],
     {

@@ -85,7 +85,12 @@ export const testSettings = {
 export const onTerminal = { NODE_OPTIONS: "--import=data:text/javascript,process.stdout.isTTY=true" }
 
 /** The built service, as `npm start` runs it. */
-const entry = ["--max-semi-space-size=12", "--no-allocation-site-pretenuring", "dist/main.mjs"]
+const entry = [
+  "--max-semi-space-size=12",
+  "--no-allocation-site-pretenuring",
+  "--heap-growing-percent=100",
+  "dist/main.mjs"
+]
 
 /** Runs the service until it exits; for starts that are expected to fail. Default: an empty data directory. */
 export const runToEnd = async (

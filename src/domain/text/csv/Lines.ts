@@ -9,13 +9,18 @@ const needsQuotes = Uint8Array.from({ length: 256 }, (_, code) =>
 )
 const nullName = Buffer.from("NULL")
 
+/** Bytes of the buffer that is kept. */
+const keptSize = 128 * 1024
+
 /** A shorter value is copied in a loop, which is quicker than a call. */
 const shortValue = 32
 
 /** Writes rows of PostgreSQL's protocol as lines of CSV: the same text as `csvSql`, of one line after the other. */
 export class CsvLines {
+  /** Bytes that wait to be taken. */
+  length = 0
+  /** Kept and written again: a buffer for each piece would be memory that only full collections free. */
   private out: Buffer = Buffer.alloc(0)
-  private length = 0
   private begun = false
   /** The last line is empty, and its row has one column at most. */
   private open = false
@@ -42,8 +47,8 @@ export class CsvLines {
 
   /** The lines since the last call. A break follows each but the last. */
   take(): Buffer {
-    const lines = this.out.subarray(0, this.length)
-    this.out = Buffer.alloc(0)
+    const lines = Buffer.from(this.out.subarray(0, this.length))
+    if (this.out.length > keptSize) this.out = Buffer.alloc(0)
     this.length = 0
     return lines
   }
@@ -84,7 +89,7 @@ export class CsvLines {
   private reserve(more: number) {
     const needed = this.length + more
     if (needed <= this.out.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.out.length * 2, 128 * 1024))
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.out.length * 2, keptSize))
     this.out.copy(larger, 0, 0, this.length)
     this.out = larger
   }

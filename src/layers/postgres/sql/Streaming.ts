@@ -83,6 +83,9 @@ const withoutTimeout = (connection: SqlConnection) =>
 
 /** Bytes of lines that wait to be taken; PostgreSQL's socket rests meanwhile. */
 const maxHeld = 256 * 1024
+/** PostgreSQL sends 8 KiB at a time. Lines wait for so many bytes, or so many ms, because a piece costs more than its copy. */
+const pieceSize = 32 * 1024
+const pieceMillis = 5
 
 /** See `Session.csv`. */
 export const csvOf = (
@@ -99,17 +102,24 @@ export const csvOf = (
       const rows = new RowSplitter((bytes, at, size) => lines.add(bytes, at, size))
       let held = 0
       let taken = true
+      let timer: NodeJS.Timeout | undefined
       const offer = (bytes: Buffer) => {
         if (!taken || bytes.length === 0) return
         Queue.offerUnsafe(queue, bytes)
         held += bytes.length
         if (held > maxHeld) socket.pause()
       }
+      const offerLines = () => {
+        clearTimeout(timer)
+        timer = undefined
+        offer(lines.take())
+      }
       connection.diverted = (chunk) => {
+        const before = lines.length
         const rest = rows.push(chunk)
-        const made = lines.take()
-        if (made.length > 0) connection.startCounting()
-        offer(made)
+        if (lines.length > before) connection.startCounting()
+        if (lines.length >= pieceSize) offerLines()
+        else if (lines.length > 0) timer ??= setTimeout(offerLines, pieceMillis)
         return rest
       }
       const ran = submit<true>(connection, (done) =>
@@ -124,6 +134,7 @@ export const csvOf = (
         Effect.matchCauseEffect(ran, {
           onSuccess: () =>
             Effect.suspend(() => {
+              offerLines()
               offer(lines.end())
               return Queue.end(queue)
             }),
@@ -134,6 +145,7 @@ export const csvOf = (
       yield* Effect.addFinalizer(() =>
         Effect.sync(() => {
           taken = false
+          clearTimeout(timer)
           socket.resume()
         })
       )

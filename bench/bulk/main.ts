@@ -11,7 +11,7 @@ import { parseArgs } from "node:util"
 import { type DatabaseBench, withDriver } from "../databases/bench.ts"
 import { measureBackups } from "../databases/backups.ts"
 import { median, printTable, whole } from "../rows/table.ts"
-import { resident, watched } from "../support/resources.ts"
+import { processorTimeOfAll, resident, watched } from "../support/resources.ts"
 import { defaultEntry, type Service, withService } from "../support/service.ts"
 import { curl, psql, type Request } from "./programs.ts"
 import { list, setup, writeCsv, writeJson } from "./rows.ts"
@@ -54,37 +54,55 @@ interface Pair {
   readonly wanted?: number
 }
 
+interface Turn {
+  readonly seconds: number
+  /** Processor time of client, service and PostgreSQL, in seconds. */
+  readonly processor: number
+}
+
+/** Adds a turn of a client, which returns its seconds. */
+const timed = async ({ pid }: Service, turns: Array<Turn>, use: () => Promise<number>) => {
+  const before = await processorTimeOfAll(pid)
+  const seconds = await use()
+  turns.push({ seconds, processor: (await processorTimeOfAll(pid)) - before })
+}
+
 const count = (service: Service) =>
   withDriver(service, async (driver) => Number((await driver.query("select count(*) as n from bench_bulk")).rows[0].n))
 
 /** Takes turns of psql and of the service. */
 const measure = async ({ rounds, rows, service }: Bench, { before, bytes, commands, request, title, wanted }: Pair) => {
-  const [own, base, memory]: [Array<number>, Array<number>, Array<number>] = [[], [], []]
+  const [own, base, memory]: [Array<Turn>, Array<Turn>, Array<number>] = [[], [], []]
   let size = bytes
   console.error(`${title} …`)
   const idle = await resident(service.pid)
   for (let round = 0; round < rounds; round++) {
-    base.push(await psql(service, [...before, ...commands]))
     if (before.length > 0) await psql(service, before)
-    const ask = async () => {
-      const answer = await curl(service, request)
-      own.push(answer.seconds)
-      size ??= answer.bytes
-    }
+    await timed(service, base, () => psql(service, commands))
+    if (before.length > 0) await psql(service, before)
+    const ask = () =>
+      timed(service, own, async () => {
+        const answer = await curl(service, request)
+        size ??= answer.bytes
+        return answer.seconds
+      })
     memory.push(...(await watched(service.pid, ask, 20)))
     const found = wanted === undefined ? undefined : await count(service)
     if (found !== wanted) throw new Error(`${title}: the table has ${found} rows instead of ${wanted}`)
   }
-  const rate = (seconds: ReadonlyArray<number>) => whole((size ?? 0) / 1e6 / median(seconds))
-  const ratios = own.map((seconds, round) => (base[round] ?? Number.NaN) / seconds)
+  const ratios = (key: keyof Turn) => own.map((turn, round) => (base[round]?.[key] ?? Number.NaN) / turn[key])
+  const millis = (turns: ReadonlyArray<Turn>, key: keyof Turn) => whole(1000 * median(turns.map((turn) => turn[key])))
   rows.push([
     title,
-    whole((size ?? 0) / 1e6),
-    (median(base) * 1000).toFixed(0),
-    (median(own) * 1000).toFixed(0),
-    rate(own),
-    median(ratios).toFixed(2),
-    `${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}`,
+    ((size ?? 0) / 1e6).toFixed(1),
+    millis(base, "seconds"),
+    millis(own, "seconds"),
+    whole((size ?? 0) / 1e6 / median(own.map(({ seconds }) => seconds))),
+    median(ratios("seconds")).toFixed(2),
+    `${Math.min(...ratios("seconds")).toFixed(2)}–${Math.max(...ratios("seconds")).toFixed(2)}`,
+    millis(base, "processor"),
+    millis(own, "processor"),
+    median(ratios("processor")).toFixed(2),
     whole(idle),
     whole(Math.max(idle, ...memory))
   ])
@@ -162,7 +180,10 @@ const reads = async (bench: Bench) => {
 
 const parts = { a: imports, b: inserts, c: reads }
 
-const head = ["", "MB", "psql ms", "service ms", "MB/s", "ratio", "range", "idle MiB", "peak MiB"]
+const head = [
+  ...["", "MB", "psql ms", "service ms", "MB/s", "ratio", "range"],
+  ...["processor ms", "service", "ratio", "idle MiB", "peak MiB"]
+]
 
 const main = async () => {
   const values = parseArgs({ options }).values

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { Client } from "pg"
 import { type Branch, type DatabaseBench, dropBranch, fill, firstRow, manage, withDriver } from "./bench.ts"
 import { findPrograms, type Programs, run } from "./programs.ts"
-import { resident, watched } from "../support/resources.ts"
+import { processorTimeOfAll, resident, watched } from "../support/resources.ts"
 import { type Service } from "../support/service.ts"
 import { median, printTable, whole } from "../rows/table.ts"
 
@@ -21,6 +21,8 @@ interface Backup {
 
 interface Turn {
   readonly seconds: number
+  /** Processor time of service, PostgreSQL and programs, in seconds. */
+  readonly processor: number
   /** Size of the file in bytes. */
   readonly file: number
 }
@@ -78,11 +80,18 @@ const variants = ({ zstd }: Programs) => ({
 
 const titleOf = (program: string, options: ReadonlyArray<string>) => [program, ...options].join(" ")
 
+/** Runs `use`; also returns the processor time that it took. */
+const timed = async <A>({ pid }: Service, use: () => Promise<A>): Promise<[result: A, processor: number]> => {
+  const before = await processorTimeOfAll(pid)
+  const result = await use()
+  return [result, (await processorTimeOfAll(pid)) - before]
+}
+
 const serviceTurn = async (service: Service, turns: Turns, first: boolean) => {
-  const { backup, seconds } = await backUp(service)
-  note(turns, serviceTitles.dump, { seconds, file: backup.size_bytes })
-  const restored = await restore(service, backup)
-  note(turns, serviceTitles.restore, { seconds: restored.seconds, file: backup.size_bytes })
+  const [{ backup, seconds }, processor] = await timed(service, () => backUp(service))
+  note(turns, serviceTitles.dump, { seconds, processor, file: backup.size_bytes })
+  const [restored, ofRestore] = await timed(service, () => restore(service, backup))
+  note(turns, serviceTitles.restore, { seconds: restored.seconds, processor: ofRestore, file: backup.size_bytes })
   if (first) await compare(service, restored.branch.database_name)
   await dropBranch(service, restored.branch)
   await manage(service, "DELETE", `/api/backups/${backup.id}`)
@@ -95,8 +104,9 @@ const handTurn = async (service: Service, turns: Turns, programs: Programs) => {
   const file = join(directory, "by-hand.dump")
   const { dump, restore } = variants(programs)
   for (const options of dump) {
-    const seconds = await run(programs, "pg_dump", ["-Fc", ...options, "-f", file, "-d", service.databaseUrl])
-    note(turns, titleOf("pg_dump -Fc", options), { seconds, file: (await stat(file)).size })
+    const dumped = () => run(programs, "pg_dump", ["-Fc", ...options, "-f", file, "-d", service.databaseUrl])
+    const [seconds, processor] = await timed(service, dumped)
+    note(turns, titleOf("pg_dump -Fc", options), { seconds, processor, file: (await stat(file)).size })
   }
   const { size } = await stat(file)
   const url = new URL(service.databaseUrl)
@@ -104,9 +114,11 @@ const handTurn = async (service: Service, turns: Turns, programs: Programs) => {
   await withDriver(service, async (driver) => {
     for (const options of restore) {
       const started = performance.now()
-      await driver.query("create database bench_restored template template0")
-      await run(programs, "pg_restore", ["--no-owner", ...options, "-d", url.href, file])
-      note(turns, titleOf("pg_restore", options), { seconds: since(started), file: size })
+      const [, processor] = await timed(service, async () => {
+        await driver.query("create database bench_restored template template0")
+        await run(programs, "pg_restore", ["--no-owner", ...options, "-d", url.href, file])
+      })
+      note(turns, titleOf("pg_restore", options), { seconds: since(started), processor, file: size })
       await driver.query("drop database bench_restored with (force)")
     }
   })
@@ -121,16 +133,18 @@ const rowsOf = (turns: Turns, bytes: number, programs: Programs | undefined) => 
   }
   return [...turns].map(([title, mine]) => {
     const seconds = mine.map((turn) => turn.seconds)
-    const [toDefaults = "", toQuicker = ""] = [0, 1].map((variant) => {
+    const to = (variant: number, key: "seconds" | "processor") => {
       const base = turns.get(bases[title]?.[variant] ?? "")
-      return base ? median(base.map((turn, round) => turn.seconds / (seconds[round] ?? Number.NaN))).toFixed(2) : ""
-    })
+      return base ? median(base.map((turn, round) => turn[key] / (mine[round]?.[key] ?? Number.NaN))).toFixed(2) : ""
+    }
     return [
       title,
       seconds.map((each) => each.toFixed(1)).join(" "),
       whole(bytes / 1e6 / median(seconds)),
-      toDefaults,
-      toQuicker,
+      to(0, "seconds"),
+      to(1, "seconds"),
+      median(mine.map(({ processor }) => processor)).toFixed(1),
+      to(1, "processor"),
       whole(median(mine.map(({ file }) => file)) / 1e6)
     ]
   })
@@ -158,7 +172,7 @@ export const measureBackups = (part: string) => async (bench: DatabaseBench) => 
   console.log(
     `by hand: ${programs?.version ?? "no programs found"}; MB/s of the database's size; ratios within a round\n`
   )
-  const head = ["", "seconds", "MB/s", "to defaults", "to faster", "file MB"]
+  const head = ["", "seconds", "MB/s", "to defaults", "to faster", "processor s", "to faster", "file MB"]
   printTable(head, rowsOf(turns, bytes, programs), 1)
   console.log(
     `\nresident MiB of the service: before ${whole(idle)}, median ${whole(median(memory))}, max ${whole(Math.max(...memory))}`

@@ -62,6 +62,15 @@ export const processorTimes = async (pid: number): Promise<ProcessorTimes> => {
   return times
 }
 
+/**
+ * Processor time in seconds of a process, of all that it has started, and of the programs that this process has run: with
+ * other work on the machine, it says more than a duration.
+ */
+export const processorTimeOfAll = async (pid: number) => {
+  const [tree, own] = await Promise.all([treeOf(pid), statOf(process.pid)])
+  return own.ended + tree.reduce((sum, { ended, seconds }) => sum + seconds + ended, 0)
+}
+
 export interface Memory {
   readonly service: number
   readonly postgres: number

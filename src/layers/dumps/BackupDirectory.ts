@@ -12,7 +12,7 @@ import { errorCode } from "../process/StartError.ts"
 /** Space in bytes that stays free. */
 const reserve = 64 * 1024 * 1024
 
-const chunk = 256 * 1024
+const chunk = 1024 * 1024
 
 const reasonOf = (cause: unknown) => errorCode(cause) ?? (cause instanceof Error ? cause.message : String(cause))
 

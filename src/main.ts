@@ -3,6 +3,7 @@ import * as http from "./http/layer.ts"
 import { failWithFaults, layerSettings, layerValidSettings } from "./layers/check/Settings.ts"
 import { layerUnknownSettings } from "./layers/check/UnknownSettings.ts"
 import { layerBranchDatabases } from "./layers/branches/Databases.ts"
+import { layerSchemaPlanner } from "./layers/branches/schema/Planner.ts"
 import { layerConnectionProbe } from "./layers/connections/Probe.ts"
 import { layerDashboardFiles } from "./layers/dashboard/Files.ts"
 import { layerDashboardAddress } from "./layers/dashboard/Address.ts"
@@ -39,6 +40,7 @@ import { Audit } from "./services/audit/Audit.ts"
 import { layerAuditRetention } from "./services/audit/Retention.ts"
 import * as backups from "./services/backups/layer.ts"
 import * as branches from "./services/branches/layer.ts"
+import { BranchSchemas } from "./services/branches/schema/BranchSchemas.ts"
 import { ChangeHealth, Changes } from "./services/changes/Changes.ts"
 import { layerChangeReader } from "./services/changes/Reader.ts"
 import { Catalogues } from "./services/catalogue/Catalogues.ts"
@@ -77,7 +79,7 @@ import { layerFunctionTargets } from "./services/functions/WebhookTargets.ts"
 import * as webhooks from "./services/webhooks/layer.ts"
 
 // What the service runs on, below a flag engine. Each part chooses by its settings: embedded, or a server of yours.
-const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
+const Base = Layer.mergeAll(layerBranchDatabases, layerSchemaPlanner, layerConnectionProbe).pipe(
   Layer.provideMerge(
     Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerFunctionServer, layerFunctionEngine, layerFunctionFolder)
   ),
@@ -116,7 +118,7 @@ const Capabilities = Layer.mergeAll(
     Layer.provideMerge(Layer.mergeAll(ArchiveHealth.layer, TableCounts.layer))
   ),
   Environments.layer,
-  Migrations.layer,
+  BranchSchemas.layer.pipe(Layer.provideMerge(Migrations.layer)),
   Connections.layer,
   foreign.layer,
   Insights.layer,

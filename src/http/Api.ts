@@ -10,6 +10,7 @@ import { ChartsApi } from "./api/Charts.ts"
 import { ConnectionsApi } from "./api/Connections.ts"
 import { BranchesApi } from "./api/Branches.ts"
 import { BranchRowsApi } from "./api/BranchRows.ts"
+import { BranchSchemasApi } from "./api/BranchSchemas.ts"
 import { DashboardApi } from "./api/Dashboard.ts"
 import { DatabaseSchemasApi } from "./api/DatabaseSchemas.ts"
 import { EnvironmentsApi } from "./api/Environments.ts"
@@ -71,6 +72,7 @@ export class Api extends HttpApi.make("svc")
   .add(MigrationsApi)
   .add(BranchesApi)
   .add(BranchRowsApi)
+  .add(BranchSchemasApi)
   .add(RecoveryApi)
   .add(BackupsApi)
   .add(EnvironmentsApi)

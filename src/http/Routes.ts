@@ -14,6 +14,7 @@ import { BackupsHandlers } from "./handlers/Backups.ts"
 import { ConnectionsHandlers } from "./handlers/Connections.ts"
 import { BranchesHandlers } from "./handlers/Branches.ts"
 import { BranchRowsHandlers } from "./handlers/BranchRows.ts"
+import { BranchSchemasHandlers } from "./handlers/BranchSchemas.ts"
 import { ConsentPageRoutes } from "./handlers/ConsentPage.ts"
 import { DashboardHandlers } from "./handlers/Dashboard.ts"
 import { DashboardFilesRoutes } from "./handlers/DashboardFiles.ts"
@@ -130,6 +131,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     ForeignDataHandlers,
     BranchesHandlers,
     BranchRowsHandlers,
+    BranchSchemasHandlers,
     BackupsHandlers,
     RecoveryHandlers,
     MigrationsHandlers,

@@ -39,7 +39,8 @@ it("a start does not load what few requests need", { timeout: 120_000 }, async (
     "libpg-query",
     "@modelcontextprotocol/server",
     "zod",
-    "@electric-sql/pglite-tools"
+    "@electric-sql/pglite-tools",
+    "@supabase/pg-delta"
   ]) {
     assert.notInclude(
       packages,

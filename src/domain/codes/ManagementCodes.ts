@@ -140,6 +140,10 @@ export const migrationCodes = {
   MIGRATION_MODIFIED: [409, "A migration was changed after it was applied: restore the file, and write a new one"],
   MIGRATION_UNFINISHED: [409, "A migration of Prisma's history has failed: `POST /api/migrations/resolve`"],
   MIGRATION_APPLIED: [409, "A baseline names a migration that is not pending"],
+  MIGRATION_LAYOUT: [409, "The tool of the history writes its files itself: run it"],
+  MIGRATIONS_PENDING: [409, "Other migrations are pending, which come before a new one: run them first"],
+  MIGRATION_NOT_WRITABLE: [422, "`MIGRATIONS_DIR` can't be written to: download the migration, and deploy it"],
+  MIGRATION_NOT_ATOMIC: [422, "A new migration that is to be run at once must run in one transaction"],
   MIGRATION_NOT_FAILED: [
     409,
     "The migration to resolve is not unfinished; see `GET /api/migrations/idempotent/status`"
@@ -194,6 +198,13 @@ export const branchCodes = {
   COMPARE_KEY_TYPE: [422, "A column of the key has a type that can't be compared by its order: choose another `key`"],
   COPY_TOO_MANY: [422, "More than 10,000 rows are to be copied: copy fewer in a request"],
   COPY_TOO_LARGE: [422, "The rows to be copied have more than 64 MiB: copy fewer in a request"],
+  SCHEMA_CHANGED: [409, "The main database's schema changed since it was compared: compare again"],
+  SCHEMA_TOO_LARGE: [422, "The schema has more than 200,000 objects of a kind: compare dumps with another tool"],
+  SCHEMA_NOT_EXPRESSIBLE: [
+    422,
+    "The difference of two schemas can't be written as statements; `details` has the reason"
+  ],
+  SCHEMA_TIMEOUT: [504, "The comparison of two schemas took over 2 minutes"],
   COPY_TIMEOUT: [504, "The copy took over 2 minutes, and nothing was copied: copy fewer rows in a request"],
   BRANCH_NOT_FOUND: [404, "No such branch, or it expired or was dropped; see `GET /api/branches`"],
   BACKUP_NOT_FOUND: [404, "No such backup; see `GET /api/backups`"],

@@ -1,4 +1,5 @@
 import { Option, Schema } from "effect"
+import { isStorable } from "../text/StorableText.ts"
 
 /**
  * `applied`: in the history with the same checksum. `pending`: not in the history. `modified`: the file differs from the
@@ -64,6 +65,25 @@ export const MigrationBaseline = Schema.Struct({ through: Name })
 /** What an administrator has found out about a migration that did not finish. */
 export const MigrationResolution = Schema.Struct({ name: Name, as: Schema.Literals(["applied", "rolled_back"]) })
 export type MigrationResolution = typeof MigrationResolution.Type
+
+/** Part of a file's name. */
+const NewName = Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9_-]{0,79}$/i))
+/** Characters of a migration that is saved. */
+const maxSaved = 900_000
+/** A line `-- svc: new transaction` begins another file, which is run after the one before is committed. */
+export const NewMigration = Schema.Struct({
+  name: NewName,
+  sql: Schema.NonEmptyString.check(Schema.isMaxLength(maxSaved), isStorable)
+})
+export type NewMigration = typeof NewMigration.Type
+
+/** `saved`: the names of the new files. */
+export const SavedMigration = Schema.Struct({ ...MigrationStatus.fields, saved: Schema.Array(Schema.String) }).annotate(
+  {
+    identifier: "SavedMigration"
+  }
+)
+export type SavedMigration = typeof SavedMigration.Type
 
 export const MigrationText = Schema.Struct({ name: Schema.String, sql: Schema.String }).annotate({
   identifier: "MigrationText"

@@ -41,6 +41,7 @@ const nouns: Readonly<Record<string, string>> = {
   foreignData: "foreign",
   branches: "branch",
   branchRows: "branch",
+  branchSchemas: "branch",
   backups: "backup",
   migrations: "migration"
 }

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Conflict, Forbidden, InvalidRequest, NotFound, Unavailable, Unprocessable } from "../../domain/errors.ts"
 import {
   MigrationBaseline,
@@ -7,7 +7,9 @@ import {
   MigrationResolution,
   MigrationRun,
   MigrationStatus,
-  MigrationText
+  MigrationText,
+  NewMigration,
+  SavedMigration
 } from "../../domain/migrations/Migration.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../wire/Body.ts"
@@ -48,6 +50,17 @@ export class MigrationsApi extends HttpApiGroup.make("migrations")
         summary: "Say how a migration ended that is unfinished",
         description:
           "`applied`: the rest of it was done by hand. `rolled_back`: what it began was undone, and the next run applies it again."
+      })
+    ),
+    HttpApiEndpoint.post("add", "/", {
+      payload: NewMigration,
+      success: SavedMigration.pipe(HttpApiSchema.status(201)),
+      error: refused
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Write a migration file, without running it",
+        description:
+          "It comes after all others, with a number or time before its name. A line `-- svc: new transaction` begins another file. Files of Drizzle are written by Drizzle (409 `MIGRATION_LAYOUT`)."
       })
     ),
     HttpApiEndpoint.get("preview", "/preview/:migration_name", {

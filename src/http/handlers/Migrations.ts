@@ -20,6 +20,8 @@ export const MigrationsHandlers = HttpApiBuilder.group(
         Effect.tap(migrations.resolve(payload), () =>
           describeChange({ subject: payload.name, after: { resolved: payload.as } })
         ),
+      add: ({ payload }) =>
+        Effect.tap(migrations.add(payload), ({ saved }) => describeChange({ subject: "migration", after: { saved } })),
       preview: ({ params }) => migrations.preview(params.migration_name)
     })
   })

@@ -15,7 +15,9 @@ import {
   type MigrationResolution,
   type MigrationRun,
   type MigrationStatus,
-  type MigrationText
+  type MigrationText,
+  type NewMigration,
+  type SavedMigration
 } from "../../domain/migrations/Migration.ts"
 import {
   type HistoryEntry,
@@ -41,6 +43,7 @@ import {
   refuseTool,
   migrationStatusOf
 } from "./Comparison.ts"
+import { makeMigrationAdditions, type MigrationCheck } from "./Additions.ts"
 import { makeMigrationHistories, onHistory } from "./Histories.ts"
 import { type MigrationFailure, makeMigrationRunner } from "./Runner.ts"
 
@@ -81,6 +84,19 @@ export class Migrations extends Context.Service<
     readonly baseline: (through: string) => Effect.Effect<MigrationMark, Refused | NotFound>
     /** Ends a failed attempt. 404 `MIGRATION_NOT_FOUND`, 409 `MIGRATION_NOT_FAILED`. */
     readonly resolve: (resolution: MigrationResolution) => Effect.Effect<MigrationMark, Refused | NotFound>
+    /**
+     * Writes a new file, or several, after all others. 409 `MIGRATION_LAYOUT` for a tool that writes its files itself, 422
+     * `MIGRATION_NOT_WRITABLE`.
+     */
+    readonly add: (given: NewMigration) => Effect.Effect<SavedMigration, Refused>
+    /**
+     * The same, and runs them if `check` succeeds; what is not applied is removed again. Continues when the caller leaves. 409
+     * `MIGRATIONS_PENDING` if there are others to run.
+     */
+    readonly addAndRun: (
+      given: NewMigration,
+      check: MigrationCheck
+    ) => Effect.Effect<MigrationRun, Refused | MigrationFailure>
     /** The text of a file. 400 `MIGRATION_NAME` for an invalid name, 404 `MIGRATION_NOT_FOUND`. */
     readonly preview: (name: string) => Effect.Effect<MigrationText, InvalidRequest | NotFound | Unprocessable>
   }
@@ -148,9 +164,15 @@ export class Migrations extends Context.Service<
       /** Only one run is in progress: in this process, in all replicas, and with Prisma. */
       const alone = withAdvisoryLocks(sql, [migrationsLock, prismaLock], { patience: 10_000, pause: 100, busy })
 
-      const run = Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(Effect.forkIn(Effect.interruptible(alone(apply)), scope), (fiber) => restore(Fiber.join(fiber)))
-      )
+      /** Continues when the caller leaves. */
+      const inScope = <A, E>(effect: Effect.Effect<A, E>) =>
+        Effect.uninterruptibleMask((restore) =>
+          Effect.flatMap(Effect.forkIn(Effect.interruptible(alone(effect)), scope), (fiber) =>
+            restore(Fiber.join(fiber))
+          )
+        )
+      const run = inScope(apply)
+      const additions = makeMigrationAdditions({ compare, files, histories, runner, scriptOf })
 
       const runs = Effect.map(onOwnTables(sql.unsafe(runsSql)), (rows) => rows.length > 0)
       const status = Effect.gen(function* () {
@@ -251,6 +273,9 @@ export class Migrations extends Context.Service<
         run,
         baseline: (through) => alone(baseline(through)),
         resolve: (resolution) => alone(resolve(resolution)),
+        add: (given) => alone(additions.add(given)),
+        addAndRun: (given, check) =>
+          inScope(Effect.ensuring(additions.addAndRun(given, check), catalogues.changed(db.main))),
         preview
       })
     })

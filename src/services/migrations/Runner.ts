@@ -49,14 +49,19 @@ export interface MigrationTask {
   readonly place: HistoryPlace
   /** Names of the files that this run has applied before. */
   readonly applied: ReadonlyArray<string>
+  /** Fails if the file must not run now; within its transaction, if it has one. What it sets in the session is undone. */
+  readonly check?: (session: SqlSession) => Effect.Effect<void, RunRefused>
 }
+
+type RunRefused = DatabaseError | Unavailable | Conflict | Unprocessable
 
 /** 409 when a retry may help, 422 when the file must be changed. */
 const migrationFailure = (
-  error: DatabaseError | Unavailable,
+  error: RunRefused,
   { applied, file, place, script }: MigrationTask,
   { kept, offset }: FailedAt
 ): MigrationFailure => {
+  if (error._tag === "Conflict" || error._tag === "Unprocessable") return error
   const migration = { migration: file.name, file: file.path, applied, ...(kept === undefined ? {} : { kept }) }
   if (error._tag === "Unavailable") {
     return new Unavailable({ error: `${file.path}: ${error.error}`, code: error.code, details: migration })
@@ -150,6 +155,11 @@ export const makeMigrationRunner = Effect.gen(function* () {
     const number = Effect.map(session.query(transactionSql, [], 1), ({ rows }) => rows[0]?.[0])
     yield* session.query("begin", [], 1)
     yield* prepare(session, lockMillis, true)
+    if (task.check !== undefined) {
+      yield* session.query("savepoint svc_check", [], 1)
+      yield* task.check(session)
+      yield* session.query("rollback to savepoint svc_check", [], 1)
+    }
     const before = yield* number
     yield* send(session, task.script, at)
     if (!task.script.controls && (yield* number) !== before) {
@@ -179,11 +189,10 @@ export const makeMigrationRunner = Effect.gen(function* () {
     )
 
   const session = db.main.session(serviceActor)
-  const sqlStateIs = (error: DatabaseError | Unavailable, code: string) =>
-    error._tag === "DatabaseError" && error.code === code
+  const sqlStateIs = (error: RunRefused, code: string) => error._tag === "DatabaseError" && error.code === code
 
   const failed = (task: MigrationTask, at: Where) =>
-    Effect.mapError((error: DatabaseError | Unavailable) => migrationFailure(error, task, at))
+    Effect.mapError((error: RunRefused) => migrationFailure(error, task, at))
 
   /**
    * Runs a file of which a part may stay when it fails: the attempt is recorded before it begins, and how it ended after.
@@ -192,7 +201,7 @@ export const makeMigrationRunner = Effect.gen(function* () {
   const attempted = (
     task: MigrationTask,
     at: Where,
-    use: (session: SqlSession) => Effect.Effect<void, DatabaseError | Unavailable>,
+    use: (session: SqlSession) => Effect.Effect<void, RunRefused>,
     finish: (attempt: HistoryAttempt) => ReadonlyArray<MigrationStatement>
   ) => {
     const attempt = attemptOf(task.place, entryOf(task), randomUUID())
@@ -210,7 +219,14 @@ export const makeMigrationRunner = Effect.gen(function* () {
   const outside = (task: MigrationTask, at: Where) => {
     const { parts, text } = task.script
     const wait = parts.length > 1 || patient.test(text) ? "0" : lockMillis
-    const use = (session: SqlSession) => Effect.andThen(prepare(session, wait, false), send(session, task.script, at))
+    const check = (session: SqlSession) =>
+      task.check === undefined
+        ? Effect.void
+        : session
+            .query("begin", [], 1)
+            .pipe(Effect.andThen(task.check(session)), Effect.andThen(session.query("rollback", [], 1)))
+    const use = (session: SqlSession) =>
+      check(session).pipe(Effect.andThen(prepare(session, wait, false)), Effect.andThen(send(session, task.script, at)))
     return attempted(task, at, use, ({ finish }) => finish)
   }
 

@@ -1,6 +1,7 @@
 import { Context, type Effect } from "effect"
 import { type Unprocessable } from "../../domain/errors.ts"
 import { type MigrationFile, type MigrationFolder } from "../../domain/migrations/Migration.ts"
+import { type NewMigrationFile } from "../../domain/migrations/NewFiles.ts"
 
 /** Port: the user's migration files. Real layer: layers/migrations/Directory.ts, on MIGRATIONS_DIR. */
 export class MigrationFiles extends Context.Service<
@@ -13,5 +14,9 @@ export class MigrationFiles extends Context.Service<
       folder: MigrationFolder,
       file: MigrationFile
     ) => Effect.Effect<{ readonly sql: string; readonly checksum: string }, Unprocessable>
+    /** Writes new files, all or none. 422 `MIGRATION_NOT_WRITABLE`. */
+    readonly write: (files: ReadonlyArray<NewMigrationFile>) => Effect.Effect<void, Unprocessable>
+    /** Removes files that were written and not applied. */
+    readonly remove: (files: ReadonlyArray<NewMigrationFile>) => Effect.Effect<void>
   }
 >()("svc/services/MigrationFiles") {}

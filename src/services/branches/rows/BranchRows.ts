@@ -11,17 +11,9 @@ import {
 } from "../../../domain/branches/rows/Comparison.ts"
 import { pairTables, sharedKeys } from "../../../domain/branches/rows/TablePair.ts"
 import { type TableShape } from "../../../domain/branches/rows/TableSql.ts"
-import {
-  Conflict,
-  type DatabaseError,
-  Forbidden,
-  GatewayTimeout,
-  type InvalidRequest,
-  type NotFound,
-  Unavailable,
-  Unprocessable
-} from "../../../domain/errors.ts"
+import { type DatabaseError, GatewayTimeout } from "../../../domain/errors.ts"
 import { Branches } from "../Branches.ts"
+import { type CompareFailure, compareFailure } from "../CompareFailure.ts"
 import { Db } from "../../ports/Db.ts"
 import { copyRows } from "./Copy.ts"
 import { countDifferences, differencePage } from "./Differences.ts"
@@ -31,25 +23,6 @@ import { allTables, openSides, pairOf } from "./Sides.ts"
 /** Comparisons and copies at a time in a process; each has a session of both databases. */
 const atOnce = 4
 const copyTime = "2 minutes"
-
-type CompareFailure = NotFound | Forbidden | Conflict | Unavailable | Unprocessable | InvalidRequest | GatewayTimeout
-
-/** PostgreSQL's own error. One that a row or a trigger has caused is not a fault of the service, whatever its SQLSTATE. */
-const compareFailure = ({ code, details, error, hint, status }: DatabaseError): CompareFailure => {
-  const given = { error, code, details, hint }
-  if (status === 403) {
-    return new Forbidden({
-      ...given,
-      hint:
-        hint ??
-        "Comparisons run as the role of service keys: it needs the privileges, and must bypass row-level security"
-    })
-  }
-  if (status === 409) return new Conflict(given)
-  if (status === 503) return new Unavailable(given)
-  if (status === 504) return new GatewayTimeout(given)
-  return new Unprocessable(given)
-}
 
 const tableOf = (branch: TableShape | undefined, main: TableShape | undefined): ComparableTable => {
   const { schema, table } = (main ?? branch) as TableShape

@@ -146,6 +146,11 @@ const compare = createRoute({
   component: lazyRouteComponent(() => import("./copies/compare/ComparePage.tsx"), "ComparePage"),
   validateSearch
 })
+const schemaChanges = createRoute({
+  getParentRoute: () => root,
+  path: "/branches/$branch/schema",
+  component: lazyRouteComponent(() => import("./copies/schema/SchemaPage.tsx"), "SchemaPage")
+})
 const backups = createRoute({
   getParentRoute: () => root,
   path: "/backups",
@@ -305,6 +310,7 @@ export const router = createRouter({
     connectAssistant,
     branches,
     compare,
+    schemaChanges,
     backups,
     backup,
     protection,

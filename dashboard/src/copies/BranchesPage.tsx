@@ -83,6 +83,11 @@ const columnsOf = ({ open, work }: Actions): ReadonlyArray<ListColumn<Branch>> =
             Compare with main
           </Link>
         ) : null}
+        {branch.status === "active" ? (
+          <Link className="button" to="/branches/$branch/schema" params={{ branch: String(branch.id) }}>
+            Changes of the schema
+          </Link>
+        ) : null}
         <Button kind="quiet" onClick={() => open({ tag: "form", branch })}>
           Edit
         </Button>

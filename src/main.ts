@@ -22,7 +22,9 @@ import { layerHttpListener } from "./layers/net/Listener.ts"
 import * as oauth2Server from "./layers/oauth2/layer.ts"
 import * as operations from "./layers/operations/layer.ts"
 import * as postgres from "./layers/postgres/layer.ts"
-import { layerObservability } from "./layers/process/Logs.ts"
+import { layerKeptLogs } from "./layers/logs/LogFile.ts"
+import { layerLogLines } from "./layers/logs/Search.ts"
+import { layerObservability } from "./layers/logs/Logs.ts"
 import { run } from "./layers/process/run.ts"
 import * as logArchive from "./layers/recovery/layer.ts"
 import { layerKeptObjects } from "./layers/storage/KeptObjects.ts"
@@ -91,6 +93,7 @@ const Base = Layer.mergeAll(layerBranchDatabases, layerSchemaPlanner, layerConne
   Layer.provideMerge(objectStore.layer),
   Layer.provideMerge(TokenSettings.layer),
   Layer.provideMerge(layerInstallation.pipe(Layer.provide(upgrade.layer))),
+  Layer.provideMerge(layerKeptLogs),
   Layer.provideMerge(Layer.mergeAll(layerSettings, layerUnknownSettings))
 )
 
@@ -127,7 +130,8 @@ const Capabilities = Layer.mergeAll(
   Audit.layer,
   layerAuditRetention,
   workspace.layer,
-  Status.layer
+  Status.layer,
+  layerLogLines
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(DashboardSessions.layer, layerDashboardFiles)),
   Layer.provideMerge(schedules.layer),

@@ -20,6 +20,7 @@ import { ForeignDataApi } from "./api/ForeignData.ts"
 import { HealthApi } from "./api/Health.ts"
 import { IdentitiesApi } from "./api/Identities.ts"
 import { ClientKeysApi, KeysApi } from "./api/Keys.ts"
+import { LogsApi } from "./api/Logs.ts"
 import { InsightsApi } from "./api/Insights.ts"
 import { MigrationsApi } from "./api/Migrations.ts"
 import { OAuth2AdminApi, OAuth2BridgeApi, OAuth2ConsentsApi } from "./api/OAuth2.ts"
@@ -45,6 +46,7 @@ export class Api extends HttpApi.make("svc")
   .add(ChangesApi)
   .add(RequestsApi)
   .add(ChartsApi)
+  .add(LogsApi)
   .add(AuditApi)
   .add(DatabaseSchemasApi)
   .add(ClientKeysApi)

@@ -59,6 +59,7 @@ import {
   StorageUploadsHandlers
 } from "./handlers/Storage.ts"
 import { ChartsHandlers } from "./handlers/Charts.ts"
+import { LogsHandlers } from "./handlers/Logs.ts"
 import { SchedulesHandlers } from "./handlers/Schedules.ts"
 import { WorkspaceHandlers } from "./handlers/Workspace.ts"
 import { ClientWebhooksHandlers, WebhooksHandlers } from "./handlers/Webhooks.ts"
@@ -102,6 +103,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     ChangesHandlers,
     RequestsHandlers,
     ChartsHandlers,
+    LogsHandlers,
     AuditHandlers,
     DatabaseSchemasHandlers,
     ClientKeysHandlers,

@@ -127,6 +127,7 @@ describe("/openapi.json", () => {
       "GET /api/identities/{id}/sessions",
       "GET /api/insights",
       "GET /api/keys",
+      "GET /api/logs",
       "GET /api/mails",
       "GET /api/migrations/idempotent/status",
       "GET /api/migrations/preview/{migration_name}",

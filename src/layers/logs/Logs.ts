@@ -2,8 +2,9 @@ import { Effect, Layer, Logger, References } from "effect"
 import { FetchHttpClient, Headers, HttpClient, UrlParams } from "effect/http"
 import { OtlpExporter, OtlpLogger, OtlpSerialization } from "effect/observability"
 import { oneOf, url } from "../../domain/Settings.ts"
-import { layerTracer, traceShare } from "./Tracer.ts"
-import { workerNumber } from "./WorkerSettings.ts"
+import { layerTracer, traceShare } from "../process/Tracer.ts"
+import { CurrentLogFile, fileLogger, layerLogFile } from "./LogFile.ts"
+import { workerNumber } from "../process/WorkerSettings.ts"
 
 const levels = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"] as const
 
@@ -18,13 +19,13 @@ const telemetry = Effect.all({
 /** The settings of logs and traces. */
 export const observabilitySettings = Effect.all([logLevel, telemetry])
 
-/** Logs readable lines to a terminal, JSON to anything else, from LOG_LEVEL upwards. */
+/** Logs readable lines to a terminal, JSON to anything else, and both to the log file, from LOG_LEVEL upwards. */
 const layerLogs = Layer.unwrap(
   Effect.gen(function* () {
     const level = yield* logLevel
     const logger = process.stdout.isTTY ? Logger.consolePretty() : Logger.consoleJson
     return Layer.mergeAll(
-      Logger.layer([logger]),
+      Logger.layer([logger, fileLogger(yield* CurrentLogFile)]),
       Layer.succeed(References.MinimumLogLevel, level),
       workerNumber === undefined
         ? Layer.empty
@@ -89,4 +90,4 @@ const layerTelemetry = Layer.unwrap(
 )
 
 /** Logs and telemetry; the exporter of logs is added to the loggers that exist. */
-export const layerObservability = layerTelemetry.pipe(Layer.provideMerge(layerLogs))
+export const layerObservability = layerTelemetry.pipe(Layer.provideMerge(layerLogs), Layer.provideMerge(layerLogFile))

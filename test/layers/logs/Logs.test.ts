@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { createServer } from "node:http"
 import { type AddressInfo } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
-import { layerObservability } from "../../../src/layers/process/Logs.ts"
+import { layerObservability } from "../../../src/layers/logs/Logs.ts"
 
 /** A collector of telemetry on loopback; `status` may be changed at any time. */
 const collector = Effect.acquireRelease(

@@ -177,6 +177,12 @@ const requests = createRoute({
   component: lazyRouteComponent(() => import("./requests/RequestsPage.tsx"), "RequestsPage"),
   validateSearch
 })
+const logs = createRoute({
+  getParentRoute: () => root,
+  path: "/logs",
+  component: lazyRouteComponent(() => import("./logs/LogsPage.tsx"), "LogsPage"),
+  validateSearch
+})
 const history = createRoute({
   getParentRoute: () => root,
   path: "/history",
@@ -322,6 +328,7 @@ export const router = createRouter({
     oauthClaims,
     insights,
     requests,
+    logs,
     history,
     status,
     flags,

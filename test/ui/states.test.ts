@@ -77,6 +77,24 @@ const runSql = async (page: Page, text: string, keys = "Control+Enter") => {
   await page.keyboard.press(keys)
 }
 
+const logged = {
+  host: "replica-1",
+  database: "embedded",
+  more: true,
+  lines: ["INFO", "WARN", "ERROR"].map((level, worker) => ({
+    at: `2026-01-31T12:00:0${9 - worker}.123Z`,
+    level,
+    text:
+      worker === 2
+        ? "Failed to connect to the database"
+        : `Responded with 503 POOL_EXHAUSTED to GET /v1/db/${"x".repeat(90)}`,
+    details: worker === 2 ? `Error: ${"stack ".repeat(40)}` : null,
+    request_id: worker === 1 ? "0198a2b3-c4d5-7e6f-8a9b-0c1d2e3f4a5b" : null,
+    host: "replica-1",
+    worker
+  }))
+}
+
 /** Every state of every page, and how it is reached. A new page adds its own here. */
 const states: States = {
   "sign in": async (page) => {
@@ -549,6 +567,21 @@ const states: States = {
   "api of nothing": async (page) => {
     await page.goto(at("/api/public/nowhere"))
     await page.getByText("There is no public.nowhere").waitFor()
+  },
+  logs: async (page) => {
+    await page.route("**/api/logs*", (route) => route.fulfill({ json: logged }))
+    await page.goto(at("/logs"))
+    await page.getByText("Failed to connect").waitFor()
+    await page.getByText("Details").first().click()
+  },
+  "logs without a match": async (page) => {
+    await page.goto(at("/logs?request_id=nothing"))
+    await page.getByText("No line matches").waitFor()
+  },
+  "logs of an external database": async (page) => {
+    await page.route("**/api/logs*", (route) => route.fulfill({ json: { ...logged, database: "external", lines: [] } }))
+    await page.goto(at("/logs?source=database"))
+    await page.getByText("can't be read here").waitFor()
   },
   "status, a month as a table": async (page) => {
     await page.goto(at("/status?range=month"))

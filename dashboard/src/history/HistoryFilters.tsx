@@ -31,7 +31,8 @@ const kinds: ReadonlyArray<readonly [value: string, name: string]> = [
   ["migration", "migrations"],
   ["foreign", "foreign data"],
   ["environment", "environments"],
-  ["connection", "connections"]
+  ["connection", "connections"],
+  ["workspace", "queries, views and boards"]
 ]
 const outcomes: ReadonlyArray<readonly [value: string, name: string]> = [
   ["done", "done"],

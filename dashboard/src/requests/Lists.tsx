@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router"
 import { Button } from "../ui/Button.tsx"
 import { bytes, count } from "../ui/format.ts"
 import { List, type ListColumn } from "../ui/List.tsx"
@@ -49,13 +50,20 @@ const columns: ReadonlyArray<ListColumn<Logged>> = [
   {
     name: "Request id",
     actions: true,
-    cell: ({ request_id }) => (
-      <Button
-        kind="quiet"
-        icon="copy"
-        label={`Copy request id ${request_id}`}
-        onClick={() => void copy(request_id, "Request id")}
-      />
+    cell: ({ request_id, status }) => (
+      <>
+        {status < 500 ? null : (
+          <Link to="/logs" search={{ request_id }} className="button quiet" aria-label={`Log lines of ${request_id}`}>
+            Log
+          </Link>
+        )}
+        <Button
+          kind="quiet"
+          icon="copy"
+          label={`Copy request id ${request_id}`}
+          onClick={() => void copy(request_id, "Request id")}
+        />
+      </>
     )
   }
 ]

@@ -57,6 +57,7 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
     [
       { to: "/insights", name: "Insights", icon: "insights" },
       { to: "/requests", name: "Requests", icon: "requests" },
+      { to: "/logs", name: "Logs", icon: "docs" },
       { to: "/history", name: "History", icon: "history" },
       { to: "/status", name: "Status", icon: "status" },
       { to: "/environments", name: "Environments", icon: "env" },

@@ -6,7 +6,7 @@ import { isStorable } from "../text/StorableText.ts"
 export const logLevels = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"] as const
 export type LogLevel = (typeof logLevels)[number]
 
-export const LogSource = Schema.Literals(["service", "database"])
+const LogSource = Schema.Literals(["service", "database"])
 
 export const LogLine = Schema.Struct({
   at: Schema.String,

@@ -4,7 +4,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router"
 export type Changes<Filters> = { readonly [K in keyof Filters]: Filters[K] | undefined }
 
 /** The filters of a list, which are the address of its page. */
-export const useFilters = <Filters extends object>(to: "/history" | "/requests") => {
+export const useFilters = <Filters extends object>(to: "/history" | "/logs" | "/requests") => {
   const search = useSearch({ strict: false })
   const filters = search as Filters
   const navigate = useNavigate()

@@ -244,7 +244,10 @@ const states: States = {
   "sql history": async (page) => {
     await states["sql result"]?.(page)
     await page.getByRole("button", { name: "History" }).click()
-    await page.getByRole("button", { name: /just now/ }).waitFor()
+    await page
+      .getByRole("button", { name: /just now/ })
+      .first()
+      .waitFor()
   },
   "sql plan": async (page) => {
     await runSql(page, `select * from ${order} where total > 3`, "Control+Shift+Enter")

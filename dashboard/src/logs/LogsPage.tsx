@@ -171,7 +171,7 @@ export const LogsPage = () => {
             : "Requests that the service refuses are not logged, only those that fail; another replica may have served this one."}
         </Empty>
       ) : (
-        <Empty icon="docs" title="No lines yet">
+        <Empty icon="lines" title="No lines yet">
           What goes wrong, and what the service does by itself, appears here.
         </Empty>
       )}

@@ -77,7 +77,7 @@ export const Palette = ({ onClose }: { onClose: () => void }) => {
         const note = `${kind === "query" ? "Saved query" : "Board"}${mine ? "" : ` of ${owner.label}`}`
         return kind === "query"
           ? { name, note, icon: "sql", to: "/sql", search: { saved: String(id) } }
-          : { name, note, icon: "requests", to: `/boards/${id}` }
+          : { name, note, icon: "board", to: `/boards/${id}` }
       }),
       ...actions,
       ...settings

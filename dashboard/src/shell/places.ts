@@ -13,7 +13,7 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
     [
       { to: "/tables", name: "Tables", icon: "table" },
       { to: "/sql", name: "SQL workbench", icon: "sql" },
-      { to: "/boards", name: "Boards", icon: "requests" },
+      { to: "/boards", name: "Boards", icon: "board" },
       { to: "/schema", name: "Schema", icon: "schema" },
       { to: "/extensions", name: "Extensions", icon: "extension" },
       { to: "/policies", name: "Policies", icon: "policy" },
@@ -57,7 +57,7 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
     [
       { to: "/insights", name: "Insights", icon: "insights" },
       { to: "/requests", name: "Requests", icon: "requests" },
-      { to: "/logs", name: "Logs", icon: "docs" },
+      { to: "/logs", name: "Logs", icon: "lines" },
       { to: "/history", name: "History", icon: "history" },
       { to: "/status", name: "Status", icon: "status" },
       { to: "/environments", name: "Environments", icon: "env" },

@@ -1,6 +1,8 @@
 // From Lucide (ISC License, https://lucide.dev): 24 x 24, stroke 2.
 export const paths = {
   queue: "M16 5H3M16 12H3M11 19H3M21 16V5M18 13l3 3 3-3",
+  board: "M3 3v16a2 2 0 0 0 2 2h16M18 17V9M13 17V5M8 17v-3",
+  lines: "M3 5h.01M3 12h.01M3 19h.01M8 5h13M8 12h13M8 19h13",
   table: "M3 9h18M9 3v18M5 3h14a2 2 0 0 1 2 2v14a2 2 0 0 1 -2 2h-14a2 2 0 0 1 -2 -2v-14a2 2 0 0 1 2 -2z",
   sql: "M7 11l2-2-2-2M11 13h4M5 3h14a2 2 0 0 1 2 2v14a2 2 0 0 1 -2 2h-14a2 2 0 0 1 -2 -2v-14a2 2 0 0 1 2 -2z",
   schema:

@@ -279,5 +279,5 @@ export const workspaceCodes = {
   WORKSPACE_NOT_OWNER: [403, "The item is shared by its owner, who alone may change it: save a copy of your own"],
   WORKSPACE_ITEM_NOT_FOUND: [404, "No such item, or it is not shared with you; see `GET /api/workspace/items`"],
   WORKSPACE_NAME_TAKEN: [409, "You have an item of this kind with this name, for a view of the same table: change it"],
-  WORKSPACE_FULL: [409, "You have 200 items of this kind: delete one"]
+  WORKSPACE_FULL: [409, "You have 500 items of this kind: delete one"]
 } as const

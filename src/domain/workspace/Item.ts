@@ -9,7 +9,7 @@ export const WorkspaceItemId = Schema.Int.check(Schema.isBetween({ minimum: 1, m
 export type WorkspaceItemId = typeof WorkspaceItemId.Type
 
 /** Items of a kind that an owner may have. */
-export const mostItems = 200
+export const mostItems = 500
 /** Characters of an item's content as JSON. */
 const longestContent = 128 * 1024
 

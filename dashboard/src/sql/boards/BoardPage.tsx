@@ -120,7 +120,7 @@ const Board = ({ board, charts }: { board: Item; charts: BoardContent["charts"] 
         {charts.length === 0 ? null : add}
       </div>
       {charts.length === 0 ? (
-        <Empty icon="requests" title="No charts yet" action={add}>
+        <Empty icon="board" title="No charts yet" action={add}>
           A chart is a saved query: what it shows is chosen in the SQL workbench, and saved with it.
         </Empty>
       ) : (
@@ -182,7 +182,7 @@ export const BoardPage = () => {
     )
   if (board.data === undefined)
     return codeOf(board.error) === "WORKSPACE_ITEM_NOT_FOUND" || codeOf(board.error) === "INVALID_REQUEST" ? (
-      <Gone icon="requests" title="No such board">
+      <Gone icon="board" title="No such board">
         {all}
       </Gone>
     ) : (
@@ -193,7 +193,7 @@ export const BoardPage = () => {
   return "charts" in board.data.content ? (
     <Board board={board.data} charts={board.data.content.charts} />
   ) : (
-    <Gone icon="requests" title="No such board">
+    <Gone icon="board" title="No such board">
       {all}
     </Gone>
   )

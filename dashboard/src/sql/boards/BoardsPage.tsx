@@ -73,7 +73,7 @@ export const BoardsPage = () => {
       ) : boards.isLoadingError ? (
         <Problem error={boards.error} title="The boards could not be read" onRetry={() => void boards.refetch()} />
       ) : boards.data?.length === 0 ? (
-        <Empty icon="requests" title="No boards" action={make}>
+        <Empty icon="board" title="No boards" action={make}>
           Save a query in the SQL workbench with its chart, and put it on a board that the team opens.
         </Empty>
       ) : (

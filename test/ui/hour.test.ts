@@ -257,7 +257,7 @@ const person = async (page: Page) => {
   await form.getByLabel("that you share with them").check()
   await form.getByLabel("Password", { exact: true }).fill(account.password)
   await form.getByRole("button", { name: "Create person" }).click()
-  await page.getByRole("heading", { name: "ann@example.com" }).waitFor()
+  await page.getByRole("heading", { name: "ann@example.com", level: 2 }).waitFor()
   const agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36"
   await ask(service, "POST /api/auth/login", { body: account, headers: { "user-agent": agent } })
   await page.reload()

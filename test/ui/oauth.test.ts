@@ -51,7 +51,7 @@ it("a client is registered, its secret shown once, changed, given a new secret, 
   const secret = (await once.locator("code").textContent()) ?? ""
   assert.isAbove(secret.length, 15)
   await once.getByRole("button", { name: "I have kept it" }).click()
-  await page.getByRole("heading", { name: "Web shop" }).waitFor()
+  await page.getByRole("heading", { name: "Web shop", level: 2 }).waitFor()
   assert.notInclude(await page.content(), secret)
   const id = decodeURIComponent(new URL(page.url()).pathname.split("/").at(-1) ?? "")
 
@@ -93,7 +93,7 @@ it("an app without a server has no secret to rotate", async () => {
   await form.getByLabel("Name").fill("Mobile app")
   await form.getByLabel("Redirect URIs", { exact: true }).fill("com.example.app:/cb")
   await form.getByRole("button", { name: "Register client" }).click()
-  await page.getByRole("heading", { name: "Mobile app" }).waitFor()
+  await page.getByRole("heading", { name: "Mobile app", level: 2 }).waitFor()
   await page.getByText("app without a server").waitFor()
   await assertCount(page.getByRole("button", { name: "Rotate secret" }), 0)
 })
@@ -118,8 +118,9 @@ it("claims are previewed for a user before they are saved, and asked about when 
   await preview.getByRole("button", { name: "Preview" }).click()
   await preview.getByText("No user signs in as nobody@example.com").waitFor()
 
-  page.once("dialog", (dialog) => void dialog.dismiss())
   await page.getByRole("link", { name: "API keys" }).click()
+  await page.getByRole("dialog", { name: "The claims are not saved. Leave anyway?" }).waitFor()
+  await page.getByRole("button", { name: "Go on editing" }).click()
   await page.getByLabel("Template of plan, ID token and userinfo").fill("{{secrets.plan}}")
   await page.getByRole("button", { name: "Save claims" }).click()
   await page.getByText("{{secrets.plan}} must be").waitFor()

@@ -47,7 +47,7 @@ it("a person is created with a password, found, disabled, enabled, and deleted",
   await form.getByText("one of those that attackers try first").waitFor()
   await form.getByLabel("Password", { exact: true }).fill(password)
   await form.getByRole("button", { name: "Create person" }).click()
-  await page.getByRole("heading", { name: "ann@example.com" }).waitFor()
+  await page.getByRole("heading", { name: "ann@example.com", level: 2 }).waitFor()
   await page.getByText("not verified", { exact: true }).waitFor()
   assert.strictEqual(await signIn(own, "ann@example.com", password), 200)
 
@@ -237,9 +237,13 @@ it("an invitation and a recovery link are shown once, and sign in", async () => 
   await page.getByRole("dialog").getByLabel("E-mail address").fill("bob@example.com")
   await page.getByRole("dialog").getByRole("button", { name: "Create person" }).click()
   const invited = page.getByRole("dialog", { name: "The person was created" })
-  assert.include(await invited.locator("code").textContent(), "/auth/recovery?flow")
+  const invitation = (await invited.locator("code").textContent()) ?? ""
+  assert.include(invitation, "/auth/recovery?flow")
+  const { pathname, search } = new URL(invitation)
+  const opened = await fetch(`${own.url}${pathname}${search}`)
+  assert.include(await opened.text(), "<h1>You are invited</h1>")
   await invited.getByRole("button", { name: "I have kept it" }).click()
-  await page.getByRole("heading", { name: "bob@example.com" }).waitFor()
+  await page.getByRole("heading", { name: "bob@example.com", level: 2 }).waitFor()
 
   await page.getByRole("button", { name: "Make recovery link" }).click()
   const made = page.getByRole("dialog", { name: "A recovery link was made" })

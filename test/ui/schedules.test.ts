@@ -30,7 +30,7 @@ it("a schedule is made with a look at its next times, run, paused, changed, and 
   await form.getByLabel("SQL").fill("delete from notes")
   await form.getByRole("button", { name: "Create schedule" }).click()
 
-  await page.getByRole("heading", { name: "old notes" }).waitFor()
+  await page.getByRole("heading", { name: "old notes", level: 2 }).waitFor()
   await page.getByText("No runs").waitFor()
   await page.getByRole("button", { name: "Run now" }).click()
   const runs = page.getByRole("table", { name: "Runs" })
@@ -43,7 +43,7 @@ it("a schedule is made with a look at its next times, run, paused, changed, and 
   assert.strictEqual(await edit.getByLabel("SQL").inputValue(), "delete from notes")
   await edit.getByLabel("Name", { exact: true }).fill("all notes")
   await edit.getByRole("button", { name: "Save" }).click()
-  await page.getByRole("heading", { name: "all notes" }).waitFor()
+  await page.getByRole("heading", { name: "all notes", level: 2 }).waitFor()
   const { json } = await ask(service, "GET /api/schedules", { key: service.service_role })
   const [record] = json as ReadonlyArray<Readonly<Record<string, unknown>>>
   assert.deepInclude(record, { name: "all notes", active: false, timezone: "Europe/Berlin", cron: "0 3 1 1 *" })
@@ -58,7 +58,7 @@ it("the service's own jobs are run, and can't be changed", async () => {
   const page = await openPage({ on: service })
   await page.goto(at("/schedules", service))
   await page.getByRole("link", { name: "audit.retention" }).click()
-  await page.getByRole("heading", { name: "audit.retention" }).waitFor()
+  await page.getByRole("heading", { name: "audit.retention", level: 2 }).waitFor()
   assert.strictEqual(await page.getByRole("button", { name: "Delete" }).count(), 0)
   await page.getByRole("button", { name: "Run now" }).click()
   await page.getByRole("table", { name: "Runs" }).getByText("succeeded").waitFor()

@@ -72,7 +72,7 @@ it("a webhook is made, tested, changed without losing its secret, and deleted by
   assert.isFalse(await edit.getByLabel("a row is deleted").isChecked())
   await edit.getByLabel("Name", { exact: true }).fill("shop 2")
   await edit.getByRole("button", { name: "Save" }).click()
-  await page.getByRole("heading", { name: "shop 2" }).waitFor()
+  await page.getByRole("heading", { name: "shop 2", level: 2 }).waitFor()
   await page.getByText("How the receiver verifies the signature").waitFor()
 
   await page.getByRole("button", { name: "Edit" }).click()

@@ -17,6 +17,7 @@ import { BackupActions } from "./BackupActions.tsx"
 import { FileMissing, Progress } from "./Progress.tsx"
 import { Verification, VerificationNotes } from "./Verification.tsx"
 import { type Backup, type Restore, useBackup } from "./queries.ts"
+import { useCrumb } from "../ui/page/crumb.ts"
 
 const factsOf = (backup: Backup): ReadonlyArray<Fact> => [
   ["Status", backup.file_missing ? <FileMissing key="status" /> : <Progress key="status" of={backup} label="Backup" />],
@@ -142,6 +143,7 @@ const NoBackup = () => (
 
 const Existing = ({ id }: { id: number }) => {
   const backup = useBackup(id)
+  useCrumb(id, backup.data?.label)
   if (codeOf(backup.error) === "BACKUP_NOT_FOUND") return <NoBackup />
   if (backup.data !== undefined) return <Details backup={backup.data} />
   return (

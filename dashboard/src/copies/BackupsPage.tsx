@@ -5,7 +5,7 @@ import { Button } from "../ui/Button.tsx"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
 import { Field } from "../ui/Field.tsx"
-import { bytes } from "../ui/format.ts"
+import { bytes, moment } from "../ui/format.ts"
 import { FormDialog } from "../ui/FormDialog.tsx"
 import { List, type ListColumn } from "../ui/List.tsx"
 import { MainOnly } from "../ui/page/MainOnly.tsx"
@@ -77,7 +77,8 @@ interface BackupFormProps {
 }
 
 const BackupForm = ({ onClose, onStarted }: BackupFormProps) => {
-  const [label, setLabel] = useState("")
+  // Most need no other name than their time.
+  const [label, setLabel] = useState(() => `Backup of ${moment(new Date().toISOString())}`)
   const [checked, setChecked] = useState(false)
   const start = async () => onStarted(await call("POST /api/backups/", { payload: { label } }))
   return (

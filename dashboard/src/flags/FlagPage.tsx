@@ -29,7 +29,7 @@ const EnvironmentTabs = ({ current, flag }: { flag: Flag; current: Environment }
       >
         {name}
         <span className={`badge ${flag.environments[name].state === "ENABLED" ? "good" : ""}`}>
-          {flag.environments[name].state === "ENABLED" ? "on" : "off"}
+          {flag.environments[name].state === "ENABLED" ? "enabled" : "disabled"}
         </span>
       </Link>
     ))}
@@ -61,7 +61,7 @@ const One = ({ environment, flag: read }: { flag: Flag; environment: Environment
           headers: ifMatch(flag.revision)
         })
       )
-      toast(`${flag.key} is ${enabled ? "off" : "on"} in ${environment}`)
+      toast(`${flag.key} is ${enabled ? "disabled" : "enabled"} in ${environment}`)
     } catch (error) {
       toastError(error)
       void client.invalidateQueries({ queryKey: ["flag", flag.key] })

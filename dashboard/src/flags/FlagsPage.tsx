@@ -17,11 +17,10 @@ const State = ({ environment, flag }: { flag: Flag; environment: Environment }) 
   const { defaultVariant, state, targeting } = flag.environments[environment]
   const hasRule = Object.keys(targeting).length > 0
   return state === "DISABLED" ? (
-    <span className="badge">off</span>
+    <span className="badge">disabled</span>
   ) : (
     <span className="flag-state">
-      <span className="badge good">on</span>
-      <code>{hasRule ? "rule" : defaultVariant}</code>
+      {hasRule ? "by rule" : <code title="The variant that all users get">{defaultVariant}</code>}
     </span>
   )
 }

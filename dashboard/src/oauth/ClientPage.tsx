@@ -16,6 +16,7 @@ import { call } from "../wire/call.ts"
 import { ClientForm } from "./ClientForm.tsx"
 import { type Client, hasSecret, isUnconfigured, kindOf, nameOf, skipsConsent, useClient } from "./queries.ts"
 import { Unconfigured } from "./Unconfigured.tsx"
+import { useCrumb } from "../ui/page/crumb.ts"
 
 const Items = ({ list }: { list: ReadonlyArray<string> }) =>
   list.length === 0 ? (
@@ -133,6 +134,7 @@ const Details = ({ client }: { client: Client }) => {
 export const ClientPage = () => {
   const { client: id = "" } = useParams({ strict: false })
   const client = useClient(id)
+  useCrumb(id, client.data === undefined ? undefined : nameOf(client.data))
   if (client.data !== undefined) return <Details client={client.data} />
   return (
     <div className="page">

@@ -19,6 +19,7 @@ import { PersonApps } from "./PersonApps.tsx"
 import { PersonFactors } from "./PersonFactors.tsx"
 import { PersonSessions } from "./PersonSessions.tsx"
 import { isElsewhere, nameOf, type Person, usePerson } from "./queries.ts"
+import { useCrumb } from "../ui/page/crumb.ts"
 
 const Addresses = ({ list }: { list: Person["addresses"] }) =>
   list.length === 0 ? (
@@ -152,6 +153,7 @@ const Details = ({ person }: { person: Person }) => {
 export const PersonPage = () => {
   const { id = "" } = useParams({ strict: false })
   const person = usePerson(id)
+  useCrumb(id, person.data === undefined ? undefined : nameOf(person.data))
   if (person.data !== undefined) return <Details person={person.data} />
   if (codeOf(person.error) === "IDENTITY_NOT_FOUND") {
     return (

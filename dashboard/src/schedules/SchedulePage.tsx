@@ -17,6 +17,7 @@ import { call } from "../wire/call.ts"
 import { nameOf, type Schedule, useSchedule } from "./queries.ts"
 import { Runs } from "./Runs.tsx"
 import { ScheduleForm } from "./ScheduleForm.tsx"
+import { useCrumb } from "../ui/page/crumb.ts"
 
 const NoSchedule = () => (
   <Gone icon="clock" title="No such schedule">
@@ -164,6 +165,7 @@ export const SchedulePage = () => {
 
 const Existing = ({ id }: { id: number }) => {
   const schedule = useSchedule(id)
+  useCrumb(id, schedule.data === undefined ? undefined : nameOf(schedule.data))
   if (codeOf(schedule.error) === "SCHEDULE_NOT_FOUND") return <NoSchedule />
   if (schedule.data !== undefined) return <Details schedule={schedule.data} />
   return (

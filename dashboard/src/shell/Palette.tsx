@@ -27,10 +27,14 @@ const actions: ReadonlyArray<Action> = [
   { name: "New table", icon: "plus", note: "Action", to: "/tables", search: { new: "table" } }
 ]
 
+const signOut = async () => {
+  if (await mayLeave()) await session.close()
+}
+
 const settings: ReadonlyArray<Action> = [
   { name: "Light theme", icon: "sun", note: "Setting", run: () => applyTheme("light") },
   { name: "Dark theme", icon: "moon", note: "Setting", run: () => applyTheme("dark") },
-  { name: "Sign out", icon: "signout", note: "Session", run: () => void (mayLeave() && session.close()) }
+  { name: "Sign out", icon: "signout", note: "Session", run: () => void signOut() }
 ]
 
 const keyOf = ({ name, note, search, to = "" }: Action) => `${note} ${name} ${to} ${search?.["saved"] ?? ""}`

@@ -1,5 +1,6 @@
 import { Link, Outlet, useLocation } from "@tanstack/react-router"
 import { useEffect, useRef, useState, useSyncExternalStore } from "react"
+import { Asked } from "../ui/Asked.tsx"
 import { Icon } from "../ui/Icon.tsx"
 import { isMod } from "../ui/keys.ts"
 import { Toasts } from "../ui/Toasts.tsx"
@@ -84,6 +85,7 @@ export const Shell = () => {
   return (
     <>
       {state === "out" ? <SignInPage /> : <Frame lost={state === "lost"} />}
+      <Asked />
       <Toasts />
     </>
   )

@@ -5,6 +5,7 @@ import { Button } from "../ui/Button.tsx"
 import { Icon } from "../ui/Icon.tsx"
 import { mod } from "../ui/keys.ts"
 import { Menu, MenuItem, Popover } from "../ui/Popover.tsx"
+import { useCrumbName } from "../ui/page/crumb.ts"
 import { mayLeave } from "../ui/page/unsaved.ts"
 import { branchesQuery, useBranch } from "../ui/page/useBranch.ts"
 import { toastError, toastStore } from "../ui/toast.ts"
@@ -18,7 +19,8 @@ const Crumbs = () => {
   const { pathname } = useLocation()
   const place = placeOf(pathname)
   const [, , ...rest] = pathname.split("/")
-  const parts = rest.filter((part) => part !== "").map(decodeURIComponent)
+  const nameOf = useCrumbName()
+  const parts = rest.filter((part) => part !== "").map((part) => nameOf(decodeURIComponent(part)))
   // The schema is named where it is not the usual one.
   const shown =
     ["/tables", "/policies", "/api"].includes(place?.to ?? "") && parts[0] === "public" ? parts.slice(1) : parts
@@ -75,6 +77,12 @@ const BranchSwitcher = () => {
   )
 }
 
+const signOut = async () => {
+  if (!(await mayLeave())) return
+  toastStore.clear()
+  session.close().catch(toastError)
+}
+
 const SessionMenu = () => {
   const who = useSyncExternalStore(session.subscribe, session.author)
   return (
@@ -102,9 +110,7 @@ const SessionMenu = () => {
             icon="signout"
             onClick={() => {
               close()
-              if (!mayLeave()) return
-              toastStore.clear()
-              session.close().catch(toastError)
+              void signOut()
             }}
           >
             Sign out

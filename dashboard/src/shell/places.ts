@@ -25,6 +25,14 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
     ]
   ],
   [
+    "Reference",
+    [
+      { to: "/api", name: "API", icon: "docs" },
+      { to: "/connect", name: "Connect an app", icon: "connection" },
+      { to: "/assistant", name: "Connect an assistant", icon: "claims" }
+    ]
+  ],
+  [
     "Features",
     [
       { to: "/flags", name: "Flags", icon: "flag" },
@@ -62,14 +70,6 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
       { to: "/status", name: "Status", icon: "status" },
       { to: "/environments", name: "Environments", icon: "env" },
       { to: "/connections", name: "Connections", icon: "connection" }
-    ]
-  ],
-  [
-    "Reference",
-    [
-      { to: "/api", name: "API", icon: "docs" },
-      { to: "/connect", name: "Connect an app", icon: "connection" },
-      { to: "/assistant", name: "Connect an assistant", icon: "claims" }
     ]
   ]
 ]

@@ -175,7 +175,7 @@ export const SqlPage = () => {
           Explain
         </Button>
         <ViewAs viewer={viewer} legend="Run statements as" onUse={viewPlaceAs} />
-        <Switch checked={writes} onChange={(on) => (on && !writesConfirmed ? setAsking(true) : allow(on))}>
+        <Switch attention checked={writes} onChange={(on) => (on && !writesConfirmed ? setAsking(true) : allow(on))}>
           Allow writes
         </Switch>
         <span className="grow" />

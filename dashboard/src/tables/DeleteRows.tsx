@@ -16,6 +16,9 @@ interface DeleteRowsProps {
   readonly onClose: () => void
 }
 
+/** Rows that are deleted without their table's name: they can be seen at once. */
+const fewRows = 20
+
 const changedOf = (error: Error) => {
   if (!isConflict(error.message)) throw error
   throw new Error("Nothing was deleted: one of the rows was changed or deleted since it was read. Read the table again")
@@ -44,7 +47,7 @@ export const DeleteRows = ({ blocks, catalogue, onClose, onDeleted, rows, table 
     <Confirm
       title={`Delete ${what} of ${table.name}?`}
       verb={`Delete ${what}`}
-      name={rows.length > 1 ? table.name : undefined}
+      name={rows.length > fewRows || cascades.length > 0 ? table.name : undefined}
       run={run}
       onClose={onClose}
     >

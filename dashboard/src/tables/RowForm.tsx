@@ -128,8 +128,8 @@ export const RowForm = ({ columns, like, onClose, onSaved, onTyped, relation }: 
   const typed = given !== begun && Object.values(given).some(({ tag }) => tag !== "default")
   useUnsaved(typed ? "Leave and discard the new row?" : undefined, true)
   useEffect(() => onTyped(typed), [typed, onTyped])
-  const leave = () => {
-    if (mayDiscard(typed, "the new row")) onClose()
+  const leave = async () => {
+    if (await mayDiscard(typed, "the new row")) onClose()
   }
   useEffect(() => {
     panel.current?.querySelector<HTMLElement>("input,select,textarea")?.focus()
@@ -180,12 +180,12 @@ export const RowForm = ({ columns, like, onClose, onSaved, onTyped, relation }: 
       className="panel"
       aria-label={`Insert into ${relation.name}`}
       onKeyDown={(event) => {
-        if (event.key === "Escape") leave()
+        if (event.key === "Escape") void leave()
       }}
     >
       <header>
         <h2>Insert into {relation.name}</h2>
-        <Button kind="quiet" icon="x" label="Close" onClick={leave} />
+        <Button kind="quiet" icon="x" label="Close" onClick={() => void leave()} />
       </header>
       <form className="panel-body" onSubmit={submit}>
         {usable.map((column) => (

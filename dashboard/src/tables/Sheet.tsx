@@ -127,13 +127,13 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
     void client.invalidateQueries({ queryKey: ["catalogue"] })
   }
   const focusGrid = () => sheet.current?.querySelector<HTMLElement>(".grid")?.focus()
-  const openRow = (row: Row) => {
-    if (dialog === "insert" && !mayDiscard(typed.current, "the new row")) return
+  const openRow = async (row: Row) => {
+    if (dialog === "insert" && !(await mayDiscard(typed.current, "the new row"))) return
     setDialog(undefined)
     setOpen(row)
   }
-  const insertLike = (row: Row) => {
-    if (dialog === "insert" && !mayDiscard(typed.current, "the new row")) return
+  const insertLike = async (row: Row) => {
+    if (dialog === "insert" && !(await mayDiscard(typed.current, "the new row"))) return
     setLike(row)
     setOpen(undefined)
     setDialog("insert")
@@ -198,7 +198,7 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
         onCopyPicked={() => void picked.copy(blocks, all).catch(toastError)}
         onOpenPicked={() => {
           const [row] = picked.rows
-          if (row !== undefined) openRow(row)
+          if (row !== undefined) void openRow(row)
         }}
         onOpen={(next) => {
           setOpen(undefined)
@@ -279,7 +279,7 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
       )}
       <StatusBar
         blocks={blocks}
-        bytes={relation.table?.bytes}
+        table={relation.table}
         selected={size}
         live={live}
         conflicts={conflicts}
@@ -373,7 +373,7 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
             insertable={table !== undefined && viewer.role === "service_role"}
             onFilter={(filter) => go(withFilter(search, filter))}
             onChange={(change) => stage([change])}
-            onOpen={() => openRow(menu.row)}
+            onOpen={() => void openRow(menu.row)}
             onInsertLike={insertLike}
             onDelete={() => remove([menu.row])}
             onClose={() => {

@@ -1,10 +1,12 @@
 import { lazy, Suspense } from "react"
+import type { Table } from "../catalogue/queries.ts"
 import { Button } from "../ui/Button.tsx"
-import { bytes, count } from "../ui/format.ts"
+import { count } from "../ui/format.ts"
 import { copy, toastError } from "../ui/toast.ts"
 import type { Live } from "./live/useLive.ts"
 import type { Blocks } from "./rows/blocks.ts"
 
+const Size = lazy(async () => ({ default: (await import("./Size.tsx")).Size }))
 const LiveStatus = lazy(async () => ({ default: (await import("./live/LiveStatus.tsx")).LiveStatus }))
 
 /** Rows that are counted exactly anyway, as the service estimates. */
@@ -12,8 +14,8 @@ const exact = 10_000
 
 interface StatusBarProps {
   readonly blocks: Blocks
-  /** Of the table on disk. */
-  readonly bytes: number | undefined
+  /** Undefined: a view, which takes no space. */
+  readonly table: Pick<Table, "schema" | "name"> | undefined
   /** How many cells are selected, if several are. */
   readonly selected: string | undefined
   /** What is special about changing the rows. */
@@ -29,7 +31,7 @@ interface StatusBarProps {
 
 /** How much there is, how long it took, and what was asked. */
 export const StatusBar = (props: StatusBarProps) => {
-  const { blocks, bytes: size, conflicts, curl, live, note, selected } = props
+  const { blocks, conflicts, curl, live, note, selected, table } = props
   const guessed = blocks.counted === "estimated" && blocks.length > exact
   const rows = `${guessed ? "about " : ""}${count(blocks.length)} ${blocks.length === 1 ? "row" : "rows"}`
   return (
@@ -40,9 +42,9 @@ export const StatusBar = (props: StatusBarProps) => {
           Count exactly
         </Button>
       ) : null}
-      {size === undefined ? null : <span className="only-wide">{bytes(size)}</span>}
       {blocks.ready ? <span>{Math.round(blocks.millis)} ms</span> : null}
       <Suspense>
+        {blocks.ready && table !== undefined ? <Size schema={table.schema} name={table.name} /> : null}
         <LiveStatus live={live} conflicts={conflicts} onCompare={props.onCompare} onFollow={props.onFollow} />
       </Suspense>
       <span role="status">{selected}</span>

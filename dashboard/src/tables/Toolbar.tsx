@@ -23,7 +23,7 @@ const Security = ({ table: { name, policies, row_level_security: security, schem
   <Link
     to="/policies/$schema/$table"
     params={{ schema, table: name }}
-    className={`badge ${security.enabled ? "good" : "warn"} only-wide`}
+    className={`badge ${security.enabled ? "good" : "warn"}`}
     title={
       security.enabled
         ? "Row-level security is on: anon keys see what the policies allow"

@@ -93,12 +93,14 @@ export const Check = ({ checked, children, disabled = false, onChange }: CheckPr
 
 interface SwitchProps {
   readonly checked: boolean
+  /** Whether it needs attention while it is on, as what can destroy does. */
+  readonly attention?: boolean
   readonly children: ReactNode
   readonly onChange: (on: boolean) => void
 }
 
-export const Switch = ({ checked, children, onChange }: SwitchProps) => (
-  <label className="switch">
+export const Switch = ({ attention = false, checked, children, onChange }: SwitchProps) => (
+  <label className={`switch ${attention ? "attention" : ""}`}>
     <input type="checkbox" role="switch" checked={checked} onChange={(event) => onChange(event.target.checked)} />
     <span>{children}</span>
   </label>

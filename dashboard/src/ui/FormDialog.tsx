@@ -1,4 +1,5 @@
 import { type ReactNode, useRef, useState } from "react"
+import { ask } from "./ask.ts"
 import { Button } from "./Button.tsx"
 import { Dialog } from "./Dialog.tsx"
 import { Problem } from "./Problem.tsx"
@@ -48,11 +49,11 @@ export const FormDialog = (props: FormDialogProps) => {
   const stays = waits && busy
   const typed = useRef(false)
   // Escape or a press beside the form may be a mistake; "Cancel" is deliberate.
-  const leave = () => {
-    if (!typed.current || confirm(`Close “${title}” and discard what you have typed?`)) onClose()
+  const leave = async () => {
+    if (!typed.current || (await ask(`Close “${title}” and discard what you have typed?`))) onClose()
   }
   return (
-    <Dialog label={title} className={wide ? "wide" : ""} {...(stays ? {} : { onClose: leave })}>
+    <Dialog label={title} className={wide ? "wide" : ""} {...(stays ? {} : { onClose: () => void leave() })}>
       <form
         onInput={() => {
           typed.current = true

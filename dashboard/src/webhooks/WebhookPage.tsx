@@ -21,6 +21,7 @@ import { type Sent, useWebhook, type Webhook } from "./queries.ts"
 import { Result } from "./Result.tsx"
 import { Signature } from "./Signature.tsx"
 import { WebhookForm } from "./WebhookForm.tsx"
+import { useCrumb } from "../ui/page/crumb.ts"
 
 const NoWebhook = () => (
   <Gone icon="webhook" title="No such webhook">
@@ -130,6 +131,7 @@ export const WebhookPage = () => {
 
 const Existing = ({ id }: { id: number }) => {
   const webhook = useWebhook(id)
+  useCrumb(id, webhook.data === undefined ? undefined : nameOf(webhook.data))
   if (codeOf(webhook.error) === "WEBHOOK_NOT_FOUND") return <NoWebhook />
   if (webhook.data !== undefined) return <Details webhook={webhook.data} />
   return (

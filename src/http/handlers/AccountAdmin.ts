@@ -16,6 +16,7 @@ import {
 import { IdP } from "../../services/ports/IdP.ts"
 import { CurrentAuthor } from "../access/Caller.ts"
 import { Api } from "../Api.ts"
+import { invitationOf } from "../pages/accounts/MailPages.ts"
 import { success } from "../wire/Body.ts"
 
 /** The fields of a new account as the contract spells them. */
@@ -86,7 +87,7 @@ export const AccountAdminHandlers = HttpApiBuilder.group(
           Effect.gen(function* () {
             const identity = yield* admin.create(accountOf(given))
             yield* describeChange({ subject: `identity:${identity.id}`, after: shownIdentity(identity) })
-            const recovery_link = invite === true ? (yield* admin.recoveryLink(identity.id)).link : null
+            const recovery_link = invite === true ? invitationOf((yield* admin.recoveryLink(identity.id)).link) : null
             return { identity, recovery_link }
           })
         ),

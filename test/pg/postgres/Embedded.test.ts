@@ -414,7 +414,10 @@ describe("the embedded PostgreSQL", () => {
       const address = yield* Effect.scoped(open(path))
       assert.strictEqual(address.user, "postgres")
       assert.match(yield* Effect.promise(() => readlink(join(path, "postgres"))), /^\/var\/lib\/svc\//)
+      // As a copy leaves it that does not keep the mode.
+      yield* Effect.promise(() => chmod(join(path, "postgres"), 0o755))
       assert.deepStrictEqual(yield* query(yield* open(path), "select 1"), [[1]])
+      assert.strictEqual((yield* Effect.promise(() => stat(join(path, "postgres")))).mode & 0o777, 0o700)
     })
   )
 

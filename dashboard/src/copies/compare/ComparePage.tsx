@@ -9,6 +9,7 @@ import { useBranches } from "../queries.ts"
 import { comparisonsOf } from "./queries.ts"
 import { TableComparison } from "./TableComparison.tsx"
 import { TableList } from "./TableList.tsx"
+import { useCrumb } from "../../ui/page/crumb.ts"
 
 const toBranches = (
   <Link className="button" to="/branches">
@@ -23,6 +24,7 @@ export const ComparePage = () => {
   const client = useQueryClient()
   const branches = useBranches()
   const branch = branches.data?.find((one) => String(one.id) === id)
+  useCrumb(id, branch?.label)
   if (branches.isPending) {
     return (
       <div className="page">

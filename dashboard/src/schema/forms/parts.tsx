@@ -68,7 +68,7 @@ export const DropObject = ({ drop, onClose }: DropObjectProps) => {
     >
       <p>{words}</p>
       {cascades === undefined ? null : (
-        <Switch checked={cascade} onChange={setCascade}>
+        <Switch attention checked={cascade} onChange={setCascade}>
           {cascades}
         </Switch>
       )}

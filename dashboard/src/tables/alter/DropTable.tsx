@@ -46,7 +46,7 @@ export const DropTable = ({ catalogue, onClose, table }: DropTableProps) => {
           <b>{referring.map(({ name }) => name).join(", ")}</b> {referring.length === 1 ? "refers" : "refer"} to it.
         </p>
       )}
-      <Switch checked={cascade} onChange={setCascade}>
+      <Switch attention checked={cascade} onChange={setCascade}>
         Drop what depends on it, too (cascade)
       </Switch>
       <pre>{dropSql(table, cascade)}</pre>

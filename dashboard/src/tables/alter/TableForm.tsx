@@ -9,7 +9,15 @@ import { Choose, Field, Switch } from "../../ui/Field.tsx"
 import { FormDialog } from "../../ui/FormDialog.tsx"
 import { toast } from "../../ui/toast.ts"
 import { ColumnFields, targetsOf } from "./ColumnFields.tsx"
-import { type ColumnDraft, draftOf, newColumn, newTable, problemsOf, type TableDraft } from "./draft.ts"
+import {
+  type ColumnDraft,
+  draftOf,
+  newColumn,
+  newTable,
+  problemsOf,
+  type TableDraft,
+  unquotedDefaults
+} from "./draft.ts"
 import { alterSql, createSql } from "./statements.ts"
 
 const usualTypes = [
@@ -50,6 +58,7 @@ export const TableForm = ({ catalogue, onClose, schema, table }: TableFormProps)
   const problems = problemsOf(draft)
   const statements = problems.length > 0 ? [] : table === undefined ? createSql(draft) : alterSql(table, draft)
   const schemas = schema === undefined ? catalogue.schemas : Array.from(new Set([...catalogue.schemas, schema]))
+  const unquoted = unquotedDefaults(draft)
   const keyed = table !== undefined && table.primary_key.length > 0
   const targets = targetsOf(catalogue)
   const setColumn = (column: ColumnDraft) =>
@@ -81,6 +90,14 @@ export const TableForm = ({ catalogue, onClose, schema, table }: TableFormProps)
       title={table === undefined ? "New table" : `Edit ${table.name}`}
       verb={table === undefined ? "Create table" : "Change table"}
       failed={table === undefined ? "The table was not created" : "Nothing was changed"}
+      explain={() =>
+        unquoted.length === 0 ? null : (
+          <p className="hint">
+            A text in a default is in quotes:{" "}
+            {unquoted.map((column) => `'${column.default.trim()}' of the column ${column.name}`).join(", ")}.
+          </p>
+        )
+      }
       wide
       disabled={statements.length === 0}
       run={run}

@@ -104,6 +104,16 @@ export const draftOf = (table: Table): TableDraft => ({
   })
 })
 
+/** Words that are a default without quotes. */
+const bareDefaults =
+  /^(?:null|true|false|user|current_(?:catalog|date|role|schema|time|timestamp|user)|local(?:time|timestamp)|session_user)$/i
+
+/** Columns whose default is a word without quotes, which PostgreSQL takes for the name of a column. */
+export const unquotedDefaults = ({ columns }: TableDraft): ReadonlyArray<ColumnDraft> =>
+  columns.filter(
+    ({ default: text }) => /^\s*[\p{L}_][\p{L}\p{N}_-]*\s*$/u.test(text) && !bareDefaults.test(text.trim())
+  )
+
 const problemsOfNames = (names: ReadonlyArray<readonly [name: string, what: string]>) =>
   Array.from(new Set(names.flatMap(([name, what]) => nameProblem(name, what) ?? [])))
 

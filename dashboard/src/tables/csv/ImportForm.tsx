@@ -4,6 +4,7 @@ import { Switch } from "../../ui/Field.tsx"
 import { FormDialog } from "../../ui/FormDialog.tsx"
 import { bytes, count, plural } from "../../ui/format.ts"
 import { toast, toastError } from "../../ui/toast.ts"
+import { NoResponse } from "../../wire/ApiError.ts"
 import type { GridColumn, Relation } from "../grid/columns.ts"
 import { ConflictFields } from "./ConflictFields.tsx"
 import { FilePreview } from "./FilePreview.tsx"
@@ -74,6 +75,8 @@ export const ImportForm = ({ columns, onClose, onImported, relation }: ImportFor
         onClose()
       },
       async (error: unknown) => {
+        // It may have been written all the same: an import that is cancelled while it is committed, or without a response.
+        if (controller.signal.aborted || error instanceof NoResponse) onImported()
         setFault(await faultOf(error, chosen.file, chosen.head))
         throw error
       }

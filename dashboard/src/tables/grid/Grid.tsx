@@ -1,4 +1,5 @@
 import {
+  type CSSProperties,
   type KeyboardEvent,
   type MouseEvent,
   useEffect,
@@ -24,7 +25,7 @@ import { type Editing, type RowActions, RowCells } from "./GridRow.tsx"
 import type { CellChange, RowEdit } from "../rows/edits.ts"
 import { isCut, isFresh, isWhole, type Row } from "../rows/identity.ts"
 import type { Order } from "../rows/keyset.ts"
-import { gutter, useGridView } from "./useGridView.ts"
+import { useGridView } from "./useGridView.ts"
 import { WaitingRows } from "./WaitingRows.tsx"
 
 /** A cell whose menu is asked for, and what can be done with the range around it. */
@@ -108,7 +109,7 @@ export const Grid = (props: GridProps) => {
   }, [ready])
   const [editing, setEditing] = useState<Editing>()
   const length = blocks.length + fresh.length
-  const { from, height, look, page, pinned, show, to, yOf } = useGridView(
+  const { from, height, look, page, pinned, show, to, yOf, gutter } = useGridView(
     scroller,
     blocks,
     columns,
@@ -371,6 +372,7 @@ export const Grid = (props: GridProps) => {
       aria-readonly={props.readOnly !== undefined}
       aria-multiselectable="true"
       tabIndex={0}
+      style={{ "--gutter": `${gutter}px` } as CSSProperties}
       onKeyDown={keys}
       onContextMenu={onContextMenu}
       onScroll={look}

@@ -43,7 +43,9 @@ export const relationOf = (catalogue: Catalogue, schema: string, name: string): 
 
 const leastWidth = ({ name, type }: Column) => {
   if (/^(?:boolean|smallint)/.test(type)) return 96
-  if (/^(?:integer|bigint|character\()/.test(type)) return 110
+  if (/^(?:integer|character\()/.test(type)) return 110
+  // Numbers of 19 digits are whole.
+  if (type === "bigint") return 176
   if (type === "uuid") return 290
   // With microseconds and the zone, which must be seen.
   if (type.startsWith("timestamp")) return 270

@@ -4,7 +4,8 @@ import type { GridColumn } from "./columns.ts"
 
 export const rowHeight = 32
 const headHeight = 34
-export const gutter = 44
+/** Room for the number of the last row. */
+const gutterFor = (length: number) => Math.max(44, 16 + 7 * String(length).length)
 /** Rows beyond the view. */
 const over = 6
 /** Elements end at 17 (Firefox) to 33 (Chromium) million pixels: positions of taller tables are scaled. */
@@ -55,10 +56,11 @@ export const useGridView = (
     return () => element.removeEventListener("wheel", wheel)
   }, [scroller, scale])
 
+  const gutter = gutterFor(length)
   const lefts = useMemo(() => {
     let left = gutter
     return columns.map(({ width }) => (left += width) - width)
-  }, [columns])
+  }, [columns, gutter])
 
   /** Scrolls a cell into view. */
   const show = (row: number, column: number) => {
@@ -80,5 +82,5 @@ export const useGridView = (
   const page = Math.max(1, Math.floor(view.height / rowHeight) - 1)
   const yOf = (index: number) => index * rowHeight - top + view.top
   const pinned = useMemo(() => lefts.slice(0, fixed), [lefts, fixed])
-  return { from, to, height, page, yOf, show, look, pinned }
+  return { from, to, height, page, yOf, show, look, pinned, gutter }
 }

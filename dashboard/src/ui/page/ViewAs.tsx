@@ -14,15 +14,27 @@ interface Person {
   readonly name: string
 }
 
+interface People {
+  readonly people: ReadonlyArray<Person>
+  /** Whether there are no others. */
+  readonly all: boolean
+}
+
 /** People of the identity provider, if there is one: a user's `sub` is their id. */
 const usePeople = () => {
   const config = useQuery({ queryKey: ["config"], queryFn: session.config, staleTime: Number.POSITIVE_INFINITY })
   return useQuery({
     queryKey: ["identities", "names"],
     enabled: config.data?.features.identity === true,
-    queryFn: async ({ signal }): Promise<ReadonlyArray<Person>> => {
-      const { identities } = await call("GET /v1/auth/identities", { query: { page_size: 250 }, signal })
-      return identities.map(({ id, traits }) => ({ id, name: nameIn(traits) ?? id }))
+    queryFn: async ({ signal }): Promise<People> => {
+      const { identities, next_page_token } = await call("GET /v1/auth/identities", {
+        query: { page_size: 250 },
+        signal
+      })
+      return {
+        people: identities.map(({ id, traits }) => ({ id, name: nameIn(traits) ?? id })),
+        all: next_page_token === null
+      }
     },
     retry: false,
     staleTime: 60_000
@@ -58,8 +70,9 @@ const Form = ({ legend, onUse, viewer }: ViewAsProps) => {
   const [draft, setDraft] = useState(viewer)
   const [problem, setProblem] = useState<string>()
   const list = useId()
-  const people = usePeople().data ?? []
+  const { all, people } = usePeople().data ?? { people: [], all: false }
   const person = people.find(({ id }) => id === draft.sub)
+  const unknown = all && draft.sub !== "" && person === undefined
   return (
     <form
       className="view-as"
@@ -92,7 +105,7 @@ const Form = ({ legend, onUse, viewer }: ViewAsProps) => {
             spellCheck={false}
             autoComplete="off"
             list={list}
-            hint={person?.name}
+            hint={unknown ? "No account has this id. Policies see it all the same." : person?.name}
             onText={(text) => setDraft({ ...draft, sub: idOf(people, text) })}
           />
           <datalist id={list}>

@@ -1,14 +1,18 @@
 import { useBlocker } from "@tanstack/react-router"
 import { useEffect } from "react"
+import { ask } from "../ask.ts"
 
 /** What is asked before that which is not saved is lost. */
 const questions = new Set<{ readonly question: string }>()
 
 /** Whether what was typed may be lost, because it is nothing or because the user says so. */
-export const mayDiscard = (typed: boolean, what: string) => !typed || confirm(`Discard ${what}?`)
+export const mayDiscard = async (typed: boolean, what: string) => !typed || ask(`Discard ${what}?`)
 
 /** Asks before what is not a navigation: signing out, another database. */
-export const mayLeave = () => Array.from(questions).every(({ question }) => confirm(question))
+export const mayLeave = async () => {
+  for (const { question } of questions) if (!(await ask(question, "Leave"))) return false
+  return true
+}
 
 /**
  * Asks before the page is left, by whatever way. Undefined: nothing would be lost. `kept`: it outlives other parameters of
@@ -16,8 +20,8 @@ export const mayLeave = () => Array.from(questions).every(({ question }) => conf
  */
 export const useUnsaved = (question: string | undefined, kept = false) => {
   useBlocker({
-    shouldBlockFn: ({ current, next }) =>
-      question !== undefined && !(kept && current.pathname === next.pathname) && !confirm(question),
+    shouldBlockFn: async ({ current, next }) =>
+      question !== undefined && !(kept && current.pathname === next.pathname) && !(await ask(question, "Leave")),
     enableBeforeUnload: question !== undefined
   })
   useEffect(() => {

@@ -1,11 +1,15 @@
 import { type HttpServerResponse } from "effect/http"
 import { html, page } from "../Html.ts"
 import { email, type Fault } from "./SignInPages.ts"
-import { accountForm, alert, button, input, type Visit } from "./Visit.ts"
+import { accountForm, alert, button, field, input, type Visit } from "./Visit.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
 export type MailPage = "recovery" | "verify"
+
+/** The link of an invitation is one of a recovery, which only says something else. */
+export const invitationOf = (link: string) => `${link}&invited=true`
+const isInvited = (visit: Visit) => field(visit, "invited", 10) === "true"
 
 /** Asks for the address. */
 export const askPage = (
@@ -61,10 +65,11 @@ export const linkPage = (
   token: string,
   /** The link needs the password too. */
   fault?: Fault
-): Response =>
-  page(
-    visit.words[name].title,
-    html`<h1>${visit.words[name].title}</h1>
+): Response => {
+  const title = visit.words[isInvited(visit) ? "invitation" : name].title
+  return page(
+    title,
+    html`<h1>${title}</h1>
       ${alert(fault?.text)}
       ${accountForm(
         visit,
@@ -76,6 +81,7 @@ export const linkPage = (
       )}`,
     { ...visit.look, status: fault?.status ?? 200 }
   )
+}
 
 /** Reports that something is done or expired. */
 export const noticePage = (

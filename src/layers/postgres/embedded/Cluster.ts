@@ -71,6 +71,13 @@ export const otherMajor = (cluster: string, its: string, ours: string) =>
         : `${cluster} was created by PostgreSQL ${its}, which is newer than PostgreSQL ${ours} of this release: start the release that created it or a newer one, or set DATABASE_URL`
   })
 
+/** PostgreSQL refuses a cluster that others may enter, as it is after a copy that did not keep its mode. */
+const closeCluster = (cluster: string) =>
+  attempt(`Failed to change the permissions of ${cluster}`, async () => {
+    const { mode } = await lstat(cluster)
+    if (process.platform !== "win32" && (mode & 0o027) !== 0) await chmod(cluster, 0o700)
+  })
+
 /** Fails if these programs cannot run the cluster. */
 export const checkCluster = Effect.fnUntraced(function* (
   cluster: string,
@@ -81,7 +88,7 @@ export const checkCluster = Effect.fnUntraced(function* (
   if (version !== binaries.major) return yield* otherMajor(cluster, version, binaries.major)
   const owner = (yield* attempt(`Failed to read ${cluster}`, () => lstat(cluster))).uid
   if (user === undefined) {
-    if (owner === (process.geteuid?.() ?? owner)) return
+    if (owner === (process.geteuid?.() ?? owner)) return yield* closeCluster(cluster)
     return yield* new StartError({
       message: `${cluster} belongs to user ${owner}: start the service as that user or as root`
     })
@@ -91,6 +98,7 @@ export const checkCluster = Effect.fnUntraced(function* (
     yield* attempt(`Failed to change the owner of ${cluster}`, () =>
       run("chown", ["-R", `${user.uid}:${user.gid}`, cluster])
     )
+  yield* closeCluster(cluster)
   if (yield* canEnter(user, cluster)) return
   return yield* new StartError({
     message: `PostgreSQL runs as user ${user.uid}, which cannot enter ${cluster}: allow it (chmod o+x) on the parent directories`

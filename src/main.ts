@@ -53,6 +53,7 @@ import { Environments } from "./services/environments/Environments.ts"
 import * as flags from "./services/flags/layer.ts"
 import * as foreign from "./services/foreign/layer.ts"
 import * as identity from "./services/identity/layer.ts"
+import { Advisor } from "./services/insights/Advisor.ts"
 import { Insights } from "./services/insights/Insights.ts"
 import { McpTools } from "./services/mcp/McpTools.ts"
 import { layerMeters } from "./services/metrics/Meters.ts"
@@ -124,6 +125,7 @@ const Capabilities = Layer.mergeAll(
   BranchSchemas.layer.pipe(Layer.provideMerge(Migrations.layer)),
   Connections.layer,
   foreign.layer,
+  Advisor.layer,
   Insights.layer,
   charts.layer.pipe(Layer.provideMerge(RequestLog.layer)),
   AccessLog.layer(Number(workerNumber ?? 0)),

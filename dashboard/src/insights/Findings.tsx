@@ -2,6 +2,9 @@ import { Link } from "@tanstack/react-router"
 import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { SqlActions } from "../ui/page/SqlActions.tsx"
+import { place } from "../wire/place.ts"
+import { OpenTables } from "./OpenTables.tsx"
+import { StatementAdvice } from "./StatementAdvice.tsx"
 import { type Finding, type Kind, kinds, nameOf } from "./kinds.ts"
 
 /** Findings of a kind that are shown at first. */
@@ -25,6 +28,9 @@ const One = ({ finding }: { finding: Finding }) => {
       </h4>
       <p>{explanation}</p>
       {sql === undefined ? null : <pre>{sql}</pre>}
+      {kind === "slow_statement" && place.branch === undefined ? (
+        <StatementAdvice statement={String(details["statement"])} />
+      ) : null}
       <div className="insight-actions">
         {sql === undefined ? null : <SqlActions name={kinds[kind][0]} sql={sql} />}
         {kind === "table_without_row_security" && object.type === "table" && object.schema !== null ? (
@@ -48,8 +54,12 @@ interface FindingsProps {
   readonly truncated: boolean
 }
 
-export const Findings = ({ findings, kind, truncated }: FindingsProps) => {
+export const Findings = ({ findings: found, kind, truncated }: FindingsProps) => {
   const [all, setAll] = useState(false)
+  // Many tables that are open for the same reason are one matter, with one remedy.
+  const open = kind === "table_without_row_security" ? found.filter(({ object }) => object.type === "table") : []
+  const together = open.length > few
+  const findings = together ? found.filter((one) => !open.includes(one)) : found
   const [title, why] = kinds[kind]
   const shown = all ? findings : findings.slice(0, few)
   return (
@@ -57,11 +67,12 @@ export const Findings = ({ findings, kind, truncated }: FindingsProps) => {
       <header>
         <h3>{title}</h3>
         <span className="badge">
-          {findings.length}
+          {found.length}
           {truncated ? "+" : ""}
         </span>
       </header>
       <p className="soft">{why}</p>
+      {open.length > 1 ? <OpenTables findings={open} truncated={truncated} listed={together} /> : null}
       <ul>
         {shown.map((finding) => (
           <One key={JSON.stringify(finding.object)} finding={finding} />

@@ -1,6 +1,6 @@
 import { Link, Outlet, useLocation } from "@tanstack/react-router"
 import { useEffect, useRef, useState, useSyncExternalStore } from "react"
-import { Asked } from "../ui/Asked.tsx"
+import { Asked } from "../ui/asked/Asked.tsx"
 import { Icon } from "../ui/Icon.tsx"
 import { isMod } from "../ui/keys.ts"
 import { Toasts } from "../ui/Toasts.tsx"

@@ -6,7 +6,7 @@ import { copy, toastError } from "../ui/toast.ts"
 import type { Live } from "./live/useLive.ts"
 import type { Blocks } from "./rows/blocks.ts"
 
-const Size = lazy(async () => ({ default: (await import("./Size.tsx")).Size }))
+const Size = lazy(async () => ({ default: (await import("./rows/Size.tsx")).Size }))
 const LiveStatus = lazy(async () => ({ default: (await import("./live/LiveStatus.tsx")).LiveStatus }))
 
 /** Rows that are counted exactly anyway, as the service estimates. */

@@ -1,5 +1,5 @@
 import { type ReactNode, useRef, useState } from "react"
-import { ask } from "./ask.ts"
+import { ask } from "./asked/ask.ts"
 import { Button } from "./Button.tsx"
 import { Dialog } from "./Dialog.tsx"
 import { Problem } from "./Problem.tsx"

@@ -56,6 +56,7 @@ const unrecorded = new Set([
   "connections.test",
   "workspace.addHistory",
   "workspace.clearHistory",
+  "insights.advise",
   "oauth2Admin.previewClaims"
 ])
 /** Reads of whole databases and of password hashes. */

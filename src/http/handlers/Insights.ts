@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { Advisor } from "../../services/insights/Advisor.ts"
 import { Insights } from "../../services/insights/Insights.ts"
 import { Api } from "../Api.ts"
 
@@ -8,6 +9,10 @@ export const InsightsHandlers = HttpApiBuilder.group(
   "insights",
   Effect.fn(function* (handlers) {
     const insights = yield* Insights
-    return handlers.handleAll({ report: () => insights.report })
+    const advisor = yield* Advisor
+    return handlers.handleAll({
+      report: () => insights.report,
+      advise: ({ payload: { statement } }) => advisor.advise(statement)
+    })
   })
 )

@@ -4,7 +4,7 @@ import { Bodies, type Body, bodyRow, namesInBody } from "../../domain/catalogue/
 import { bodiesSql } from "../../domain/catalogue/bodies/BodiesSql.ts"
 import { type BodyParser } from "../../domain/catalogue/bodies/Names.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
-import { sqlParser } from "../sql/Parser.ts"
+import { sqlParser } from "../sql/SqlParser.ts"
 import { yieldEvery } from "../LoopTurn.ts"
 
 /** Results kept by a body's text; one takes 60 to 90 µs to make. */

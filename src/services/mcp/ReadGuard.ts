@@ -1,11 +1,11 @@
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { readStatement } from "../../domain/mcp/ReadSyntax.ts"
 import { refusedSql } from "../../domain/mcp/ReadLists.ts"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { checkSingle } from "../../domain/sql/Statements.ts"
 import { shorten } from "../../domain/text/Shorten.ts"
+import { parseSql } from "../sql/SqlParser.ts"
 import { asUnavailable } from "../schema/DatabaseSchemas.ts"
-import { sqlParser } from "../sql/Parser.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
 
 /** Characters of a statement. */
@@ -28,18 +28,6 @@ const notReadOnly = (names: ReadonlyArray<string>) =>
     hint: "Only functions, operators and types of PostgreSQL that read nothing else are allowed; where users have one of the same name, write pg_catalog.name. Try others on a branch"
   })
 
-const SyntaxFailure = Schema.Struct({
-  message: Schema.String,
-  sqlDetails: Schema.Struct({ cursorPosition: Schema.Finite })
-})
-const isSyntaxFailure = Schema.is(SyntaxFailure)
-
-/** The parser's error, as PostgreSQL would report it. */
-const notParsed = (error: unknown) =>
-  isSyntaxFailure(error)
-    ? new InvalidRequest({ error: error.message, code: "42601" })
-    : new InvalidRequest({ error: "The statement is too deeply nested", code: "SQL_NOT_ALLOWED" })
-
 /**
  * Refuses statements that do more than read tables, by an allow list of syntax and of functions. It is one of three
  * guards: the statement then runs as a role that has no other rights, in a read-only transaction.
@@ -49,9 +37,7 @@ export const makeReadGuard = Effect.gen(function* () {
   return Effect.fn("mcp.readGuard")(function* (database: Database, text: string) {
     if (text.length > maxText) return yield* tooLong
     const { keyword } = yield* checkSingle(text)
-    const parser = yield* sqlParser
-    const tree = yield* Effect.try({ try: () => parser.sql(text), catch: notParsed })
-    const read = readStatement(tree)
+    const read = yield* parseSql(text, readStatement)
     if ("refused" in read) return yield* notAllowed(keyword === "SELECT" || keyword === "WITH" ? read.refused : keyword)
     const [found] = yield* Effect.catch(
       database.run(serviceActor, {

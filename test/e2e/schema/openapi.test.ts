@@ -268,6 +268,7 @@ describe("/openapi.json", () => {
       "POST /api/identities",
       "POST /api/identities/import",
       "POST /api/identities/{id}/recovery",
+      "POST /api/insights/advice",
       "POST /api/keys",
       "POST /api/mails/{id}/resend",
       "POST /api/migrations",

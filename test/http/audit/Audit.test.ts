@@ -237,6 +237,7 @@ it("every write of the API is recorded, but for those that change nothing by the
     }
   }
   assert.deepStrictEqual(unrecorded, [
+    "POST /api/insights/advice",
     "POST /api/storage/buckets/:bucket/objects/presign-upload",
     "POST /api/storage/buckets/:bucket/objects/presign-uploads",
     "POST /api/storage/buckets/:bucket/objects/presign-download",

@@ -1,6 +1,6 @@
 import { useBlocker } from "@tanstack/react-router"
 import { useEffect } from "react"
-import { ask } from "../ask.ts"
+import { ask } from "../asked/ask.ts"
 
 /** What is asked before that which is not saved is lost. */
 const questions = new Set<{ readonly question: string }>()

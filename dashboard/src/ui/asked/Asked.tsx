@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react"
 import { questions } from "./ask.ts"
-import { Button } from "./Button.tsx"
-import { Dialog, DialogBody } from "./Dialog.tsx"
+import { Button } from "../Button.tsx"
+import { Dialog, DialogBody } from "../Dialog.tsx"
 
 /** The question that is open, above everything else. It is the last of the page, so that Escape is about it first. */
 export const Asked = () => {

@@ -1,6 +1,7 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { setFlagsFromString } from "node:v8"
 import { type BodyParser, type Tree } from "../../domain/catalogue/bodies/Names.ts"
+import { InvalidRequest } from "../../domain/errors.ts"
 
 /** A function whose parse runs through both grammars. */
 const sample = "create function f() returns int language plpgsql as $$ begin return 1; end $$"
@@ -33,3 +34,19 @@ let loaded: Promise<BodyParser> | undefined
 
 /** PostgreSQL's parser as WebAssembly, loaded once in a process. It throws for text that is no SQL, or nested too deeply. */
 export const sqlParser: Effect.Effect<BodyParser> = Effect.promise(() => (loaded ??= load()))
+
+const SyntaxFailure = Schema.Struct({
+  message: Schema.String,
+  sqlDetails: Schema.Struct({ cursorPosition: Schema.Finite })
+})
+const isSyntaxFailure = Schema.is(SyntaxFailure)
+
+/** The parser's error, as PostgreSQL would report it. */
+const notParsed = (error: unknown) =>
+  isSyntaxFailure(error)
+    ? new InvalidRequest({ error: error.message, code: "42601" })
+    : new InvalidRequest({ error: "The statement is too deeply nested", code: "SQL_NOT_ALLOWED" })
+
+/** Parses a text, and reads its tree, which may be too deep as well. */
+export const parseSql = <A>(text: string, read: (tree: Tree) => A): Effect.Effect<A, InvalidRequest> =>
+  Effect.flatMap(sqlParser, ({ sql }) => Effect.try({ try: () => read(sql(text)), catch: notParsed }))

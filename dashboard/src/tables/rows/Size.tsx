@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query"
-import { bytes } from "../ui/format.ts"
-import { call } from "../wire/call.ts"
+import { bytes } from "../../ui/format.ts"
+import { call } from "../../wire/call.ts"
 
 /** Measuring waits for the lock of a table: one that is locked now is not measured, and the rest may take 3 s. */
 const sizeSql = `select sum(pg_total_relation_size(t.relid))::text as bytes

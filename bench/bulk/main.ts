@@ -181,8 +181,18 @@ const reads = async (bench: Bench) => {
 const parts = { a: imports, b: inserts, c: reads }
 
 const head = [
-  ...["", "MB", "psql ms", "service ms", "MB/s", "ratio", "range"],
-  ...["processor ms", "service", "ratio", "idle MiB", "peak MiB"]
+  "",
+  "MB",
+  "psql ms",
+  "service ms",
+  "MB/s",
+  "ratio",
+  "range",
+  "processor ms",
+  "service",
+  "ratio",
+  "idle MiB",
+  "peak MiB"
 ]
 
 const main = async () => {

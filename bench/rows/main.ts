@@ -10,6 +10,7 @@ import { measureCatalogue } from "./catalogue.ts"
 import { measureAccessLog } from "./accessLog.ts"
 import { type LoadResult } from "./load.ts"
 import { measureMetrics } from "./metrics.ts"
+import { measurePeers } from "./peers.ts"
 import { measurePlans } from "./plans.ts"
 import { baseline, driver, load } from "../support/processes.ts"
 import { processorTimes, type ProcessorTimes, resident } from "../support/resources.ts"
@@ -25,6 +26,7 @@ const ids: ReadonlyArray<string> = [
   { id: "metrics" },
   { id: "plan" },
   { id: "tail" },
+  { id: "peers" },
   { id: "catalogue" }
 ].map(({ id }) => id)
 
@@ -204,6 +206,7 @@ const measureAll = async (service: Service, chosen: (id: string) => boolean, sec
     failures +
     (planned ? 0 : 1) +
     (light ? 0 : 1) +
+    (chosen("peers") ? await measurePeers(service, seconds) : 0) +
     (chosen("tail") ? await measureTails(service, seconds < 5) : 0) +
     (chosen("catalogue") ? await measureCatalogue(service, seconds < 5) : 0)
   )

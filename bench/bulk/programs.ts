@@ -8,13 +8,13 @@ const output = async (program: string, options: ReadonlyArray<string>) => {
   return stdout.trim()
 }
 
-/** Runs commands of psql; returns the seconds of the last one. */
+/** Runs commands of psql in one session; returns their seconds. */
 export const psql = async ({ socketUrl }: Service, commands: ReadonlyArray<string>) => {
   const options = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", socketUrl, "-o", "/dev/null"]
   const text = await output("psql", [...options, "-c", "\\timing on", ...commands.flatMap((each) => ["-c", each])])
-  const time = /Time: ([\d.]+) ms/.exec(text.split("\n").at(-1) ?? "")?.[1]
-  if (time === undefined) throw new Error(`psql did not print its time: ${text.slice(0, 500)}`)
-  return Number(time) / 1000
+  const times = Array.from(text.matchAll(/^Time: ([\d.]+) ms/gm), ([, millis]) => Number(millis))
+  if (times.length === 0) throw new Error(`psql printed no times: ${text.slice(0, 500)}`)
+  return times.reduce((sum, millis) => sum + millis, 0) / 1000
 }
 
 export interface Request {

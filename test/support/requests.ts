@@ -6,7 +6,7 @@ import { type RowRange } from "../../src/domain/rows/plan/Page.ts"
 import { queryPairs } from "../../src/domain/rows/parse/Parser.ts"
 import { type Actor, Db } from "../../src/services/ports/Db.ts"
 import { Functions } from "../../src/services/rows/Functions.ts"
-import { type RowRequest, Rows, type RowsAnswer } from "../../src/services/rows/Rows.ts"
+import { type RowRequest, Rows } from "../../src/services/rows/Rows.ts"
 
 export const service: Actor = { role: "service_role", claims: "", sub: "" }
 export const anon: Actor = { role: "anon", claims: "", sub: "" }
@@ -47,7 +47,8 @@ const requestOf = (line: string, as: As) =>
 /** JSON text unchanged, anything else as JSON. */
 const bodyOf = (body: unknown) => Buffer.from(typeof body === "string" ? body : JSON.stringify(body))
 
-const rowsOf = ({ body }: RowsAnswer) => JSON.parse(body) as ReadonlyArray<Readonly<Record<string, unknown>>>
+const rowsOf = ({ body }: { readonly body: string }) =>
+  JSON.parse(body) as ReadonlyArray<Readonly<Record<string, unknown>>>
 
 const onRows = (
   line: string,
@@ -55,10 +56,11 @@ const onRows = (
   ask: (rows: Rows["Service"], request: RowRequest) => ReturnType<Rows["Service"]["read"]>
 ) =>
   Effect.gen(function* () {
-    return yield* ask(yield* Rows, yield* requestOf(line, as))
+    const answer = yield* ask(yield* Rows, yield* requestOf(line, as))
+    return { ...answer, body: String(answer.body) }
   })
 
-/** The response with count and offset. */
+/** The response with count and offset. The body is text. */
 export const raw = {
   get: (line: string, as: As = {}) => onRows(line, as, (rows, request) => rows.read(request)),
   post: (line: string, body: unknown, as: As = {}) =>
@@ -80,12 +82,13 @@ const callOf = (name: string, request: Effect.Effect<RowRequest, never, Db>, bod
   Effect.gen(function* () {
     const functions = yield* Functions
     const { table: _, ...rest } = yield* request
-    return yield* functions.call({
+    const answer = yield* functions.call({
       ...rest,
       name,
       method: method === "GET" || method === "HEAD" ? method : "POST",
       body
     })
+    return { ...answer, body: answer.body === undefined ? undefined : String(answer.body) }
   })
 
 /** Calls a function by POST, or by GET or HEAD as in `as`: `"add?a=1"`. Returns the response. */

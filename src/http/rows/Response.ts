@@ -7,7 +7,7 @@ import { type FunctionAnswer } from "../../services/rows/Functions.ts"
 import { type RowsAnswer } from "../../services/rows/Rows.ts"
 import { type RowSettings } from "../../services/rows/Settings.ts"
 import { withChosenStatus } from "../wire/ErrorBodies.ts"
-import { textResponse, withRepeated } from "../wire/OwnedResponse.ts"
+import { bytesResponse, textResponse, withRepeated } from "../wire/OwnedResponse.ts"
 import { type RowOperation, preferenceApplied } from "./Prefer.ts"
 import { contentRange, rangeStatus } from "./Range.ts"
 import { type DecodedRequest, lsnHeader } from "./Request.ts"
@@ -20,12 +20,13 @@ interface Draft {
   readonly headers: Record<string, string>
   /** Type of the body, also of the one that HEAD omits. */
   readonly contentType: string | undefined
-  readonly body: string | undefined
+  readonly body: RowsAnswer["body"] | undefined
 }
 
 const draftResponse = ({ body, contentType, headers, status }: Draft): Response => {
   if (body !== undefined && contentType !== undefined) {
-    return textResponse(body, { status, headers, contentType })
+    const options = { status, headers, contentType }
+    return typeof body === "string" ? textResponse(body, options) : bytesResponse(body, options)
   }
   if (contentType !== undefined) headers["content-type"] = contentType
   return HttpServerResponse.empty({ status, headers })
@@ -56,7 +57,7 @@ const respond = (draft: Draft, chosen: ChosenResponse & Pick<RowsAnswer, "lsn">)
   const response =
     body === undefined
       ? HttpServerResponse.empty({ status, headers })
-      : HttpServerResponse.uint8Array(Buffer.from(body), { status, headers })
+      : HttpServerResponse.uint8Array(typeof body === "string" ? Buffer.from(body) : body, { status, headers })
   const made = withRepeated(
     response,
     [...own].filter(([, values]) => values.length > 1)
@@ -80,7 +81,7 @@ const withApplied = (request: DecodedRequest, operation: RowOperation, headers: 
   return headers
 }
 
-const planResponse = (request: DecodedRequest, { body }: RowsAnswer): Response =>
+const planResponse = (request: DecodedRequest, { body }: Pick<RowsAnswer, "body">): Response =>
   draftResponse({ status: 200, headers: withProfile(request, {}), contentType: request.contentType, body: `${body}\n` })
 
 /** The error for an offset beyond the last row. */

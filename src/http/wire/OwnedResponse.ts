@@ -33,9 +33,15 @@ interface TextOptions {
 }
 
 /** Like HttpServerResponse.text. */
-export const textResponse = (text: string, options: TextOptions): Response => {
+export const textResponse = (text: string, options: TextOptions): Response =>
+  ownedResponse(HttpBody.text(text, options.contentType), options)
+
+/** Like HttpServerResponse.uint8Array. */
+export const bytesResponse = (bytes: Uint8Array, options: TextOptions): Response =>
+  ownedResponse(HttpBody.uint8Array(bytes, options.contentType), options)
+
+const ownedResponse = (body: HttpBody.Uint8Array, options: TextOptions): Response => {
   const { contentType, headers = {}, status = 200, statusText } = options
-  const body = HttpBody.text(text, contentType)
   headers["content-type"] = contentType
   headers["content-length"] = String(body.contentLength)
   return new OwnedResponse(status, statusText, headers, body) as object as Response

@@ -153,7 +153,7 @@ export const makeTableTools = Effect.gen(function* () {
         form: { media: "json", stripNulls: false, options: [], of: "json" },
         context: { method: "GET", path: `/${table}`, headers: "{}", cookies: "{}" }
       })
-      return yield* bounded(answer.body)
+      return yield* bounded(String(answer.body))
     })
   })
 

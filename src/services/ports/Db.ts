@@ -55,6 +55,8 @@ export interface Statement {
   readonly freshPlans?: boolean | undefined
   /** Returns any number of rows of one column; the answer is one text with a line per row. Not with `clean`. */
   readonly lines?: boolean | undefined
+  /** A large value of the answer may be a Buffer of its UTF-8 instead of a text, which would be a copy of it. */
+  readonly bytes?: boolean
   /** The request settings that user code can read; not used with `clean`. */
   readonly context?: RequestContext | undefined
   /** Time zone of timestamps in the answer; PostgreSQL fails with 22023 for an unknown one. */
@@ -82,7 +84,7 @@ export interface Freshness {
   readonly session: boolean
 }
 
-/** The single row that a `Statement` must return: its columns as PostgreSQL text, in order. */
+/** The single row that a `Statement` must return: its columns as PostgreSQL text, in order; see `Statement.bytes`. */
 export interface Answer extends ReadonlyArray<unknown> {
   /** Set if user code has chosen the status or headers of the response. */
   readonly response?: ResponseSettings

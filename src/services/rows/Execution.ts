@@ -42,6 +42,7 @@ export const runSql = (
   const ran = database.run(actor, {
     ...sql,
     access,
+    bytes: true,
     epoch,
     freshPlans,
     clean,
@@ -55,6 +56,9 @@ export const runSql = (
   const refused = Effect.mapError(ran, sizeRefusal)
   return sql.costly === true && actor.client !== undefined ? turns.take(actor.client, refused) : refused
 }
+
+/** The body of a response, in the first column of an answer. */
+export const answeredBody = (value: unknown) => (Buffer.isBuffer(value) ? value : String(value))
 
 /** The plan of a statement as PostgreSQL writes it. */
 export const runExplain = (turns: Turns["Service"], request: RowExecution, sql: RowSql, access: "read" | "write") =>

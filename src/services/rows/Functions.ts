@@ -12,7 +12,7 @@ import { Turns } from "../access/Turns.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { outlineOf } from "./JsonBody.ts"
 import { lookUp, replanOf } from "./Lookup.ts"
-import { chosen, runExplain, runSql } from "./Execution.ts"
+import { answeredBody, chosen, runExplain, runSql } from "./Execution.ts"
 import { type RowRequest, type RowsAnswer } from "./Rows.ts"
 import { RowSettings } from "./Settings.ts"
 
@@ -24,11 +24,11 @@ export interface FunctionCall extends Omit<RowRequest, "table"> {
 }
 
 /** `body` is undefined for a function that returns nothing (`void`). */
-export type FunctionAnswer = Omit<RowsAnswer, "body"> & { readonly body: string | undefined }
+export type FunctionAnswer = Omit<RowsAnswer, "body"> & { readonly body: RowsAnswer["body"] | undefined }
 
 type Response = Effect.Effect<FunctionAnswer, ClientError>
 
-/** UTF-16 code units of an answer that may be built on all of a client's connections at once. */
+/** Bytes, or UTF-16 code units, of an answer that may be built on all of a client's connections at once. */
 const maxSmall = 4 * 1024 * 1024
 
 /** Stored functions by name (spec: `/v1/db/rpc/{function}`). */
@@ -99,11 +99,12 @@ export class Functions extends Context.Service<Functions, { readonly call: (call
           })
           return Effect.flatMap(noted, (answer) => {
             const [result, count, total] = answer
-            note(key, String(result).length <= maxSmall)
+            const body = answeredBody(result)
+            note(key, body.length <= maxSmall)
             return Effect.mapEager(chosen(answer), (own) => ({
               ...bare,
               ...own,
-              body: fn.result === "void" ? undefined : String(result),
+              body: fn.result === "void" ? undefined : body,
               count: Number(count),
               offset,
               total: total === undefined ? undefined : Number(total),

@@ -15,7 +15,7 @@ import { Turns } from "../access/Turns.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { type Answer, type Freshness } from "../ports/Db.ts"
 import { outlineOf } from "./JsonBody.ts"
-import { chosen, type RowExecution, runExplain, runSql, unseen } from "./Execution.ts"
+import { answeredBody, chosen, type RowExecution, runExplain, runSql, unseen } from "./Execution.ts"
 import { lookUp, replanOf } from "./Lookup.ts"
 import { RowSettings } from "./Settings.ts"
 
@@ -32,8 +32,8 @@ export interface RowRequest extends RowExecution {
 }
 
 export interface RowsAnswer extends ChosenResponse {
-  /** The body in the requested form; "" if none was requested. */
-  readonly body: string
+  /** The body in the requested form, as text or UTF-8; "" if none was requested. */
+  readonly body: string | Buffer
   /** The number of rows in the body, or that would be in it. */
   readonly count: number
   /** Offset of the first row. */
@@ -146,7 +146,7 @@ export class Rows extends Context.Service<
           Effect.mapEager(chosen(answer), (own) => {
             const complete = count < most || (total !== undefined && value.offset + count >= total)
             return {
-              body: String(body),
+              body: answeredBody(body),
               count,
               offset: value.offset,
               total,
@@ -183,7 +183,7 @@ export class Rows extends Context.Service<
             Effect.mapEager(chosen(written), (own) => {
               const [body, count, inserted, location] = written
               return {
-                body: String(body),
+                body: answeredBody(body),
                 count: Number(count),
                 offset: 0,
                 total: preferences.count === undefined ? undefined : Number(count),

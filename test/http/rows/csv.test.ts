@@ -26,6 +26,8 @@ beforeAll(async () => {
     `insert into many select n, repeat('x', 200), case n % 3 when 0 then null when 1 then '' else 'a,"b"' || chr(10) || 'é' end
        from generate_series(1, 60000) n`,
     "create table wide (id int, text text, v text)",
+    `create function chosen() returns setof wide language plpgsql as $$ begin
+       perform set_config('response.status', '299', true); return query select * from wide; end $$`,
     "create view late as select n, 1 / (50000 - n) as share from generate_series(1, 60000) n",
     "create function everyone() returns setof many language sql stable as 'select * from many'"
   ]) {
@@ -333,6 +335,35 @@ describe("a CSV", () => {
       socket.destroy()
     }
     assert.strictEqual((await read("many?select=id&id=eq.1")).text.trim(), "id\n1")
+  })
+})
+
+describe("a large answer in JSON", () => {
+  it("is what PostgreSQL made, also compressed, chosen by a function, and on a shared connection", async () => {
+    await sql(service, "truncate wide")
+    await sql(service, "insert into wide select n, repeat('é\"😀', 20000), null from generate_series(1, 5) n")
+    const wanted = Array.from({ length: 5 }, (_, at) => ({ id: at + 1, text: 'é"😀'.repeat(20_000), v: null }))
+    for (const encoding of ["identity", "gzip", "br"]) {
+      const headers = { accept: "application/json", "accept-encoding": encoding, prefer: "count=exact" }
+      const reply = await ask(service, "GET /v1/db/wide?order=id", { key: service.service_role, headers })
+      assert.strictEqual(reply.headers.get("content-range"), "0-4/5")
+      assert.strictEqual(reply.headers.get("content-encoding"), encoding === "identity" ? null : encoding)
+      assert.deepStrictEqual(reply.json, wanted)
+    }
+    const head = await ask(service, "HEAD /v1/db/wide", { key: service.service_role })
+    assert.deepStrictEqual([head.status, head.text], [200, ""])
+    const called = await ask(service, "POST /v1/db/rpc/chosen?order=id", { key: service.service_role, body: {} })
+    assert.strictEqual(called.status, 299)
+    assert.deepStrictEqual(called.json, wanted)
+    const changed = await ask(service, "PATCH /v1/db/wide?id=gt.0&order=id", {
+      key: service.service_role,
+      body: { v: "x" }
+    })
+    const ids = (changed.json as typeof wanted).map(({ id, text, v }) => [id, text.length, v])
+    assert.deepStrictEqual(
+      ids.sort(),
+      [1, 2, 3, 4, 5].map((id) => [id, 80_000, "x"])
+    )
   })
 })
 

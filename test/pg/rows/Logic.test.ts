@@ -86,7 +86,7 @@ const idsOf = (pairs: Pairs) =>
       form: asJson,
       context: { method: "GET", path: "/things", headers: "{}", cookies: "{}" }
     })
-    return (JSON.parse(body) as ReadonlyArray<{ readonly id: number }>).map(({ id }) => id)
+    return (JSON.parse(String(body)) as ReadonlyArray<{ readonly id: number }>).map(({ id }) => id)
   })
 
 const everything = Array.from({ length: 60 }, (_, at) => at + 1)

@@ -4,8 +4,11 @@ const dataRow = 0x44
 /** A longer message that is no row, such as an error, ends the connection. */
 const maxMessageSize = 128 * 1024 * 1024
 
-/** Result of a statement in text format: each value is text or null. */
-export type TextRow = ReadonlyArray<string | null>
+/**
+ * Result of a statement in text format: each value is text or null. A large one stays as its bytes, which are sent as they
+ * are: as a string, it would be in memory three times.
+ */
+export type TextRow = ReadonlyArray<string | Buffer | null>
 
 /** The fields of an ErrorResponse, named as `pg` names them. */
 export interface ServerError {
@@ -179,7 +182,7 @@ export class MessageReader {
 
 const rowOf = (bytes: Buffer, start: number): TextRow => {
   const count = bytes.readInt16BE(start)
-  const row: Array<string | null> = []
+  const row: Array<string | Buffer | null> = []
   let at = start + 2
   for (let column = 0; column < count; column++) {
     const value = valueAt(bytes, at)
@@ -189,9 +192,11 @@ const rowOf = (bytes: Buffer, start: number): TextRow => {
   return row
 }
 
-const valueAt = (bytes: Buffer, at: number): string | null => {
+const valueAt = (bytes: Buffer, at: number): string | Buffer | null => {
   const length = bytes.readInt32BE(at)
-  return length < 0 ? null : bytes.toString("utf8", at + 4, at + 4 + length)
+  if (length < 0) return null
+  const [from, to] = [at + 4, at + 4 + length]
+  return length < largeAnswer ? bytes.toString("utf8", from, to) : bytes.subarray(from, to)
 }
 
 const errorOf = (bytes: Buffer, start: number, end: number): ServerError => {

@@ -1,3 +1,4 @@
+import { type Answer, type Statement } from "../../../services/ports/Db.ts"
 import { type ServerError, type TextRow } from "./MessageReader.ts"
 
 /** Why an exchange failed: PostgreSQL's error, or undefined if the connection was lost. */
@@ -75,3 +76,9 @@ export const isLost = ({ failure }: Outcome) => failure !== undefined && failure
 
 /** Whether a failure is a result that exceeds the size of a response. */
 export const isOversized = (error: unknown) => error === oversized
+
+/** A row as the answer to a statement, with values as bytes only if that wants them. */
+export const answerOf = ({ bytes }: Statement, row: TextRow): Answer =>
+  bytes === true || !row.some((value) => typeof value === "object" && value !== null)
+    ? row
+    : row.map((value) => (value === null ? null : String(value)))

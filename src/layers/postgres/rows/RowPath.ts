@@ -12,7 +12,7 @@ import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
 import { type Command } from "./Connection.ts"
 import { assertion, type ProvenOutcome } from "./Epoch.ts"
-import { isGone, isOversized, type Outcome } from "./Outcome.ts"
+import { answerOf, isGone, isOversized, type Outcome } from "./Outcome.ts"
 import { type CleanRequest } from "./Pipelines.ts"
 import { makePools, type PoolOptions } from "./Pools.ts"
 import { SharedPool } from "./SharedPool.ts"
@@ -161,7 +161,7 @@ export const makeRowPath = (
       }
       counts.ended(begun)
       return outcome.failure === undefined
-        ? Effect.succeed<Answer>(outcome.results[claims.length]?.[0] ?? [])
+        ? Effect.succeed(answerOf(statement, outcome.results[claims.length]?.[0] ?? []))
         : Effect.fail(outcome.failure.error)
     }
     const there = runElsewhere(actor, request, statement)

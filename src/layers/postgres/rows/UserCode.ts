@@ -5,7 +5,7 @@ import { definitionsChanged, droppedPrepared } from "../Errors.ts"
 import { setLocal } from "../citus/SetLocal.ts"
 import { type Command } from "./Connection.ts"
 import { movedState, unchanged } from "./Epoch.ts"
-import { isOutdated, type Outcome } from "./Outcome.ts"
+import { answerOf, isOutdated, type Outcome } from "./Outcome.ts"
 import { type SharedPool } from "./SharedPool.ts"
 import { type UserCodePool } from "./UserCodePool.ts"
 
@@ -144,9 +144,10 @@ export const runUserCode = (
     }
     if (failure !== undefined) return Effect.fail(failure.error)
     const rows = results[before.length] ?? []
-    const answer: Answer = statement.lines === true ? [rows.map(([line]) => String(line)).join("\n")] : (rows[0] ?? [])
+    const answer: Answer =
+      statement.lines === true ? [rows.map(([line]) => String(line)).join("\n")] : answerOf(statement, rows[0] ?? [])
     const [status, headers] = results[commands.length - 1]?.[0] ?? []
-    return Effect.succeed(withResponse(answer, status ?? "", headers ?? ""))
+    return Effect.succeed(withResponse(answer, String(status ?? ""), String(headers ?? "")))
   })
 }
 

@@ -122,9 +122,9 @@ export class Fence {
     }, answerMillis)
     connection.send([this.beat], ({ failure, results }) => {
       const [epoch, rights, position] = results[0]?.[0] ?? []
-      const lsn = parseLsn(position ?? "")
+      const lsn = parseLsn(String(position ?? ""))
       if (failure !== undefined || epoch == null || rights == null || lsn === undefined) return end(undefined)
-      end({ state: this.stateOf(Number(epoch), rights, lsn), lsn })
+      end({ state: this.stateOf(Number(epoch), String(rights), lsn), lsn })
     })
     connection.flush()
   }

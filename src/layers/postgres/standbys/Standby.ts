@@ -139,7 +139,7 @@ export class Standby {
   /** Takes the position from an outcome of `progress`, and returns its epoch; undefined if it is no standby's. */
   private advance({ failure, results }: Outcome): number | undefined {
     const [epoch, position] = results[0]?.[0] ?? []
-    const replayed = parseLsn(position ?? "")
+    const replayed = parseLsn(String(position ?? ""))
     if (failure !== undefined || epoch == null || replayed === undefined) return undefined
     if (replayed > this.replayed) this.replayed = replayed
     return Number(epoch)

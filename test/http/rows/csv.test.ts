@@ -359,7 +359,9 @@ describe("a large answer in JSON", () => {
       key: service.service_role,
       body: { v: "x" }
     })
-    const ids = (changed.json as typeof wanted).map(({ id, text, v }) => [id, text.length, v])
+    const ids = (changed.json as ReadonlyArray<{ readonly id: number; readonly text: string; readonly v: string }>).map(
+      ({ id, text, v }) => [id, text.length, v]
+    )
     assert.deepStrictEqual(
       ids.sort(),
       [1, 2, 3, 4, 5].map((id) => [id, 80_000, "x"])

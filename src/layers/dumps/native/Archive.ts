@@ -89,18 +89,16 @@ const writeList = (path: string, lines: ReadonlyArray<string>) =>
 
 /** Reads the table of contents; fails for a file that is not an archive, or one of a newer pg_dump. */
 export const readArchive = Effect.fnUntraced(function* (restore: string, env: ProgramEnv, file: string) {
-  const output = yield* outputOf(restore, ["--list", file], env, patience)
+  const list = (...options: ReadonlyArray<string>) => outputOf(restore, ["--list", ...options, file], env, patience)
+  const section = (name: string) =>
+    Effect.map(list(`--section=${name}`), (text) => new Set(linesOf(text ?? "").map(numberOf)))
+  const [output, before, rows] = yield* Effect.all([list(), section("pre-data"), section("data")], { concurrency: 3 })
   const entries = /^; +TOC Entries: (\d+)$/m.exec(output ?? "")?.[1]
   if (output === undefined || entries === undefined) {
     const why = (output ?? "pg_restore did not respond").replace("pg_restore: error: ", "").trim()
     return yield* new DumpFailed({ reason: `Failed to read the archive: ${why.slice(0, 300)}` })
   }
   const directory = yield* ownDirectory
-  const section = (name: string) =>
-    Effect.map(outputOf(restore, ["--list", `--section=${name}`, file], env, patience), (text) => {
-      return new Set(linesOf(text ?? "").map(numberOf))
-    })
-  const [before, rows] = yield* Effect.all([section("pre-data"), section("data")])
   const lines = linesOf(output)
   const builds = yield* writeList(
     join(directory, "built"),

@@ -8,7 +8,7 @@ import { availableParallelism, loadavg } from "node:os"
 import { join } from "node:path"
 import { stat, writeFile } from "node:fs/promises"
 import { parseArgs } from "node:util"
-import { type DatabaseBench, withDriver } from "../databases/bench.ts"
+import { withDriver } from "../databases/bench.ts"
 import { measureBackups } from "../databases/backups.ts"
 import { median, printTable, whole } from "../rows/table.ts"
 import { processorTimeOfAll, resident, watched } from "../support/resources.ts"
@@ -23,7 +23,7 @@ const help = `npm run bench:bulk -- [options]
   --cpu-prof      the service writes a CPU profile when it ends
   --entry FILE    the service's program (default dist/main.mjs)
 
-  a  import of 400,000 rows of CSV, also as an upsert, relative to psql's \\copy
+  a  import of 400,000 rows of CSV, also as an upsert, relative to psql's \\copy (and INSERT … ON CONFLICT)
   b  POST of 10,000 rows of JSON, relative to INSERT … SELECT from json_populate_recordset
   c  GET of 100,000 rows as CSV and as JSON, relative to COPY … TO STDOUT
   d  backups and restores, relative to pg_dump and pg_restore`
@@ -223,8 +223,7 @@ const main = async () => {
     if (bench.rows.length > 0) printTable(head, bench.rows, 1)
     if (!chosen.includes("d")) return 0
     await psql(service, ["truncate bench_bulk, bench_read"])
-    const databases: DatabaseBench = { service, client: undefined as never, quick: true, size: Number(values.size) }
-    return (await measureBackups("d")(databases)) ? 0 : 1
+    return (await measureBackups("d")({ service, quick: false, size: Number(values.size) })) ? 0 : 1
   })
 }
 

@@ -150,7 +150,7 @@ const rowsOf = (turns: Turns, bytes: number, programs: Programs | undefined) => 
   })
 }
 
-export const measureBackups = (part: string) => async (bench: DatabaseBench) => {
+export const measureBackups = (part: string) => async (bench: Omit<DatabaseBench, "client">) => {
   const { quick, service, size } = bench
   console.error(`${part} filling ${size} MiB …`)
   const bytes = await fill(service, size)

@@ -1,9 +1,9 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { mkdtemp, readdir, rm } from "node:fs/promises"
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type SchemaDifference } from "../../../src/domain/branches/schema/SchemaDifference.ts"
-import { type MigrationRun } from "../../../src/domain/migrations/Migration.ts"
+import { type MigrationRun, type SavedMigration } from "../../../src/domain/migrations/Migration.ts"
 import { branchSql, makeBranch } from "../../support/branches/branches.ts"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
@@ -112,5 +112,127 @@ describe("changes of a branch", () => {
     const rows = await ask(service, "GET /v1/db/people?select=name,age", { key: service.service_role })
     assert.deepStrictEqual(rows.json, [{ name: "Ann", age: 40 }])
     assertRefused(await ask(service, "GET /v1/db/secrets", { key: service.anon }), 401)
+  })
+})
+
+describe("a migration", () => {
+  const add = (body: object) => ask(service, "POST /api/migrations", { key: service.service_role, body })
+
+  it("is saved after all others, and runs with them", async () => {
+    const before = await files()
+    const reply = await add({ name: "later", sql: "create table later (id int primary key)" })
+    assert.strictEqual(reply.status, 201, reply.text)
+    const { saved, summary } = reply.json as SavedMigration
+    assert.match(saved[0] ?? "", /^\d{14}_later$/)
+    assert.deepStrictEqual(await files(), [...before, `${saved[0]}.sql`])
+    assert.strictEqual(summary.pending, 1)
+    // Another one that is run at once would come after it.
+    assertRefused(await run({ name: "soon", sql: "select 1", fingerprint: null }), 409, "MIGRATIONS_PENDING")
+    const done = await ask(service, "POST /api/migrations/idempotent/run", { key: service.service_role, body: {} })
+    assert.deepStrictEqual((done.json as MigrationRun).ran, saved)
+    assert.lengthOf(await files(), before.length + 1)
+  })
+
+  it("has a name and a text, and is for administrators", async () => {
+    for (const name of ["", "../up", "a/b", ".hidden", "a b", "x".repeat(81), "ü", "a\0"]) {
+      assertRefused(await add({ name, sql: "select 1" }), 400)
+    }
+    for (const text of ["", "select '\0'", "x".repeat(900_001)])
+      assertRefused(await add({ name: "fine", sql: text }), 400)
+    const anon = await ask(service, "POST /api/migrations", { key: service.anon, body: { name: "x", sql: "select 1" } })
+    assertRefused(anon, 403)
+  })
+
+  it("that fails when it is run leaves no file, and nothing in the database", async () => {
+    const before = await files()
+    const failing = "create table half (id int);\nselect 1 / 0;"
+    const failed = await run({ name: "fails", sql: failing, fingerprint: null })
+    assertRefused(failed, 422, "MIGRATION_FAILED")
+    assert.deepInclude((failed.json as { readonly details: object }).details, { line: 2 })
+    for (const text of ["begin; select 1; commit; select 2", "-- svc: no transaction\nselect 1", "commit"]) {
+      assertRefused(await run({ name: "ends", sql: text, fingerprint: null }), 422, "MIGRATION_NOT_ATOMIC")
+    }
+    assertRefused(await run({ name: "x", sql: "select 1", fingerprint: "0" }), 409, "SCHEMA_CHANGED")
+    assert.deepStrictEqual(await files(), before)
+    const [{ there: half } = {}] = await sql(service, "select to_regclass('half') is not null as there")
+    assert.isFalse(half)
+    // The first part stays, with its file.
+    const parts = "create table first_part (id int);\n-- svc: new transaction\nselect 1 / 0;"
+    assertRefused(await run({ name: "parts", sql: parts, fingerprint: null }), 422, "MIGRATION_FAILED")
+    assert.match((await files()).at(-1) ?? "", /_parts_1[.]sql$/)
+    await main("drop table first_part")
+  })
+
+  it("of a directory that can't be written to is refused", async () => {
+    const blocked = join(directory, "file")
+    await writeFile(blocked, "")
+    const other = await serveInProcess({ MIGRATIONS_DIR: join(blocked, "inside") })
+    try {
+      const reply = await ask(other, "POST /api/migrations", {
+        key: other.service_role,
+        body: { name: "x", sql: "select 1" }
+      })
+      assertRefused(reply, 422)
+    } finally {
+      await other[Symbol.asyncDispose]()
+      await rm(blocked)
+    }
+  })
+})
+
+describe("an attack", () => {
+  it("by names that stand for SQL changes nothing but what it names", async () => {
+    const odd = `"x'; drop table people; -- \n \\ $$ "" ü"`
+    await there(
+      `create schema ${odd}`,
+      `create table ${odd}.${odd} (${odd} int primary key, "a""" text default 'it''s; $$')`,
+      `comment on table ${odd}.${odd} is e'x\n; drop table people; --'`
+    )
+    const found = await compare()
+    const reply = await run({ name: "odd", sql: found.sql, fingerprint: found.fingerprint })
+    assert.strictEqual(reply.status, 201, reply.text)
+    assert.deepStrictEqual((await compare()).statements, [])
+    assert.lengthOf(await sql(service, "select from people"), 1)
+  })
+
+  it("by functions with the names of PostgreSQL's own, on the path of the branch, reads nothing else", async () => {
+    const [{ name: database } = {}] = await branchSql(service, id, "select current_database() as name")
+    await there(
+      "create function public.format_type(oid, int) returns text language sql as $$ select 'taken' $$",
+      "create function public.quote_ident(text) returns text language sql as $$ select 'taken' $$",
+      "create view public.pg_class as select 1 as oid"
+    )
+    await main(`alter database ${String(database)} set search_path = public, pg_catalog`)
+    const { sql: text } = await compare()
+    assert.include(text, "CREATE OR REPLACE FUNCTION public.quote_ident(text)")
+    assert.notInclude(text, "taken.")
+    await there("drop function public.format_type(oid, int), public.quote_ident(text)", "drop view public.pg_class")
+  })
+
+  it("by policies and triggers on the service's tables compares those, and not the tables", async () => {
+    await there(
+      "create policy mine on storage.objects for select using (true)",
+      "create function welcome() returns trigger language plpgsql as 'begin return new; end'",
+      "create trigger welcome after insert on auth.users for each row execute function welcome()",
+      "alter table auth.users add column extra text"
+    )
+    const { statements } = await compare()
+    assert.deepStrictEqual(Array.from(new Set(statements.map(({ kind, object }) => `${kind} ${object}`))).toSorted(), [
+      "function public.welcome()",
+      "grant public.welcome()",
+      "policy storage.objects.mine",
+      "trigger auth.users.welcome"
+    ])
+  })
+
+  it("by a branch that is dropped meanwhile ends with an error of ours", async () => {
+    const { id: gone } = await makeBranch(service, "to be dropped")
+    const compared = Array.from({ length: 4 }, () => get("", gone))
+    const dropped = await ask(service, `DELETE /api/branches/${gone}`, { key: service.service_role })
+    assert.strictEqual(dropped.status, 200, dropped.text)
+    for (const { status, text } of await Promise.all(compared)) {
+      assert.include([200, 404, 409, 422, 503], status, text)
+    }
+    assertRefused(await get("", gone), 404, "BRANCH_NOT_FOUND")
   })
 })

@@ -132,6 +132,41 @@ const addsValue = ({ transactionality }: Action) => transactionality === "commit
 /** The value that a statement adds to an enum, as a literal. */
 const addedValue = ({ sql }: Action) => /ADD VALUE ('(?:[^']|'')*')/.exec(sql)?.[1]
 
+const isGrant = /^(?:GRANT|REVOKE) /
+
+/** Types of which each holds all values of those before. */
+const widening = ["smallint", "integer", "bigint", "numeric", "text"]
+
+/** What fails or changes values depending on the rows that are there. */
+const dependingOnRows = (source: FactBase, actions: ReadonlyArray<Action>): ReadonlyArray<SchemaWarning> =>
+  actions.flatMap((action) => {
+    const id = subjectOf(action)
+    if (id?.kind !== "column") return []
+    const given = { code: "DATA_DEPENDS" as const, kind: "column", object: objectName(id) }
+    const there = source.get(id)
+    const [, type] = / ALTER COLUMN .* TYPE (.*) USING /s.exec(action.sql) ?? []
+    if (type !== undefined && there !== undefined) {
+      const [before, after] = [String(there.payload["type"]), type]
+      const widens = widening.includes(before) && widening.indexOf(after) > widening.indexOf(before)
+      if (widens || after === "text") return []
+      return [
+        {
+          ...given,
+          message: `The column ${given.object} changes from ${before} to ${after}: that fails, or loses digits or characters, where a value does not fit. Edit the expression after USING if another one is meant`
+        }
+      ]
+    }
+    const hasTable = source.has({ kind: "table", schema: id.schema, name: id.table })
+    const isRequired = / ADD COLUMN .* NOT NULL$/s.test(action.sql) && !/ (?:DEFAULT|GENERATED) /.test(action.sql)
+    if (there !== undefined || !hasTable || !isRequired) return []
+    return [
+      {
+        ...given,
+        message: `The new column ${given.object} has no default and must not be null, which fails if the table has rows`
+      }
+    ]
+  })
+
 /** The semicolon that `pg_get_viewdef` and some others add is once enough. */
 const ended = (sql: string) => `${correctedSql(sql).trimEnd().replace(/;+$/, "").trimEnd()};`
 
@@ -168,7 +203,7 @@ export const schemaStatements = (source: FactBase, desired: FactBase, role: stri
       return {
         sql,
         verb: action.verb,
-        kind: subject === undefined ? "" : kindName(subject),
+        kind: isGrant.test(sql) || subject === undefined ? "grant" : kindName(subject),
         object: subject === undefined ? "" : objectName(subject),
         destructive: action.dataLoss === "destructive",
         rewrites:
@@ -190,6 +225,7 @@ export const schemaStatements = (source: FactBase, desired: FactBase, role: stri
         object: objectName(id),
         message: `The ${kindName(id)} ${objectName(id)} differs and is in use, so no statement changes it: ${reason}`
       })),
+      ...dependingOnRows(source, actions),
       ...renamed.map(({ from, to }) => ({
         code: "RENAMED" as const,
         kind: kindName(from),

@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { functionsCommand } from "./FunctionCommands.ts"
 import { jsonFlag, runProgram } from "./Program.ts"
-import { genTypesCommand, migrationsCommand, schedulesCommand } from "./RunningCommands.ts"
+import { diffCommand, genTypesCommand, migrationsCommand, schedulesCommand } from "./RunningCommands.ts"
 import { startService } from "./Start.ts"
 
 const start = Command.make(
@@ -219,7 +219,7 @@ export const svcCommand = Command.make("svc").pipe(
   Command.withSubcommands([
     { group: "Service", commands: [start, example, check, grants, printVersion] },
     { group: "Access", commands: [key, account] },
-    { group: "Database", commands: [psql, dbUrl, genTypesCommand, migrationsCommand] },
+    { group: "Database", commands: [psql, dbUrl, genTypesCommand, migrationsCommand, diffCommand] },
     { group: "Code", commands: [functionsCommand, schedulesCommand] },
     { group: "Installation", commands: [exportCommand, importCommand, recover, upgradeDatabase] }
   ]),

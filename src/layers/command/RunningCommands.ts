@@ -22,6 +22,25 @@ export const genTypesCommand = Command.make(
   Command.withExamples([{ command: "svc gen-types --out database.types.ts" }])
 )
 
+export const diffCommand = Command.make(
+  "diff",
+  {
+    url,
+    branch: Argument.Int("branch").pipe(Argument.withDescription("The number of the branch")),
+    to: Flag.Literals("to", ["main", "branch"]).pipe(
+      Flag.withDefault("main" as const),
+      Flag.withDescription("The database that gets the schema of the other one; default main")
+    )
+  },
+  runProgram(async () => (await import("../programs/migrations.ts")).printDifference)
+).pipe(
+  Command.withDescription(
+    `Print the difference of a branch's schema and the main database's as a migration, of a running service (docs/branches.md). ${ofKey}`
+  ),
+  Command.withShortDescription("Print the changes of a branch's schema as a migration"),
+  Command.withExamples([{ command: "svc diff 3 > migrations/0007_branch.sql" }])
+)
+
 export const migrationsCommand = Command.make("migrations").pipe(
   Command.withDescription(`Migration files of MIGRATIONS_DIR, of a running service (docs/migrations.md). ${ofKey}`),
   Command.withShortDescription("Run migration files, and mend their history"),

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { SchemaDifference, type SchemaTarget } from "../../domain/branches/schema/SchemaDifference.ts"
 import { MigrationMark, MigrationRun, MigrationStatus } from "../../domain/migrations/Migration.ts"
 import { printResult } from "../process/Output.ts"
 import { askService, type RunningService } from "./RunningService.ts"
@@ -44,3 +45,15 @@ export const baselineMigrations = (given: RunningService & { readonly through: s
 export const resolveMigration = (
   given: RunningService & { readonly name: string; readonly as: "applied" | "rolled-back" }
 ) => mark(given, "resolve", { name: given.name, as: given.as === "applied" ? "applied" : "rolled_back" }, "resolved")
+
+interface Compared extends RunningService {
+  readonly branch: number
+  readonly to: SchemaTarget
+}
+
+/** `svc diff`: the difference of two schemas as a migration, on standard output. */
+export const printDifference = ({ branch, to, ...at }: Compared) =>
+  Effect.flatMap(
+    askService(SchemaDifference, "a difference", at, `/api/branches/${branch}/schema-changes?to=${to}`),
+    (difference) => printResult(difference.sql.trimEnd() || "-- The schemas are the same", difference)
+  )

@@ -11,7 +11,7 @@ import { listeningAt, onTerminal, root, runToEnd, startService, testSettings, un
 
 const run = promisify(execFile)
 const commands =
-  "start example check grants version key account psql db-url gen-types migrations functions schedules export import recover upgrade-database".split(
+  "start example check grants version key account psql db-url gen-types migrations diff functions schedules export import recover upgrade-database".split(
     " "
   )
 

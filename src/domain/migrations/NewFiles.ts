@@ -1,9 +1,10 @@
+import { statementsIn } from "../sql/Statements.ts"
 import { type HistoryKeeper } from "./History.ts"
 import { type MigrationFolder } from "./Migration.ts"
 
 /** The line between statements that must be committed before those after it can run. */
 export const newTransaction = "-- svc: new transaction"
-const border = /^[ \t]*--[ \t]*svc:[ \t]*new[ -]transaction[ \t]*(?:\r?\n|$)/im
+const border = /^[ \t]*--[ \t]*svc:[ \t]*new[ -]transaction[ \t]*$/gim
 
 /** A file to be written. */
 export interface NewMigrationFile {
@@ -29,6 +30,20 @@ const numbersFor = ({ files }: MigrationFolder, count: number, millis: number): 
   return Array.from({ length: count }, (_, i) => String(first + BigInt(i)).padStart(width, "0"))
 }
 
+/** The texts between borders, which are none within a statement, such as the body of a function. */
+const partsOf = (sql: string): ReadonlyArray<string> => {
+  const pieces = statementsIn(sql)
+  const isInside = (at: number) => pieces.some(({ offset, text }) => offset <= at && at < offset + text.length)
+  const parts: Array<string> = []
+  let from = 0
+  for (const { 0: line, index } of sql.matchAll(border)) {
+    if (isInside(index)) continue
+    parts.push(sql.slice(from, index))
+    from = index + line.length
+  }
+  return [...parts, sql.slice(from)].filter((part) => part.trim() !== "")
+}
+
 /** The files of a new migration, which come after all others; undefined if the tool has to write its files itself. */
 export const newMigrationFiles = (
   folder: MigrationFolder,
@@ -36,7 +51,7 @@ export const newMigrationFiles = (
   { millis, name, sql }: { readonly name: string; readonly sql: string; readonly millis: number }
 ): ReadonlyArray<NewMigrationFile> | undefined => {
   if (keeper === "drizzle" || folder.layout.startsWith("drizzle")) return undefined
-  const parts = sql.split(border).filter((part) => part.trim() !== "")
+  const parts = partsOf(sql)
   const numbers = numbersFor(folder, parts.length, millis)
   return parts.map((part, i) => {
     const own = `${numbers[i] ?? ""}_${name}${parts.length === 1 ? "" : `_${i + 1}`}`

@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
@@ -6,7 +8,7 @@ import { asLogin, branchSql, hammer, makeBranch, onBranch, toDatabase } from "..
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { endFeeds, openFeed, subscribe } from "../../support/realtime/feed.ts"
 import { startReceiver } from "../../support/webhooks/receiver.ts"
-import { type Service, startService, until } from "../../support/service.ts"
+import { root, type Service, startService, until } from "../../support/service.ts"
 
 let service: Service
 beforeAll(async () => {
@@ -98,6 +100,20 @@ describe("a branch", () => {
     assert.strictEqual((more.json as Array<{ more: number }>)[0]?.more, 7)
     await branchSql(service, id, "alter table notes rename column more to less")
     assert.include((await onBranch(service, id, "GET /v1/db/notes?limit=1")).text, "less")
+  })
+
+  it("has changes of its schema, which svc diff prints as a migration", async () => {
+    const { id } = await makeBranch(service)
+    await branchSql(service, id, "alter table notes add column read_at timestamptz")
+    const diff = (...args: ReadonlyArray<string>) =>
+      promisify(execFile)(process.execPath, ["dist/svc.mjs", "diff", String(id), "--url", service.url, ...args], {
+        cwd: root,
+        env: { PATH: process.env["PATH"] ?? "", SVC_SERVICE_KEY: service.service_role }
+      })
+    const { stdout } = await diff()
+    assert.include(stdout, 'ALTER TABLE "public"."notes" ADD COLUMN "read_at" timestamp with time zone;')
+    const back = JSON.parse((await diff("--to", "branch", "--json")).stdout) as { readonly destructive: number }
+    assert.strictEqual(back.destructive, 1)
   })
 
   it("is rejected for an invalid or unknown id", async () => {

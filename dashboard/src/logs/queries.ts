@@ -6,8 +6,8 @@ type LogPage = Wire["GET /api/logs"]["success"]
 export type Line = LogPage["lines"][number]
 type Query = Wire["GET /api/logs"]["query"]
 
-/** ms between readings of a live list. */
-const interval = 2000
+/** ms between readings of a live list; a search for a text reads all files. */
+const [interval, longInterval] = [2000, 10_000]
 
 /** The address of the page: the parameters of the API. */
 export interface Filters {
@@ -33,6 +33,6 @@ export const useLines = (filters: Filters, live: boolean) =>
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ lines, more }: LogPage) => (more ? lines.at(-1)?.at : undefined),
     placeholderData: keepPreviousData,
-    refetchInterval: live ? interval : false,
+    refetchInterval: live ? (filters.text === undefined ? interval : longInterval) : false,
     retry: false
   })

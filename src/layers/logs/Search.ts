@@ -2,7 +2,7 @@ import { Effect, Layer, Option, Schema, Semaphore } from "effect"
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { atUtc } from "../../domain/audit/Entry.ts"
-import { LogLine, type LogPage, type LogSearch, selectsLine } from "../../domain/logs/Line.ts"
+import { LogLine, logLevels, type LogPage, type LogSearch, selectsLine } from "../../domain/logs/Line.ts"
 import { postgresLines } from "../../domain/logs/PostgresLine.ts"
 import { secret } from "../../domain/Settings.ts"
 import { LogLines } from "../../services/ports/logs/LogLines.ts"
@@ -35,16 +35,32 @@ const filesIn = (directory: string) =>
 
 const content = (file: string) => Effect.promise(() => readFile(file).catch(() => Buffer.alloc(0)))
 
-/** The lines of a file that are asked for, the newest first. */
-const matching = Effect.fnUntraced(function* (bytes: Buffer, query: LogSearch, selects: (line: LogLine) => boolean) {
-  // The files that have nothing of one request, as nearly all, are not decoded.
-  if (query.request_id !== undefined && !bytes.includes(JSON.stringify(query.request_id))) return []
-  const texts = bytes.toString("utf8").split("\n").toReversed()
+/** Whether JSON of one or more lines may have one that is asked for. Nearly all have none, and need not be decoded. */
+const maySelect = ({ level, request_id, text }: LogSearch) => {
+  const id = request_id === undefined ? undefined : `"request_id":${JSON.stringify(request_id)}`
+  const words = text === undefined ? undefined : JSON.stringify(text).slice(1, -1)
+  const levels = level === undefined ? undefined : logLevels.slice(logLevels.indexOf(level))
+  return (json: string): boolean =>
+    (id === undefined || json.includes(id)) &&
+    (levels === undefined || levels.some((one) => json.includes(`"level":"${one}"`))) &&
+    (words === undefined || json.toLowerCase().includes(words))
+}
+
+/** The lines of a file that are asked for, the newest first: one more than the limit at most. */
+const matching = Effect.fnUntraced(function* (
+  json: string,
+  limit: number,
+  may: (json: string) => boolean,
+  selects: (line: LogLine) => boolean
+) {
   const found: Array<LogLine> = []
-  for (let at = 0; at < texts.length; at += slice) {
+  if (!may(json)) return found
+  const texts = json.split("\n").toReversed()
+  for (let at = 0; at < texts.length && found.length <= limit; at += slice) {
     for (const text of texts.slice(at, at + slice)) {
-      const line = text === "" ? Option.none() : decode(text)
+      const line = text === "" || !may(text) ? Option.none() : decode(text)
       if (Option.isSome(line) && selects(line.value)) found.push(line.value)
+      if (found.length > limit) break
     }
     yield* Effect.yieldNow
   }
@@ -72,7 +88,8 @@ export const layerLogLines = Layer.effect(
       for (const files of yield* filesIn(logDirectory(dir.path))) {
         const lines: Array<LogLine> = []
         for (const { name } of files) {
-          lines.push(...(yield* matching(yield* content(name), query, selects)))
+          const json = (yield* content(name)).toString("utf8")
+          lines.push(...(yield* matching(json, limit, maySelect(query), selects)))
           // Files that are older have older lines only.
           if (lines.length > limit) break
         }
@@ -97,7 +114,7 @@ export const layerLogLines = Layer.effect(
       const selects = selectsLine(asked, time(from, -Infinity), time(to, Infinity))
       const embedded = yield* isEmbedded
       const lines =
-        source === "service" ? yield* service(query, limit, selects) : embedded ? yield* database(selects) : []
+        source === "service" ? yield* service(asked, limit, selects) : embedded ? yield* database(selects) : []
       return {
         host: thisHost,
         database: embedded ? "embedded" : "external",

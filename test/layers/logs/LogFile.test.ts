@@ -120,6 +120,10 @@ describe("texts of lines", () => {
       "2026-01-31 12:00:01.000 UTC [43] FATAL:  terminating connection",
       "2026-01-31 12:00:01.000 UTC [43] DETAIL:  The first.",
       "\tThe second.",
+      "2026-01-31 12:00:01.000 UTC [43] STATEMENT:  select 'a value',",
+      "\t'another value'",
+      "2026-01-31 12:00:01.000 UTC [43] CONTEXT:  SQL statement \"select 'a value'\"",
+      "2026-01-31 12:00:01.000 UTC [43] HINT:  The third.",
       "2026-01-31 14:00:02.000 +02 [44] WARNING:  in another zone",
       ""
     ].join("\n")
@@ -127,7 +131,12 @@ describe("texts of lines", () => {
       postgresLines(log, "h").map(({ at, details, level, text }) => [at, level, text, details]),
       [
         ["2026-01-31T12:00:00.123Z", "INFO", "database system is ready to accept connections", null],
-        ["2026-01-31T12:00:01.000Z", "FATAL", "terminating connection", "DETAIL: The first.\nThe second."],
+        [
+          "2026-01-31T12:00:01.000Z",
+          "FATAL",
+          "terminating connection",
+          "DETAIL: The first.\nThe second.\nHINT: The third."
+        ],
         ["2026-01-31T12:00:02.000Z", "WARN", "in another zone", null]
       ]
     )

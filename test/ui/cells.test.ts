@@ -502,3 +502,126 @@ describe("columns", () => {
     assert.strictEqual(await page.locator(".head-cell.pinned").count(), 2)
   })
 })
+
+describe("a table", () => {
+  it("that is empty takes what is pasted, and what its form or a file brings", async () => {
+    const table = nameOf("empty")
+    await sql(service, `create table ${table} (id int primary key, name text)`)
+    const page = await open(table, { permissions: ["clipboard-read", "clipboard-write"] })
+    await page.getByText("No rows yet").waitFor()
+    await assertAccessible(page, "an empty table")
+    await stand(page, 0, 0)
+    await paste(page, "1\tone\n2\ttwo\n3\tthree\n")
+    await page.getByText("No rows yet").waitFor({ state: "detached" })
+    await saveByKeys(page)
+    await page.getByText("3 rows saved").waitFor()
+    assert.deepStrictEqual(await sql(service, `select name from ${table} order by id`), [
+      { name: "one" },
+      { name: "two" },
+      { name: "three" }
+    ])
+  })
+
+  it("has one of its enum's labels or booleans set in many rows by the menu", async () => {
+    const table = nameOf("states")
+    await sql(service, `create type ${table}_mood as enum ('low', 'high')`)
+    await sql(service, `create table ${table} (id int primary key, mood ${table}_mood, done boolean)`)
+    await sql(service, `insert into ${table} (id) select generate_series(1, 6)`)
+    const page = await open(table)
+    await stand(page, 1, 1)
+    await press(page, "Shift+ArrowDown", "Shift+ArrowDown", "Shift+F10")
+    await page.getByRole("button", { name: "Set 3 cells to high" }).click()
+    await stand(page, 2, 2)
+    await press(page, "Shift+ArrowDown", "Shift+F10")
+    await page.getByRole("button", { name: "Set 2 cells to true" }).click()
+    await saveByKeys(page)
+    await page.getByText("3 rows saved").waitFor()
+    assert.deepStrictEqual(
+      await sql(service, `select id, mood::text, done from ${table} where mood is not null order by id`),
+      [
+        { id: 2, mood: "high", done: null },
+        { id: 3, mood: "high", done: true },
+        { id: 4, mood: "high", done: true }
+      ]
+    )
+  })
+
+  it("has columns that are dragged, and labels of references that are chosen, and keeps both", async () => {
+    const { company, person } = await makePeople()
+    await sql(service, `alter table ${company} add column town text`)
+    await sql(service, `update ${company} set town = 'Town ' || id`)
+    const page = await open(person)
+    const head = (name: string) => page.getByRole("columnheader", { name: new RegExp(`^${name}`) })
+    const names = () =>
+      page.getByRole("columnheader").evaluateAll((all) => all.map((one) => one.querySelector(".name")?.textContent))
+    await page.getByRole("gridcell", { name: "5 Company 5" }).first().waitFor()
+    await stand(page, 0, 1)
+    await press(page, "Shift+F10")
+    await page.getByRole("button", { name: "Show town beside the key" }).click()
+    await page.getByRole("gridcell", { name: "5 Town 5" }).first().waitFor()
+    const from = await head("company_id").boundingBox()
+    const to = await head("id").boundingBox()
+    await page.mouse.move((from?.x ?? 0) + 20, (from?.y ?? 0) + 12)
+    await page.mouse.down()
+    await page.mouse.move((to?.x ?? 0) + 20, (to?.y ?? 0) + 12, { steps: 5 })
+    await page.mouse.up()
+    await page.waitForFunction(
+      () => document.querySelectorAll("[role=columnheader] .name")[0]?.textContent === "company_id"
+    )
+    // A drag does not sort.
+    assert.notMatch(page.url(), /order=/)
+    await page.reload()
+    await page.getByRole("gridcell", { name: "5 Town 5" }).first().waitFor()
+    assert.deepStrictEqual((await names()).slice(1), ["company_id", "id"])
+    // Without a finger or a pen that moves, a press sorts.
+    await head("id").click()
+    await page.waitForURL(/order=id/)
+  })
+
+  it("is filtered by any of several conditions, which the address has", async () => {
+    const table = nameOf("any")
+    await sql(service, `create table ${table} (id int primary key, name text, "or" text)`)
+    await sql(service, `insert into ${table} values (1, 'a,b', 'x'), (2, 'c)', 'y'), (3, 'd', 'z'), (4, null, 'x')`)
+    const page = await open(table)
+    await page.getByRole("button", { name: "Filter", exact: true }).click()
+    await page.getByLabel("Column", { exact: true }).selectOption("name")
+    await page.getByLabel("Value").fill("a,b")
+    await page.getByRole("button", { name: "Or…" }).click()
+    await page.getByLabel("Value").fill("c)")
+    await page.getByRole("button", { name: "Or…" }).click()
+    await page.getByLabel("Condition").selectOption("is NULL")
+    await page.getByText("Any of: name is a,b; name is c); or this condition.").waitFor()
+    await assertAccessible(page, "conditions of which one must hold")
+    await page.getByRole("button", { name: "Apply" }).click()
+    await page.getByText("3 rows", { exact: true }).waitFor()
+    await page.reload()
+    await page.getByText("3 rows", { exact: true }).waitFor()
+    // A column of the same name is a column.
+    await page.goto(at(`/tables/public/${table}?or=eq.x`))
+    await page.getByText("2 rows", { exact: true }).waitFor()
+    await page.goto(at(`/tables/public/${table}?or=(id.eq.1,id.eq.3)&or=eq.x`))
+    await page.getByText("1 row", { exact: true }).waitFor()
+    await page.getByRole("button", { name: /^Remove filter or any of/ }).click()
+    await page.getByText("2 rows", { exact: true }).waitFor()
+  })
+
+  it("keeps no more of its columns in place than leave room for the others", async () => {
+    const table = nameOf("wide")
+    await sql(service, `create table ${table} (id int primary key, a text, b text, c text, d text)`)
+    await sql(service, `insert into ${table} values (1, 'a', 'b', 'c', 'd')`)
+    const page = await open(table, { viewport: { width: 800, height: 600 } })
+    await page.evaluate((name) => {
+      const widths = { id: 110, a: 300, b: 300, c: 300, d: 300 }
+      localStorage.setItem(name, JSON.stringify({ widths, hidden: [], order: [], fixed: 4 }))
+    }, `svc.columns.public.${table}`)
+    await page.reload()
+    await page.getByRole("gridcell").first().waitFor()
+    const pinned = () => page.locator("[role=columnheader].pinned").count()
+    assert.isBelow(await pinned(), 3)
+    await stand(page, 0, 4)
+    const cell = await page.locator("#active-cell").boundingBox()
+    assert.isAtMost((cell?.x ?? 0) + (cell?.width ?? 0), 801)
+    await page.setViewportSize({ width: 2300, height: 600 })
+    await page.waitForFunction(() => document.querySelectorAll("[role=columnheader].pinned").length === 4)
+  })
+})

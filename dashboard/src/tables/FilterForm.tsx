@@ -2,7 +2,8 @@ import { useEffect, useRef, useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import type { GridColumn } from "./grid/columns.ts"
 import { isMoment } from "./grid/moments.ts"
-import { type Filter, filterValue, operatorsOf } from "./rows/filters.ts"
+import { type Filter, filterValue, filterWords, operatorsOf } from "./rows/filters.ts"
+import { groupText } from "./rows/keyset.ts"
 
 interface FilterFormProps {
   readonly columns: ReadonlyArray<GridColumn>
@@ -14,6 +15,8 @@ export const FilterForm = ({ columns, onAdd }: FilterFormProps) => {
   const [name, setName] = useState(columns[0]?.name ?? "")
   const [operator, setOperator] = useState("eq")
   const [value, setValue] = useState("")
+  /** Conditions of which one must hold, beside the one that is written. */
+  const [others, setOthers] = useState<ReadonlyArray<Filter>>([])
   const first = useRef<HTMLSelectElement>(null)
   // The popover was there before the form was.
   useEffect(() => {
@@ -24,12 +27,13 @@ export const FilterForm = ({ columns, onAdd }: FilterFormProps) => {
   const operators = operatorsOf(column)
   const bare = operators.find(({ key }) => key === operator)?.bare === true
   const closed = choices !== undefined && !bare && (operator === "eq" || operator === "neq")
+  const current = (): Filter => [name, filterValue(operator, value, column?.type)]
   return (
     <form
       className="filter-form"
       onSubmit={(event) => {
         event.preventDefault()
-        onAdd([name, filterValue(operator, value, column?.type)])
+        onAdd(others.length === 0 ? current() : ["or", groupText([...others, current()])])
       }}
     >
       <select
@@ -91,9 +95,28 @@ export const FilterForm = ({ columns, onAdd }: FilterFormProps) => {
           onChange={(event) => setValue(event.target.value)}
         />
       )}
+      <Button
+        icon="plus"
+        onClick={() => {
+          setOthers([...others, current()])
+          setValue("")
+          first.current?.focus()
+        }}
+      >
+        Or…
+      </Button>
       <Button kind="main" type="submit">
         Apply
       </Button>
+      {others.length === 0 ? null : (
+        <p className="hint filter-others" role="status">
+          Any of:{" "}
+          {others
+            .map(([name, value]) => [name, ...filterWords(value)].filter((part) => part !== "").join(" "))
+            .join("; ")}
+          ; or this condition.
+        </p>
+      )}
     </form>
   )
 }

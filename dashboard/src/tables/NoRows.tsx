@@ -54,7 +54,7 @@ export const NoRows = ({ filtered, onClear, onOpen, relation: { name, schema, ta
         )
       }
     >
-      Insert one here, or POST to /v1/db/{name}.
+      Type or paste rows into the first line above, or POST them to /v1/db/{name}.
     </Empty>
   )
 }

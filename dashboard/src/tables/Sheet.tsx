@@ -73,8 +73,8 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
   const sheet = useRef<HTMLElement>(null)
 
   // The same from rendering to rendering, or each page of rows that arrives would render every row that is in view.
-  const { hidden, widths } = kept
-  const all = useMemo(() => gridColumns(catalogue, relation, widths), [catalogue, relation, widths])
+  const { hidden, labels, widths } = kept
+  const all = useMemo(() => gridColumns(catalogue, relation, widths, labels), [catalogue, relation, widths, labels])
   const { order } = kept
   const columns = useMemo(() => {
     const place = (name: string) => (order.includes(name) ? order.indexOf(name) : order.length)
@@ -107,6 +107,8 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
     () => (readOnly === undefined && ready ? [...freshIn(edits), blank] : []),
     [readOnly, ready, edits, blank]
   )
+
+  const empty = blocks.ready && blocks.length === 0 && fresh.length < 2
 
   // Filters and sorting keep the changes; another table would lose them.
   useUnsaved(changes === 0 ? undefined : `Leave and discard ${plural(changes, "unsaved change")}?`, true)
@@ -214,7 +216,7 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
         <div className="fill">
           <Problem error={blocks.failure} title="The rows could not be read" onRetry={refresh} />
         </div>
-      ) : blocks.ready && blocks.length === 0 && fresh.length < 2 ? (
+      ) : empty && (readOnly !== undefined || filters.length > 0) ? (
         <Suspense>
           <NoRows
             relation={relation}
@@ -265,6 +267,14 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
           onResize={kept.resize}
         />
       )}
+      {empty && readOnly === undefined && filters.length === 0 && blocks.failure === undefined ? (
+        // Below the empty row of the grid, which takes what is typed or pasted.
+        <div className="no-rows">
+          <Suspense>
+            <NoRows relation={relation} filtered={false} viewer={viewer} onClear={() => go({})} onOpen={setDialog} />
+          </Suspense>
+        </div>
+      ) : null}
       {changes === 0 ? null : (
         <Suspense>
           <Changes
@@ -369,6 +379,7 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
             at={columns.findIndex((one) => one.name === menu.column.name)}
             onPin={kept.pin}
             onMove={(by) => move(menu.column.name, by)}
+            onLabel={(label) => kept.label(menu.column.name, label)}
             changeable={readOnly === undefined}
             insertable={table !== undefined && viewer.role === "service_role"}
             onFilter={(filter) => go(withFilter(search, filter))}

@@ -13,6 +13,7 @@ import type { Item, ViewContent } from "../workspace/items.ts"
 import type { GridColumn } from "./grid/columns.ts"
 import { type Filter, filterWords } from "./rows/filters.ts"
 import { keyOf } from "./rows/identity.ts"
+import { isGroup } from "./rows/keyset.ts"
 import type { SheetDialog } from "./SheetDialogs.tsx"
 
 const Views = lazy(async () => ({ default: (await import("./views/Views.tsx")).Views }))
@@ -40,7 +41,7 @@ const Chip = ({ filter: [column, value], onDrop }: { filter: Filter; onDrop: () 
   return (
     <li className="chip">
       <span>
-        {column} <i>{words}</i> {operand}
+        {isGroup(column, value) ? null : column} <i>{words}</i> {operand}
       </span>
       <button type="button" aria-label={`Remove filter ${column} ${words} ${operand}`} onClick={onDrop}>
         <Icon name="x" size={13} />

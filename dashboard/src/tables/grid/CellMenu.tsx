@@ -7,10 +7,13 @@ import { mod } from "../../ui/keys.ts"
 import { MenuItem } from "../../ui/Popover.tsx"
 import { copy, toastError } from "../../ui/toast.ts"
 import { valueShown } from "./values.ts"
-import { type GridColumn, isMade, shownValues } from "./columns.ts"
+import { type GridColumn, isMade, labelsOf, shownValues } from "./columns.ts"
 import type { Blocks } from "../rows/blocks.ts"
 import type { Filter } from "../rows/filters.ts"
 import { isCut, isFresh, type Row } from "../rows/identity.ts"
+
+/** Values and labels that a menu offers at most. */
+const mostValues = 12
 
 /** A cell, and where its menu opens. */
 export interface Cell {
@@ -37,6 +40,8 @@ interface CellMenuProps {
   readonly fixed: number
   readonly onPin: (fixed: number) => void
   readonly onMove: (by: number) => void
+  /** Chooses the column of the other table that is shown beside a reference. */
+  readonly onLabel: (label: string) => void
   /** Whether rows can be changed, and inserted. */
   readonly changeable: boolean
   readonly insertable: boolean
@@ -53,6 +58,7 @@ export const CellMenu = (props: CellMenuProps) => {
   const { blocks, cell, changeable, columns, insertable, keyed, onClose } = props
   const { at, column, commands, range, row, value } = cell
   const fresh = isFresh(row)
+  const labels = column.foreign === undefined ? [] : labelsOf(column.foreign).slice(0, mostValues)
   const cells = isOneCell(range) ? "cell" : "cells"
   const item = (run: () => void) => () => {
     onClose()
@@ -128,6 +134,16 @@ export const CellMenu = (props: CellMenuProps) => {
         {props.fixed === props.at + 1 ? "Unpin columns" : "Pin columns up to here"}
       </MenuItem>
       <hr />
+      {labels.length < 2
+        ? null
+        : [
+            ...labels.map((one) => (
+              <MenuItem key={one} checked={one === column.foreign?.label} onClick={item(() => props.onLabel(one))}>
+                Show {one} beside the key
+              </MenuItem>
+            )),
+            <hr key="" />
+          ]}
       {changeable ? (
         <>
           {column.nullable && value !== null && !isMade(column) ? (
@@ -139,6 +155,13 @@ export const CellMenu = (props: CellMenuProps) => {
               Set NULL
             </MenuItem>
           ) : null}
+          {isOneCell(range) || range.left !== range.right || isMade(column)
+            ? null
+            : column.values?.slice(0, mostValues).map((one) => (
+                <MenuItem key={one} icon="check" onClick={item(() => commands.setAll(range, one))}>
+                  Set {plural(heightOf(range), "cell")} to {one}
+                </MenuItem>
+              ))}
           <MenuItem icon="undo" note="Del" onClick={item(() => commands.clear(range))}>
             Empty {cells}
           </MenuItem>

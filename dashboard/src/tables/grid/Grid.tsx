@@ -384,6 +384,7 @@ export const Grid = (props: GridProps) => {
         active={active.row === head ? active.column : undefined}
         onSort={onSort}
         onResize={onResize}
+        onMove={props.onMove}
       />
       {blocks.ready ? null : <WaitingRows columns={columns} />}
       <div className="grid-inner" role="rowgroup" style={{ height, width }}>

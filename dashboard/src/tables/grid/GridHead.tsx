@@ -1,4 +1,4 @@
-import { memo, type PointerEvent } from "react"
+import { memo, type PointerEvent, useRef } from "react"
 import { Icon } from "../../ui/Icon.tsx"
 import { type GridColumn, shortType } from "./columns.ts"
 import type { Order } from "../rows/keyset.ts"
@@ -12,9 +12,15 @@ interface GridHeadProps {
   readonly active: number | undefined
   readonly onSort: (column: string, add: boolean) => void
   readonly onResize: (column: string, width: number) => void
+  /** Moves a column by places. */
+  readonly onMove: (column: string, by: number) => void
 }
 
-export const GridHead = memo(({ active, columns, onResize, onSort, order, pinned }: GridHeadProps) => {
+/** Pixels that a press must move to be a drag. */
+const slop = 6
+
+export const GridHead = memo(({ active, columns, onMove, onResize, onSort, order, pinned }: GridHeadProps) => {
+  const dragged = useRef(false)
   const drag = (event: PointerEvent<HTMLElement>, { name, width }: GridColumn) => {
     event.preventDefault()
     event.stopPropagation()
@@ -26,6 +32,32 @@ export const GridHead = memo(({ active, columns, onResize, onSort, order, pinned
     target.addEventListener("lostpointercapture", () => target.removeEventListener("pointermove", moved), {
       once: true
     })
+  }
+  /** Alt Shift and the arrow keys do the same. */
+  const carry = (event: PointerEvent<HTMLElement>, name: string, from: number) => {
+    const cell = event.currentTarget
+    const begin = event.clientX
+    dragged.current = false
+    const placeAt = ({ clientX, clientY }: globalThis.PointerEvent) =>
+      Number(
+        document.elementFromPoint(clientX, clientY)?.closest("[role=columnheader]")?.getAttribute("aria-colindex") ?? 0
+      ) - 2
+    const moved = (next: globalThis.PointerEvent) => {
+      if (!dragged.current && Math.abs(next.clientX - begin) < slop) return
+      dragged.current = true
+      cell.classList.add("carried")
+    }
+    const end = (next: globalThis.PointerEvent) => {
+      removeEventListener("pointermove", moved)
+      removeEventListener("pointerup", end)
+      removeEventListener("pointercancel", end)
+      cell.classList.remove("carried")
+      const to = placeAt(next)
+      if (dragged.current && next.type === "pointerup" && to >= 0 && to !== from) onMove(name, to - from)
+    }
+    addEventListener("pointermove", moved)
+    addEventListener("pointerup", end)
+    addEventListener("pointercancel", end)
   }
   return (
     <div className="grid-head" role="row" aria-rowindex={1}>
@@ -47,7 +79,14 @@ export const GridHead = memo(({ active, columns, onResize, onSort, order, pinned
             className={`head-cell ${active === at ? "active" : ""} ${at < pinned.length ? "pinned" : ""}`}
             style={{ width: column.width, left: pinned[at] }}
             title={column.comment ?? undefined}
-            onClick={(event) => onSort(column.name, event.shiftKey)}
+            onPointerDown={(event) => {
+              if (event.button === 0 && event.pointerType === "mouse") carry(event, column.name, at)
+            }}
+            onClick={(event) => {
+              // The end of a drag is a click as well.
+              if (!dragged.current) onSort(column.name, event.shiftKey)
+              dragged.current = false
+            }}
           >
             {column.key ? (
               <Icon name="pk" size={13} />

@@ -58,12 +58,15 @@ const widthOf = (column: Column) =>
 export const gridColumns = (
   catalogue: Catalogue,
   { columns, table }: Relation,
-  widths: Readonly<Record<string, number>>
+  widths: Readonly<Record<string, number>>,
+  /** The columns of other tables that are shown beside references, where they were chosen. */
+  labels: Readonly<Record<string, string>> = {}
 ): ReadonlyArray<GridColumn> =>
   columns.map((column, at) => {
     const key = table?.foreign_keys.find((one) => one.columns.length === 1 && one.columns[0] === column.name)
     const other = key === undefined ? undefined : tableOf(catalogue, key.references.schema, key.references.table)
-    const label = other === undefined ? undefined : labelColumn(other)
+    const chosen = other?.columns.find(({ name }) => name === labels[column.name])?.name
+    const label = other === undefined ? undefined : (chosen ?? labelColumn(other))
     return {
       ...column,
       key: table?.primary_key.includes(column.name) ?? false,
@@ -72,6 +75,12 @@ export const gridColumns = (
       width: widths[column.name] ?? (key === undefined ? widthOf(column) : 200)
     }
   })
+
+/** The columns of the other table by which its rows can be known. */
+export const labelsOf = ({ table }: Reference): ReadonlyArray<string> =>
+  (table?.columns ?? [])
+    .filter(({ type }) => /^(?:text|character varying|citext|date)/.test(type))
+    .map(({ name }) => name)
 
 /** All columns, and the labels of the rows that they refer to. */
 export const selectOf = (

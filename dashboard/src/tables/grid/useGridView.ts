@@ -6,6 +6,8 @@ export const rowHeight = 32
 const headHeight = 34
 /** Room for the number of the last row. */
 const gutterFor = (length: number) => Math.max(44, 16 + 7 * String(length).length)
+/** The part of the view that pinned columns may take. */
+const mostPinned = 0.7
 /** Rows beyond the view. */
 const over = 6
 /** Elements end at 17 (Firefox) to 33 (Chromium) million pixels: positions of taller tables are scaled. */
@@ -16,12 +18,12 @@ export const useGridView = (
   scroller: RefObject<HTMLDivElement | null>,
   blocks: Blocks,
   columns: ReadonlyArray<GridColumn>,
-  /** How many columns stay where they are. */
-  fixed: number,
+  /** How many columns are to stay where they are. */
+  wanted: number,
   /** With those that are not saved yet. */
   length: number
 ) => {
-  const [view, setView] = useState({ top: 0, height: 600 })
+  const [view, setView] = useState({ top: 0, height: 600, width: 1000 })
   const full = length * rowHeight
   const height = Math.min(full, tallest)
   const scale = full > tallest ? (full - view.height) / Math.max(1, tallest - view.height) : 1
@@ -33,7 +35,8 @@ export const useGridView = (
   useEffect(() => blocks.want(Math.min(from, stored), stored), [blocks, from, stored])
   const look = useCallback(() => {
     const element = scroller.current
-    if (element !== null) setView({ top: element.scrollTop, height: element.clientHeight - headHeight })
+    if (element !== null)
+      setView({ top: element.scrollTop, height: element.clientHeight - headHeight, width: element.clientWidth })
   }, [scroller])
   useLayoutEffect(() => {
     const element = scroller.current
@@ -61,6 +64,10 @@ export const useGridView = (
     let left = gutter
     return columns.map(({ width }) => (left += width) - width)
   }, [columns, gutter])
+
+  // What stays must leave room for what moves.
+  let fixed = Math.min(wanted, columns.length)
+  while (fixed > 0 && (lefts[fixed - 1] ?? 0) + (columns[fixed - 1]?.width ?? 0) > view.width * mostPinned) fixed--
 
   /** Scrolls a cell into view. */
   const show = (row: number, column: number) => {

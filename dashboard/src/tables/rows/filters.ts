@@ -108,6 +108,7 @@ export const filterValue = (operator: string, text: string, type = "text"): stri
 
 /** In words, for a chip. A filter that the form cannot make is shown as it is. */
 export const filterWords = (value: string): readonly [words: string, operand: string] => {
+  if (value.startsWith("(")) return ["any of", value.slice(1, -1).replaceAll(",", ", ")]
   const found = operators.find(({ bare, key }) => (bare === true ? value === key : value.startsWith(`${key}.`)))
   if (found === undefined) return ["", value]
   const operand = found.bare === true ? "" : value.slice(found.key.length + 1)

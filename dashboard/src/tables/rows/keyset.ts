@@ -54,12 +54,22 @@ const isPlain = (name: string) => nameText(name) === name && !reserved.has(name)
 /** Operators whose operand is a text, which is quoted within a condition. */
 const withText = /^((?:not\.)?(?:eq|neq|gte?|lte?|i?like|i?match)\.)(.*)$/s
 
-/** A filter of an address, `["status", "eq.paid"]`, on a column whose name may have a meaning of its own in a query. */
-export const filterParameter = (name: string, value: string): readonly [name: string, value: string] => {
-  if (isPlain(name)) return [name, value]
+/** A filter as part of a group. */
+const groupPart = (name: string, value: string) => {
   const [, operator = "", operand = ""] = withText.exec(value) ?? []
-  return ["and", `(${nameText(name)}.${operator === "" ? value : operator + quoted(operand)})`]
+  return `${nameText(name)}.${operator === "" ? value : operator + quoted(operand)}`
 }
+
+/** Filters of which one must hold, as the value of `or`. */
+export const groupText = (filters: ReadonlyArray<readonly [name: string, value: string]>) =>
+  `(${filters.map(([name, value]) => groupPart(name, value)).join(",")})`
+
+/** Whether a filter is a group of others: the value of a column begins with an operator. */
+export const isGroup = (name: string, value: string) => name === "or" && value.startsWith("(")
+
+/** A filter of an address, `["status", "eq.paid"]`, on a column whose name may have a meaning of its own in a query. */
+export const filterParameter = (name: string, value: string): readonly [name: string, value: string] =>
+  isPlain(name) || isGroup(name, value) ? [name, value] : ["and", groupText([[name, value]])]
 
 /** As a parameter of the query. */
 export const parameterOf = (condition: Condition): readonly [name: string, value: string] => {

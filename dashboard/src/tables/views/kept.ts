@@ -10,11 +10,17 @@ export interface Kept {
   readonly fixed: number
 }
 
-const none: Kept = { widths: {}, hidden: [], order: [], fixed: 0 }
+/** With what is not part of a view. */
+interface KeptHere extends Kept {
+  /** The columns of other tables that are shown beside references, by the column of the reference. */
+  readonly labels: Readonly<Record<string, string>>
+}
 
-const read = (name: string): Kept => {
+const none: KeptHere = { widths: {}, hidden: [], order: [], fixed: 0, labels: {} }
+
+const read = (name: string): KeptHere => {
   try {
-    const kept = JSON.parse(localStorage.getItem(name) ?? "null") as Partial<Kept> | null
+    const kept = JSON.parse(localStorage.getItem(name) ?? "null") as Partial<KeptHere> | null
     return { ...none, ...kept }
   } catch {
     return none
@@ -26,7 +32,7 @@ export const useKeptColumns = (schema: string, table: string) => {
   const name = `svc.columns.${schema}.${table}`
   const [kept, setKept] = useState(() => read(name))
   const hidden = useMemo(() => new Set(kept.hidden), [kept.hidden])
-  const keep = (next: Kept) => {
+  const keep = (next: KeptHere) => {
     setKept(next)
     localStorage.setItem(name, JSON.stringify(next))
   }
@@ -35,12 +41,16 @@ export const useKeptColumns = (schema: string, table: string) => {
     hidden,
     order: kept.order,
     fixed: kept.fixed,
+    labels: kept.labels,
+    label: (column: string, label: string) => keep({ ...kept, labels: { ...kept.labels, [column]: label } }),
     /** How the table is shown, as a view has it. */
     columns: {
-      ...kept,
+      hidden: kept.hidden,
+      order: kept.order,
+      fixed: kept.fixed,
       widths: Object.fromEntries(Object.entries(kept.widths).map(([of, width]) => [of, Math.round(width)]))
     },
-    show: ({ fixed, hidden, order, widths }: Kept) => keep({ fixed, hidden, order, widths }),
+    show: ({ fixed, hidden, order, widths }: Kept) => keep({ ...kept, fixed, hidden, order, widths }),
     /** The columns that are shown, up to which they stay where they are. */
     pin: (fixed: number) => keep({ ...kept, fixed }),
     /** Of the columns that are shown, one is moved by places. */

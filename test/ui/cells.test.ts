@@ -503,6 +503,47 @@ describe("columns", () => {
   })
 })
 
+describe("the row of a reference", () => {
+  it("is opened beside the table, changed there, and refused when another user was faster", async () => {
+    const { company, person } = await makePeople()
+    await sql(service, `alter table ${company} add column details jsonb, add column open boolean default true`)
+    await sql(service, `update ${company} set details = '{"n": 9007199254740993}' where id = 5`)
+    const page = await open(person)
+    await stand(page, 0, 1)
+    await press(page, "Shift+F10")
+    await page.getByRole("button", { name: `Open the row of ${company}` }).click()
+    const panel = page.getByRole("complementary", { name: `${company} 5` })
+    const name = panel.getByLabel(/^name/)
+    assert.strictEqual(await name.inputValue(), "Company 5")
+    assert.include(await panel.getByLabel(/^details/).inputValue(), "9007199254740993")
+    await assertAccessible(page, "the row of a reference")
+    await name.fill("Renamed")
+    await panel.getByLabel(/^open/).selectOption("false")
+    // What was typed is lost neither by Escape nor by another row.
+    await press(page, "Escape")
+    await page.getByRole("button", { name: "Go on editing" }).click()
+    await panel.getByRole("button", { name: "Save" }).click()
+    await page.getByText(`Row of ${company} saved`).waitFor()
+    await page.getByRole("gridcell", { name: "5 Renamed" }).first().waitFor()
+    assert.deepStrictEqual(await sql(service, `select name, open, details::text from ${company} where id = 5`), [
+      { name: "Renamed", open: false, details: '{"n": 9007199254740993}' }
+    ])
+    await name.fill("Mine")
+    await sql(service, `update ${company} set name = 'Theirs' where id = 5`)
+    await panel.getByRole("button", { name: "Save" }).click()
+    await panel.getByText(/was changed or deleted by another user/).waitFor()
+    assert.deepStrictEqual(await sql(service, `select name from ${company} where id = 5`), [{ name: "Theirs" }])
+    await panel.getByRole("button", { name: "Undo" }).click()
+    await press(page, "Escape")
+    await panel.waitFor({ state: "detached" })
+    // Also from the row's own panel.
+    await stand(page, 0, 0)
+    await press(page, " ")
+    await page.getByRole("button", { name: `Open the row of ${company}` }).click()
+    await panel.waitFor()
+  })
+})
+
 describe("a table", () => {
   it("that is empty takes what is pasted, and what its form or a file brings", async () => {
     const table = nameOf("empty")

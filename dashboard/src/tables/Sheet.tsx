@@ -15,7 +15,8 @@ import { place } from "../wire/place.ts"
 import { type Viewer, viewerCredentials } from "../wire/viewer.ts"
 import type { Item } from "../workspace/items.ts"
 import { useBlocks } from "./rows/useBlocks.ts"
-import { gridColumns, type Relation, selectOf } from "./grid/columns.ts"
+import type { Peek } from "./panel/ReferencePanel.tsx"
+import { type GridColumn, gridColumns, type Relation, selectOf } from "./grid/columns.ts"
 import { type CellChange, conflictsOf, countEdits, countWrong, freshIn, savableOf } from "./rows/edits.ts"
 import { filtersOf, orderOf, withFilter, withNextOrder, withoutFilter } from "./rows/filters.ts"
 import type { Cell } from "./grid/CellMenu.tsx"
@@ -36,7 +37,10 @@ const CellMenu = lazy(async () => ({ default: (await import("./grid/CellMenu.tsx
 const NoRows = lazy(async () => ({ default: (await import("./NoRows.tsx")).NoRows }))
 const Changes = lazy(async () => ({ default: (await import("./Changes.tsx")).Changes }))
 const Compare = lazy(async () => ({ default: (await import("./live/Compare.tsx")).Compare }))
-const RowPanel = lazy(async () => ({ default: (await import("./RowPanel.tsx")).RowPanel }))
+const ReferencePanel = lazy(async () => ({
+  default: (await import("./panel/ReferencePanel.tsx")).ReferencePanel
+}))
+const RowPanel = lazy(async () => ({ default: (await import("./panel/RowPanel.tsx")).RowPanel }))
 
 const noKey =
   "This table has no primary key, and its rows are stored in other tables, so they can't be identified: change them with SQL"
@@ -64,6 +68,8 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
   const [refused, setRefused] = useState<Refused>()
   const [open, setOpen] = useState<Row>()
   const [dialog, setDialog] = useState<SheetDialog>()
+  /** The row of another table that is shown beside this one. */
+  const [peek, setPeek] = useState<Peek>()
   const [menu, setMenu] = useState<Cell>()
   const [deleted, setDeleted] = useState<ReadonlyArray<Row>>([])
   const [like, setLike] = useState<Row>()
@@ -129,15 +135,29 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
     void client.invalidateQueries({ queryKey: ["catalogue"] })
   }
   const focusGrid = () => sheet.current?.querySelector<HTMLElement>(".grid")?.focus()
+  /** Whether the panel that is open may be replaced by another one. */
+  const mayReplace = async () =>
+    peek !== undefined
+      ? await mayDiscard(typed.current, `the changes of ${peek.table.name}`)
+      : dialog !== "insert" || (await mayDiscard(typed.current, "the new row"))
   const openRow = async (row: Row) => {
-    if (dialog === "insert" && !(await mayDiscard(typed.current, "the new row"))) return
+    if (!(await mayReplace())) return
     setDialog(undefined)
+    setPeek(undefined)
     setOpen(row)
   }
+  const openReferred = async ({ foreign }: GridColumn, value: unknown) => {
+    if (foreign?.table === undefined) return
+    if (!(await mayReplace())) return
+    setDialog(undefined)
+    setOpen(undefined)
+    setPeek({ table: foreign.table, column: foreign.references.columns[0] ?? "", value })
+  }
   const insertLike = async (row: Row) => {
-    if (dialog === "insert" && !(await mayDiscard(typed.current, "the new row"))) return
+    if (!(await mayReplace())) return
     setLike(row)
     setOpen(undefined)
+    setPeek(undefined)
     setDialog("insert")
   }
   const stage = (changes: ReadonlyArray<CellChange>) => {
@@ -203,10 +223,14 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
           if (row !== undefined) void openRow(row)
         }}
         onOpen={(next) => {
-          setOpen(undefined)
-          setLike(undefined)
-          if (next === "delete") remove(picked.rows)
-          else setDialog(next)
+          void mayReplace().then((may) => {
+            if (!may) return
+            setOpen(undefined)
+            setPeek(undefined)
+            setLike(undefined)
+            if (next === "delete") remove(picked.rows)
+            else setDialog(next)
+          })
         }}
       />
       {blocks.failure !== undefined && blocks.ready ? (
@@ -324,9 +348,27 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
           />
         </Suspense>
       )}
+      {peek === undefined ? null : (
+        <Suspense>
+          <ReferencePanel
+            key={JSON.stringify([peek.table.schema, peek.table.name, peek.value])}
+            catalogue={catalogue}
+            peek={peek}
+            viewer={viewer}
+            onTyped={setTyped}
+            onSaved={refresh}
+            onClose={() => {
+              setTyped(false)
+              setPeek(undefined)
+              focusGrid()
+            }}
+          />
+        </Suspense>
+      )}
       {open === undefined ? null : (
         <Suspense>
           <RowPanel
+            onPeek={(column, value) => void openReferred(column, value)}
             catalogue={catalogue}
             relation={relation}
             columns={all}
@@ -385,6 +427,7 @@ export const Sheet = ({ catalogue, relation, viewer }: SheetProps) => {
             onFilter={(filter) => go(withFilter(search, filter))}
             onChange={(change) => stage([change])}
             onOpen={() => void openRow(menu.row)}
+            onPeek={(column, value) => void openReferred(column, value)}
             onInsertLike={insertLike}
             onDelete={() => remove([menu.row])}
             onClose={() => {

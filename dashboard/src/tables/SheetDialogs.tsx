@@ -7,7 +7,7 @@ import type { Row } from "./rows/identity.ts"
 import type { Refused } from "./rows/refusals.ts"
 
 // None is needed for the first rows, so each is loaded when it is first opened.
-const RowForm = lazy(async () => ({ default: (await import("./RowForm.tsx")).RowForm }))
+const RowForm = lazy(async () => ({ default: (await import("./panel/RowForm.tsx")).RowForm }))
 const Review = lazy(async () => ({ default: (await import("./Review.tsx")).Review }))
 const DeleteRows = lazy(async () => ({ default: (await import("./DeleteRows.tsx")).DeleteRows }))
 const ImportForm = lazy(async () => ({ default: (await import("./csv/ImportForm.tsx")).ImportForm }))

@@ -48,6 +48,8 @@ interface CellMenuProps {
   readonly onFilter: (filter: Filter) => void
   readonly onChange: (change: { readonly row: Row; readonly column: string; readonly value: unknown }) => void
   readonly onOpen: () => void
+  /** Opens the row that the reference names. */
+  readonly onPeek: (column: GridColumn, value: unknown) => void
   readonly onInsertLike: (row: Row) => void
   readonly onDelete: () => void
   readonly onClose: () => void
@@ -116,6 +118,11 @@ export const CellMenu = (props: CellMenuProps) => {
       {fresh ? null : (
         <MenuItem icon="right" note="Space" onClick={item(props.onOpen)}>
           Open row
+        </MenuItem>
+      )}
+      {column.foreign?.table === undefined || value === null || value === undefined ? null : (
+        <MenuItem icon="link" onClick={item(() => props.onPeek(column, value))}>
+          Open the row of {column.foreign.table.name}
         </MenuItem>
       )}
       {insertable && !fresh ? (

@@ -1,19 +1,13 @@
-import { type FormEvent, useEffect, useId, useRef, useState } from "react"
-import { Button } from "../ui/Button.tsx"
-import { Problem } from "../ui/Problem.tsx"
-import { mayDiscard, useUnsaved } from "../ui/page/unsaved.ts"
-import { request } from "../wire/request.ts"
-import { type GridColumn, isJson, isMade, type Relation } from "./grid/columns.ts"
-import { isMoment } from "./grid/moments.ts"
-import { ReferenceInput } from "./grid/ReferenceInput.tsx"
-import { written } from "./grid/checks.ts"
-import { editText } from "./grid/values.ts"
-import type { Row } from "./rows/identity.ts"
-
-/** What is given for a column: nothing, so that its default applies; NULL; or a text. */
-type Given = { readonly tag: "default" } | { readonly tag: "null" } | { readonly tag: "text"; readonly text: string }
-
-const nothing: Given = { tag: "default" }
+import { type FormEvent, useEffect, useRef, useState } from "react"
+import { Button } from "../../ui/Button.tsx"
+import { Problem } from "../../ui/Problem.tsx"
+import { mayDiscard, useUnsaved } from "../../ui/page/unsaved.ts"
+import { request } from "../../wire/request.ts"
+import { type GridColumn, isMade, type Relation } from "../grid/columns.ts"
+import { written } from "../grid/checks.ts"
+import { editText } from "../grid/values.ts"
+import type { Row } from "../rows/identity.ts"
+import { ColumnField, type Given, nothing } from "./ColumnField.tsx"
 
 /** The values of a row, without those that only the database makes or that must differ. */
 const valuesLike = (row: Row, columns: ReadonlyArray<GridColumn>): Readonly<Record<string, Given>> =>
@@ -25,85 +19,6 @@ const valuesLike = (row: Row, columns: ReadonlyArray<GridColumn>): Readonly<Reco
         row[name] === null ? { tag: "null" } : { tag: "text", text: editText(row[name], type) }
       ])
   )
-
-interface ColumnFieldProps {
-  readonly column: GridColumn
-  readonly given: Given
-  readonly problem: string | undefined
-  readonly onGive: (given: Given) => void
-}
-
-const placeholderOf = ({ default: standard, nullable }: GridColumn) =>
-  standard === null ? (nullable ? "NULL" : "") : standard
-
-const ColumnField = ({ column, given, onGive, problem }: ColumnFieldProps) => {
-  const id = useId()
-  const text = given.tag === "text" ? given.text : ""
-  const give = (next: string) => onGive(next === "" && given.tag !== "text" ? nothing : { tag: "text", text: next })
-  const common = {
-    id,
-    className: "field",
-    value: text,
-    "aria-invalid": problem === undefined ? undefined : true,
-    "aria-describedby": problem === undefined ? undefined : `${id}-problem`,
-    placeholder: given.tag === "null" ? "NULL" : placeholderOf(column)
-  } as const
-  const required = !column.nullable && column.default === null && column.identity === null
-  return (
-    <div className="labelled">
-      <label htmlFor={id}>
-        {column.name}
-        {required ? <span className="required">required</span> : null}
-        <code>{column.type}</code>
-        {isMoment(column.type) ? <span className="faint">in UTC</span> : null}
-      </label>
-      {column.values !== undefined ? (
-        <select
-          {...common}
-          onChange={(event) => onGive(event.target.value === "" ? nothing : { tag: "text", text: event.target.value })}
-        >
-          <option value="">{placeholderOf(column) === "" ? "Choose…" : placeholderOf(column)}</option>
-          {column.values.map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </select>
-      ) : column.foreign !== undefined ? (
-        <ReferenceInput common={common} foreign={column.foreign} id={id} text={text} onText={give} />
-      ) : isJson(column.type) || column.type === "text" ? (
-        <textarea
-          {...common}
-          rows={isJson(column.type) ? 4 : 1}
-          spellCheck={false}
-          onChange={(event) => give(event.target.value)}
-        />
-      ) : (
-        <input {...common} spellCheck={false} autoComplete="off" onChange={(event) => give(event.target.value)} />
-      )}
-      <p className="field-foot">
-        {problem === undefined ? null : (
-          <span id={`${id}-problem`} className="field-problem">
-            {problem}
-          </span>
-        )}
-        {given.tag === "default" ? null : (
-          <button type="button" className="link" aria-label={`Clear ${column.name}`} onClick={() => onGive(nothing)}>
-            clear
-          </button>
-        )}
-        {column.nullable && given.tag !== "null" && column.default !== null ? (
-          <button
-            type="button"
-            className="link"
-            aria-label={`Set ${column.name} to NULL`}
-            onClick={() => onGive({ tag: "null" })}
-          >
-            set NULL
-          </button>
-        ) : null}
-      </p>
-    </div>
-  )
-}
 
 interface RowFormProps {
   readonly relation: Relation

@@ -1,19 +1,19 @@
 import { Link } from "@tanstack/react-router"
 import { useEffect, useRef, useState } from "react"
-import type { Catalogue } from "../catalogue/queries.ts"
-import { Button } from "../ui/Button.tsx"
-import { Icon } from "../ui/Icon.tsx"
-import { Problem } from "../ui/Problem.tsx"
-import { copy } from "../ui/toast.ts"
-import { request } from "../wire/request.ts"
-import { type Viewer, viewerHeaders } from "../wire/viewer.ts"
-import { labelOf } from "./grid/Cell.tsx"
-import { valueShown } from "./grid/values.ts"
-import { type GridColumn, type Relation, shownValues } from "./grid/columns.ts"
-import type { Blocks } from "./rows/blocks.ts"
-import { type Filter, withFilter } from "./rows/filters.ts"
-import { filterParameter, nameText } from "./rows/keyset.ts"
-import { isCut, isWhole, type Row } from "./rows/identity.ts"
+import type { Catalogue } from "../../catalogue/queries.ts"
+import { Button } from "../../ui/Button.tsx"
+import { Icon } from "../../ui/Icon.tsx"
+import { Problem } from "../../ui/Problem.tsx"
+import { copy } from "../../ui/toast.ts"
+import { request } from "../../wire/request.ts"
+import { type Viewer, viewerHeaders } from "../../wire/viewer.ts"
+import { labelOf } from "../grid/Cell.tsx"
+import { valueShown } from "../grid/values.ts"
+import { type GridColumn, type Relation, shownValues } from "../grid/columns.ts"
+import type { Blocks } from "../rows/blocks.ts"
+import { type Filter, withFilter } from "../rows/filters.ts"
+import { filterParameter, nameText } from "../rows/keyset.ts"
+import { isCut, isWhole, type Row } from "../rows/identity.ts"
 
 /** The rows of other tables that refer to this one. */
 const useReferring = (catalogue: Catalogue, { name, schema }: Relation, row: Row, viewer: Viewer) => {
@@ -61,11 +61,22 @@ interface RowPanelProps {
   /** From which the values come that were cut in the row. */
   readonly blocks: Blocks
   readonly viewer: Viewer
+  /** Opens the row that a reference names. */
+  readonly onPeek: (column: GridColumn, value: unknown) => void
   readonly onClose: () => void
 }
 
 /** One row as a whole: every value uncut, and what refers to it. */
-export const RowPanel = ({ blocks, catalogue, columns, onClose, relation, row: opened, viewer }: RowPanelProps) => {
+export const RowPanel = ({
+  blocks,
+  catalogue,
+  columns,
+  onClose,
+  onPeek,
+  relation,
+  row: opened,
+  viewer
+}: RowPanelProps) => {
   const [read, setRead] = useState<{ readonly of: Row; readonly row?: Row; readonly failure?: unknown }>()
   const whole = read?.of === opened ? read : undefined
   const row = whole?.row ?? opened
@@ -153,6 +164,16 @@ export const RowPanel = ({ blocks, catalogue, columns, onClose, relation, row: o
                       {valueShown(value, column.type)}
                       {isCut(row, column.name) ? "…" : ""}{" "}
                       {label === undefined ? null : <span className="ref">{label}</span>}
+                      {column.foreign?.table === undefined ? null : (
+                        <button
+                          type="button"
+                          className="link"
+                          aria-label={`Open the row of ${column.foreign.table.name}`}
+                          onClick={() => onPeek(column, value)}
+                        >
+                          open
+                        </button>
+                      )}
                     </span>
                   )}
                 </dd>

@@ -38,7 +38,10 @@ const One = ({ before, proposal }: { before: number; proposal: Proposal }) => {
           ["Cost", `${cost(before)} → ${cost(proposal.cost)} (${part.toFixed(part > 99 ? 1 : 0)}% less)`],
           ["Found", trials[proposal.trial]],
           ["Size of the index", `about ${bytes(proposal.bytes)}; the table has ${bytes(proposal.table_bytes)}`],
-          ["Writers pay", `${proposal.writes_per_second.toLocaleString("en")} writes of ${table} a second write it too`]
+          [
+            "Writers pay",
+            `${proposal.writes_per_second.toLocaleString("en", { maximumFractionDigits: 2 })} writes of ${table} a second write it too`
+          ]
         ]}
       />
       {create.isError ? (

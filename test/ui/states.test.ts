@@ -653,7 +653,7 @@ describe("a phone", () => {
     await page.getByRole("button", { name: "Navigation" }).click()
     await link.click()
     await page.waitForURL(/\/sql$/)
-    assert.isFalse(await link.isVisible())
+    await link.waitFor({ state: "hidden" })
   })
 })
 

@@ -3,7 +3,6 @@
  * (`SVC_BENCH_POCKETBASE`) with its own SQLite. The variables name their programs.
  */
 import { execFileSync, spawn } from "node:child_process"
-import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -12,7 +11,7 @@ import { type LoadOptions, type LoadResult } from "./load.ts"
 import { rows, scenarios } from "./scenarios.ts"
 import { millis, printTable, whole } from "./table.ts"
 import { freePort } from "../support/freePort.ts"
-import { load } from "../support/processes.ts"
+import { load, stop } from "../support/processes.ts"
 import { processorTimes } from "../support/resources.ts"
 import { ask, type Service } from "../support/service.ts"
 
@@ -30,9 +29,7 @@ const ids = Array.from({ length: 97 }, (_, n) => 1 + n * 101)
 
 const running = async (program: string, options: ReadonlyArray<string>, env: NodeJS.ProcessEnv, url: string) => {
   const child = spawn(program, options, { env, stdio: ["ignore", "ignore", "inherit"], detached: true })
-  const end = async () => {
-    if (child.exitCode === null && child.kill()) await once(child, "exit")
-  }
+  const end = () => stop(child)
   for (let tries = 0; tries < 100; tries++) {
     if (await fetch(url).catch(() => undefined)) return { pid: child.pid ?? 0, end }
     await sleep(100)
@@ -103,7 +100,7 @@ const prest = async (program: string, { credentials, databaseUrl, url }: Service
 const pocketBase = async (program: string): Promise<Peer> => {
   const directory = await mkdtemp(join(tmpdir(), "svc-bench-pocketbase-"))
   const [email, password] = ["bench@example.com", "a password of the bench"]
-  const files = ["--dir", directory]
+  const files = [`--dir=${directory}`]
   execFileSync(program, ["superuser", "upsert", email, password, ...files], { stdio: "ignore" })
   const own = `http://127.0.0.1:${await freePort()}`
   const { end, pid } = await running(

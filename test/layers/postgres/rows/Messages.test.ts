@@ -57,7 +57,8 @@ const read = (chunks: ReadonlyArray<Buffer>, waits = false) => {
   )
   for (const chunk of chunks) reader.push(chunk)
   while (seen.at(-1) === "waits") reader.resume()
-  return seen
+  // Large values are bytes, which later messages must not have overwritten.
+  return seen.map((one) => (Array.isArray(one) ? one.map((value) => (value === null ? null : String(value))) : one))
 }
 
 const failure = {

@@ -3,6 +3,7 @@ import { DatabaseError, InvalidRequest, Unavailable } from "../../domain/errors.
 import { Advice, AdviceRequest } from "../../domain/insights/advice/Advice.ts"
 import { InsightReport } from "../../domain/insights/Insight.ts"
 import { Management } from "../access/Access.ts"
+import { Utf8Bodies } from "../wire/Body.ts"
 
 /** Possible improvements to the main database. */
 export class InsightsApi extends HttpApiGroup.make("insights")
@@ -32,5 +33,6 @@ its size, and how many rows of the table are written in a second.`
       })
     )
   )
+  .middleware(Utf8Bodies)
   .middleware(Management)
   .annotateMerge(OpenApi.annotations({ title: "Insights" })) {}

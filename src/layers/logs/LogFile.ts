@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Logger } from "effect"
+import { Cause, Context, Effect, Layer, Logger } from "effect"
 import { chownSync, closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeSync } from "node:fs"
 import { hostname } from "node:os"
 import { join } from "node:path"
@@ -184,4 +184,12 @@ export const layerKeptLogs = Layer.effectDiscard(
       )
     )
   })
-).pipe(Layer.provide(DataDir.layer))
+).pipe(
+  Layer.provide(DataDir.layer),
+  // What needs the directory says so itself.
+  Layer.catchCause((cause) =>
+    Layer.effectDiscard(
+      Effect.logWarning("Failed to keep log files; lines are on standard output only", Cause.squash(cause))
+    )
+  )
+)

@@ -124,4 +124,12 @@ export const layerLogLines = Layer.effect(
     })
     return LogLines.of({ search: (query) => one.withPermit(search(query)) })
   })
-).pipe(Layer.provide(DataDir.layer))
+).pipe(
+  Layer.provide(DataDir.layer),
+  // Without a directory, which is logged, nothing is kept.
+  Layer.catchCause(() =>
+    Layer.succeed(LogLines, {
+      search: () => Effect.succeed<LogPage>({ host: thisHost, database: "external", lines: [], more: false })
+    })
+  )
+)

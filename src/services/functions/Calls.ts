@@ -65,7 +65,14 @@ export class FunctionCalls extends Context.Service<
       let stamp = ""
       let lookedAt = -lookEvery
       const built = new Map<string, CallableVersion>()
+      let seen = 0
       const look = Effect.gen(function* () {
+        const changes = functions.changes() + secrets.changes()
+        if (changes !== seen) {
+          seen = changes
+          built.clear()
+          cache.invalidateAll()
+        }
         const now = clock.currentTimeMillisUnsafe()
         if (settings.directory === undefined || now - lookedAt < lookEvery) return
         lookedAt = now

@@ -67,12 +67,16 @@ export class FunctionDeployments extends Context.Service<
     /** Deletes the function with its versions. */
     readonly remove: (name: string) => Effect.Effect<void, NotFound | Unavailable>
     readonly bundle: (digest: string) => Effect.Effect<Uint8Array, StoreFailure>
+    /** Grows with every change by this process, which calls that follow see before PostgreSQL notifies it. */
+    readonly changes: () => number
   }
 >()("svc/services/FunctionDeployments") {
   static readonly layer = Layer.effect(
     FunctionDeployments,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      let changes = 0
+      const counted = Effect.ensuring(Effect.sync(() => void changes++))
       const store = yield* ObjectStore
       const engine = yield* FunctionEngine
 
@@ -136,7 +140,7 @@ export class FunctionDeployments extends Context.Service<
         })
         const [deployed] = yield* onOwnTables(
           audited(sql, written, ([now]) => now && { subject: `function:${name}`, after: shown(now) })
-        )
+        ).pipe(counted)
         return deployed as FunctionRecord
       })
 
@@ -173,7 +177,7 @@ export class FunctionDeployments extends Context.Service<
             written,
             ([now]) => now && { subject: `function:${name}`, before: shown(before), after: shown(now) }
           )
-        )
+        ).pipe(counted)
         return now ?? (yield* versionNotFound(name, version))
       })
 
@@ -197,11 +201,21 @@ export class FunctionDeployments extends Context.Service<
         })
         const digests = yield* onOwnTables(
           audited(sql, removed, () => ({ subject: `function:${name}`, before: shown(before) }))
-        )
+        ).pipe(counted)
         yield* Effect.ignore(Effect.forEach(digests, (digest) => store.remove(bucket, digest)))
       })
 
-      return FunctionDeployments.of({ list, find, deploy, versions, select, files, remove, bundle })
+      return FunctionDeployments.of({
+        list,
+        find,
+        deploy,
+        versions,
+        select,
+        files,
+        remove,
+        bundle,
+        changes: () => changes
+      })
     })
   )
 }

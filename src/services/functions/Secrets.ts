@@ -43,6 +43,8 @@ export class FunctionSecrets extends Context.Service<
     readonly list: Effect.Effect<ReadonlyArray<SecretRecord>, Unavailable>
     readonly set: (secrets: Readonly<Record<string, string>>) => Effect.Effect<ReadonlyArray<SecretRecord>, Unavailable>
     readonly remove: (name: string) => Effect.Effect<void, NotFound | Unavailable>
+    /** Grows with every change by this process. */
+    readonly changes: () => number
     /** All variables of a function's environment. */
     readonly environment: (
       name: string,
@@ -54,6 +56,8 @@ export class FunctionSecrets extends Context.Service<
     FunctionSecrets,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      let changes = 0
+      const counted = Effect.ensuring(Effect.sync(() => void changes++))
       const keys = yield* Keys
       const { current, old } = yield* EncryptionKeys
       const { url } = yield* FunctionSettings
@@ -87,7 +91,9 @@ export class FunctionSecrets extends Context.Service<
           yield* sql.unsafe(notify)
           return yield* records
         })
-        return yield* onOwnTables(audited(sql, written, () => ({ subject: "function secrets", after: { names } })))
+        return yield* onOwnTables(
+          audited(sql, written, () => ({ subject: "function secrets", after: { names } }))
+        ).pipe(counted)
       })
 
       const remove = Effect.fn("FunctionSecrets.remove")(function* (name: string) {
@@ -101,7 +107,7 @@ export class FunctionSecrets extends Context.Service<
         })
         const gone = yield* onOwnTables(
           audited(sql, removed, ([first]) => first && { subject: "function secrets", before: { names: [name] } })
-        )
+        ).pipe(counted)
         if (gone.length === 0)
           return yield* new NotFound({ error: `Secret ${name} does not exist`, code: "SECRET_NOT_FOUND" })
         return undefined
@@ -153,7 +159,7 @@ export class FunctionSecrets extends Context.Service<
         }
       })
 
-      return FunctionSecrets.of({ list, set, remove, environment })
+      return FunctionSecrets.of({ changes: () => changes, list, set, remove, environment })
     })
   )
 }

@@ -137,7 +137,7 @@ export const TimeCharts = () => {
   const search: Readonly<Record<string, unknown>> = useSearch({ strict: false })
   const navigate = useNavigate()
   const range = isRange(search["range"]) ? search["range"] : "hour"
-  const { each, hours, step } = ranges[range]
+  const { hours, step } = ranges[range]
   const charts = useQuery({
     queryKey: ["status", "charts", range],
     queryFn: ({ signal }) =>
@@ -148,6 +148,8 @@ export const TimeCharts = () => {
     refetchInterval: 60_000,
     placeholderData: keepPreviousData
   })
+  // While the next range is read, the points are still those of the one before.
+  const each = Object.values(ranges).find(({ step }) => step === charts.data?.step)?.each ?? ranges[range].each
   const slots = useMemo(() => (charts.data === undefined ? [] : slotsOf(charts.data)), [charts.data])
   return (
     <section className="part" aria-label="Over time">

@@ -7,7 +7,7 @@ import {
   promisedFix,
   promisedMessage
 } from "../../domain/catalogue/Catalogue.ts"
-import { catalogueSql, stampsSql, tableStampsSql } from "../../domain/catalogue/CatalogueSql.ts"
+import { catalogueSql } from "../../domain/catalogue/CatalogueSql.ts"
 import { ddlEpochSql } from "../../domain/catalogue/DdlSql.ts"
 import { fingerprintSql } from "../../domain/catalogue/FingerprintSql.ts"
 import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
@@ -17,6 +17,7 @@ import { Listener } from "../ports/Listener.ts"
 import { watchChannel } from "../NotifiedCache.ts"
 import { makeFunctionBodies } from "./FunctionBodies.ts"
 import { ExposedSchemas } from "./ExposedSchemas.ts"
+import { isSameDefinition, isSameTable } from "./Stamps.ts"
 
 type Reading = Effect.Effect<Catalogue, DatabaseError | Unavailable>
 
@@ -258,23 +259,6 @@ export class Catalogues extends Context.Service<
           : undefined
       }
 
-      const stamps = (database: Database, schema: string, name: string) =>
-        Effect.map(
-          database.run(serviceActor, {
-            text: stampsSql,
-            params: [schema, name],
-            access: "read",
-            searchPath: "pg_catalog"
-          }),
-          ([text]) => String(text)
-        )
-
-      const stampsKnown = (catalogue: Catalogue, schema: string, name: string) => {
-        const relation = catalogue.relation(schema, name)
-        const found = catalogue.functions(schema, name).map((fn) => fn.stamp)
-        return (relation ? [relation.stamp, ...found] : found).sort().join(",")
-      }
-
       const search = Effect.fnUntraced(function* <A>(
         database: Database,
         schema: string,
@@ -286,22 +270,10 @@ export class Catalogues extends Context.Service<
         const picked = pick(catalogue)
         if (picked !== undefined && (!exact || epochOf(database, catalogue) !== undefined)) return picked
         if (name.includes("\0")) return undefined // no name contains it
-        if ((yield* stamps(database, schema, name)) === stampsKnown(catalogue, schema, name)) return picked
+        if (yield* isSameDefinition(database, catalogue, schema, name)) return picked
         if (knownOf(database).current === catalogue) invalidate(database)
         return pick(yield* get(database))
       })
-
-      /** Whether a table's definition, and what it refers to, is the same as in the former catalogue. */
-      const isUnchanged = (database: Database, former: Catalogue, schema: string, name: string) =>
-        Effect.map(
-          database.run(serviceActor, {
-            text: tableStampsSql,
-            params: [schema, name],
-            access: "read",
-            searchPath: "pg_catalog"
-          }),
-          ([text]) => String(text) === `${former.surroundings}/${stampsKnown(former, schema, name)}`
-        ).pipe(Effect.orElseSucceed(() => false))
 
       /** Asks once for all that wait, and for the requests that follow until the next change. */
       const askedOnce = (database: Database, former: Catalogue, schema: string, name: string) =>
@@ -310,7 +282,7 @@ export class Catalogues extends Context.Service<
           const key = `${schema}\0${name}`
           const asked = unchanged?.get(key)
           if (asked !== undefined) return asked
-          return Effect.flatMap(Effect.forkDetach(isUnchanged(database, former, schema, name)), (fiber) => {
+          return Effect.flatMap(Effect.forkDetach(isSameTable(database, former, schema, name)), (fiber) => {
             const answer = Fiber.join(fiber)
             unchanged?.set(key, answer)
             return answer

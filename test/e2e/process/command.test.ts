@@ -157,7 +157,7 @@ describe("svc functions and svc schedules", () => {
       assert.deepStrictEqual([none.code, none.stderr], [1, "by-command has no version before v1\n"])
       for (const [args, fault] of [
         [["deploy", "nothing", "--dir", dir], /^There is no .*nothing\/index\.ts\n$/],
-        [["deploy", "--dir", join(dir, "nowhere")], /^There is no folder .*--dir\n$/],
+        [["deploy", "--dir", join(dir, "missing")], /^There is no folder .*--dir\n$/],
         [["deploy", "other", "--dir", dir], /responded with 422: .*other\/index\.ts:1:/s],
         [["rollback", "nothing"], /responded with 404: Function nothing does not exist/]
       ] as const) {

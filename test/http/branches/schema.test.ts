@@ -84,7 +84,7 @@ describe("changes of a branch", () => {
     assert.strictEqual(found.statements[0]?.sql, `ALTER TYPE "public"."mood" ADD VALUE 'happy' AFTER 'ok';`)
     // The default privileges of the main database would open the table.
     assert.include(sqls(found), 'REVOKE ALL ON TABLE "public"."secrets" FROM "anon";')
-    // Whoever runs it owns it: the branch's role is in no statement.
+    // The role that runs it is the owner: the branch's role is in no statement.
     assert.notMatch(found.sql, /svc_branch_|OWNER TO/)
 
     const { fingerprint, sql: text } = found

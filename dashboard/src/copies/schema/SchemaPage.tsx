@@ -6,19 +6,13 @@ import { Button } from "../../ui/Button.tsx"
 import { Empty, Skeleton } from "../../ui/Empty.tsx"
 import { plural } from "../../ui/format.ts"
 import { CopyRequest } from "../../ui/page/CopyRequest.tsx"
-import { Gone } from "../../ui/page/Gone.tsx"
 import { Segments } from "../../ui/page/Segments.tsx"
 import { Problem } from "../../ui/Problem.tsx"
-import { type Branch, useBranches } from "../queries.ts"
+import { OfBranch, toBranches } from "../OfBranch.tsx"
+import { type Branch } from "../queries.ts"
 import { Draft } from "./Draft.tsx"
 import { schemaChangesOf, type SchemaDifference, type Target, useSchemaChanges } from "./queries.ts"
 import { Statements } from "./Statements.tsx"
-
-const toBranches = (
-  <Link className="button" to="/branches">
-    All branches
-  </Link>
-)
 
 const Summary = ({ of }: { of: SchemaDifference }) => (
   <p className="schema-marks" role="status">
@@ -67,25 +61,14 @@ const Changes = ({ branch, to }: { branch: Branch; to: Target }) => {
 
 /** What makes the schema of the main database that of a branch, or the other way round. */
 export const SchemaPage = () => {
-  const { branch: id } = useParams({ from: "/branches/$branch/schema" })
+  const { branch } = useParams({ from: "/branches/$branch/schema" })
+  return <OfBranch id={branch}>{(found) => <BranchSchema branch={found} />}</OfBranch>
+}
+
+const BranchSchema = ({ branch }: { branch: Branch }) => {
   const client = useQueryClient()
   const [to, setTo] = useState<Target>("main")
-  const branches = useBranches()
-  const branch = branches.data?.find((one) => String(one.id) === id)
-  if (branches.isPending) {
-    return (
-      <div className="page">
-        <Skeleton lines={[40, 100, 100]} />
-      </div>
-    )
-  }
-  if (branch === undefined || branch.status !== "active") {
-    return (
-      <Gone icon="branch" title="There is no such branch">
-        {toBranches}
-      </Gone>
-    )
-  }
+  const id = String(branch.id)
   return (
     <div className="page">
       <div className="page-head">

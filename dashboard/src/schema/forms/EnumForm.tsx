@@ -12,7 +12,7 @@ import { Button } from "../../ui/Button.tsx"
 import { Choose, Field } from "../../ui/Field.tsx"
 import { FormDialog } from "../../ui/FormDialog.tsx"
 import type { EnumType } from "../queries.ts"
-import { FormSql, useDdl } from "./parts.tsx"
+import { FormSql, useDdl, unassisted } from "./parts.tsx"
 
 interface EnumFormProps {
   /** Undefined: a new one. */
@@ -50,13 +50,7 @@ export const EnumForm = ({ onClose, schema, schemas, type }: EnumFormProps) => {
     >
       {type === undefined ? (
         <div className="form-row">
-          <Field
-            label="Name"
-            value={draft.name}
-            autoComplete="off"
-            spellCheck={false}
-            onText={(name) => change({ name })}
-          />
+          <Field label="Name" value={draft.name} {...unassisted} onText={(name) => change({ name })} />
           <Choose
             label="Schema"
             value={draft.schema}
@@ -75,8 +69,7 @@ export const EnumForm = ({ onClose, schema, schemas, type }: EnumFormProps) => {
             <Field
               label={`Value ${at + 1}${one.before === undefined && type !== undefined ? " (new)" : ""}`}
               value={one.value}
-              autoComplete="off"
-              spellCheck={false}
+              {...unassisted}
               onText={(value) => set({ ...one, value })}
             />
             <Button kind="quiet" icon="plus" label={`Add a value before value ${at + 1}`} onClick={() => add(at)} />

@@ -20,7 +20,7 @@ import { FormDialog } from "../../ui/FormDialog.tsx"
 import { SqlActions } from "../../ui/page/SqlActions.tsx"
 import { Problem } from "../../ui/Problem.tsx"
 import { type FunctionDetails, type StoredFunction, useFunctionDetails } from "../queries.ts"
-import { FormSql, useDdl } from "./parts.tsx"
+import { FormSql, useDdl, unassisted } from "./parts.tsx"
 
 const SqlCode = lazy(async () => ({ default: (await import("../../ui/code/SqlCode.tsx")).SqlCode }))
 
@@ -37,7 +37,7 @@ interface ArgumentFieldsProps {
 
 const ArgumentFields = ({ argument, at, fixed, onChange, onRemove }: ArgumentFieldsProps) => {
   const change = (part: Partial<ArgumentDraft>) => onChange({ ...argument, ...part })
-  const text = { autoComplete: "off", spellCheck: false, disabled: fixed } as const
+  const text = { ...unassisted, disabled: fixed }
   return (
     <fieldset className="form-part">
       <legend className="sr">Argument {at + 1}</legend>
@@ -121,7 +121,6 @@ const Fields = ({ before, languages, onClose, schema, schemas }: FieldsProps) =>
   const problems = functionProblems(draft)
   const was = before && { identity: before.stored.identity, comment: before.details.comment ?? "" }
   const statements = problems.length > 0 ? [] : createFunctionSql(draft, was)
-  const text = { autoComplete: "off", spellCheck: false } as const
   const isFunction = draft.kind === "function"
   return (
     <FormDialog
@@ -137,7 +136,7 @@ const Fields = ({ before, languages, onClose, schema, schemas }: FieldsProps) =>
       onClose={onClose}
     >
       <div className="form-row">
-        <Field label="Name" value={draft.name} disabled={fixed} {...text} onText={(name) => change({ name })} />
+        <Field label="Name" value={draft.name} disabled={fixed} {...unassisted} onText={(name) => change({ name })} />
         {fixed ? null : (
           <>
             <Choose
@@ -174,7 +173,7 @@ const Fields = ({ before, languages, onClose, schema, schemas }: FieldsProps) =>
             value={draft.returns}
             list={types}
             disabled={fixed}
-            {...text}
+            {...unassisted}
             onText={(returns) => change({ returns })}
           />
         ) : null}
@@ -259,7 +258,7 @@ const Fields = ({ before, languages, onClose, schema, schemas }: FieldsProps) =>
           label="search_path"
           value={path}
           placeholder="empty: every name needs its schema"
-          {...text}
+          {...unassisted}
           onText={(text) => {
             setPath(text)
             change({ path: pathOf(text) })

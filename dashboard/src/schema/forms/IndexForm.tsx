@@ -15,7 +15,7 @@ import { Button } from "../../ui/Button.tsx"
 import { Check, Choose, Field } from "../../ui/Field.tsx"
 import { FormDialog } from "../../ui/FormDialog.tsx"
 import { JsonField } from "../../ui/json/JsonField.tsx"
-import { FormSql, useDdl } from "./parts.tsx"
+import { FormSql, useDdl, unassisted } from "./parts.tsx"
 
 interface PartFieldsProps {
   readonly part: IndexPart
@@ -67,8 +67,7 @@ const PartFields = ({ at, method, onChange, onRemove, operators, part, table }: 
           label="Expression (SQL)"
           value={part.text}
           placeholder="lower(email)"
-          autoComplete="off"
-          spellCheck={false}
+          {...unassisted}
           onText={(text) => change({ text })}
         />
       )}
@@ -141,8 +140,7 @@ export const IndexForm = ({ methods, onClose, operators, table }: IndexFormProps
           label="Name"
           value={draft.name}
           placeholder="chosen by PostgreSQL"
-          autoComplete="off"
-          spellCheck={false}
+          {...unassisted}
           onText={(name) => change({ name })}
         />
         <Choose

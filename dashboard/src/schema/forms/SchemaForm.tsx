@@ -4,7 +4,7 @@ import { nameProblem } from "../../catalogue/names.ts"
 import { createSchemaSql } from "../../catalogue/sql/schemas.ts"
 import { Field } from "../../ui/Field.tsx"
 import { FormDialog } from "../../ui/FormDialog.tsx"
-import { FormSql, useDdl } from "./parts.tsx"
+import { FormSql, useDdl, unassisted } from "./parts.tsx"
 
 interface SchemaFormProps {
   readonly onClose: () => void
@@ -33,8 +33,7 @@ export const SchemaForm = ({ onClose, onCreated }: SchemaFormProps) => {
       <Field
         label="Name"
         value={name}
-        autoComplete="off"
-        spellCheck={false}
+        {...unassisted}
         hint="Its tables are reached by SQL. SVC_DB_SCHEMAS decides which schemas are reached by /v1/db."
         onText={setName}
       />

@@ -4,7 +4,7 @@ import { createTriggerSql, events, timings, type TriggerDraft, triggerProblems }
 import { Check, Choose, Field } from "../../ui/Field.tsx"
 import { FormDialog } from "../../ui/FormDialog.tsx"
 import { JsonField } from "../../ui/json/JsonField.tsx"
-import { FormSql, useDdl } from "./parts.tsx"
+import { FormSql, useDdl, unassisted } from "./parts.tsx"
 
 export interface TriggerFormProps {
   readonly relation: {
@@ -52,13 +52,7 @@ export const TriggerForm = ({ functions, onClose, relation }: TriggerFormProps) 
       onClose={onClose}
     >
       <div className="form-row">
-        <Field
-          label="Name"
-          value={draft.name}
-          autoComplete="off"
-          spellCheck={false}
-          onText={(name) => change({ name })}
-        />
+        <Field label="Name" value={draft.name} {...unassisted} onText={(name) => change({ name })} />
         <Choose
           label="Fires"
           value={draft.timing}
@@ -122,7 +116,7 @@ export const TriggerForm = ({ functions, onClose, relation }: TriggerFormProps) 
         label="Function"
         value={keyOf(draft.function)}
         options={[
-          ["", functions.length === 0 ? "There is none" : "Choose…"],
+          ["", functions.length === 0 ? "No function returns trigger" : "Choose…"],
           ...functions.map((one) => [keyOf(one), `${one.schema}.${one.name}`] as const)
         ]}
         hint="A function without arguments that returns trigger."

@@ -5,6 +5,9 @@ import { Confirm } from "../../ui/Confirm.tsx"
 import { Switch } from "../../ui/Field.tsx"
 import { toast } from "../../ui/toast.ts"
 
+/** Attributes of a field for SQL and names, in which a browser must not help. */
+export const unassisted = { autoComplete: "off", spellCheck: false } as const
+
 interface FormSqlProps {
   /** What must be mended before there are statements. */
   readonly problems: ReadonlyArray<string>

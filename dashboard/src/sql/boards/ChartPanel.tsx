@@ -40,7 +40,7 @@ const run = async ({ sql, values = {} }: QueryContent, signal: AbortSignal): Pro
     .map(Number)
     .toSorted((a, b) => a - b)
   const statement = { text: sql.trim().replace(/;$/, ""), from: 0, parameters }
-  // Never as a write, whoever has saved it.
+  // Read-only, also for a query that a colleague saved.
   const { results } = await runStatements([statement], {
     values,
     writes: false,

@@ -2,7 +2,7 @@ import { qualifiedName as nameOf, quoteName, textLiteral, writtenSql } from "../
 import type { Table } from "../../catalogue/queries.ts"
 import { type ColumnDraft, draftOf, referenceOf, type ReferenceDraft, type TableDraft, uniqueOf } from "./draft.ts"
 
-/** A comment; the empty one is none. */
+/** A comment; an empty text removes it. */
 const literal = (text: string) => (text === "" ? "null" : textLiteral(text))
 
 const referencesSql = ({ column, onDelete, schema, table }: ReferenceDraft) =>

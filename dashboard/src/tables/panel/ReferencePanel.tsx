@@ -62,7 +62,7 @@ interface FieldsProps {
   readonly onSaved: () => void
 }
 
-/** The row's values, which are saved if nobody has changed them meanwhile. */
+/** The row's values, which are saved unless they have changed meanwhile. */
 const Fields = ({ columns, onSaved, onTyped, peek: { table }, row }: FieldsProps) => {
   const [given, setGiven] = useState<Readonly<Record<string, Given>>>({})
   const [problems, setProblems] = useState<Readonly<Record<string, string>>>({})

@@ -16,7 +16,7 @@ const SchemaStatement = Schema.Struct({
   object: Schema.String,
   /** It deletes rows or values. */
   destructive: Schema.Boolean,
-  /** It writes each row of a table again, which nobody can use meanwhile. */
+  /** It writes each row of a table again, which is locked meanwhile. */
   rewrites: Schema.Boolean,
   /** Counts from 1. All statements of a number are committed together. */
   transaction: Schema.Int

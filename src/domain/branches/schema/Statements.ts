@@ -184,7 +184,7 @@ interface Planned {
  */
 export const schemaStatements = (source: FactBase, desired: FactBase, role: string): Planned => {
   const { left, plans, reason } = plansOf(source, desired)
-  // Whoever runs the statements owns what they create.
+  // The role that runs the statements owns what they create.
   const given = ` OWNER TO ${quoteName(role)}`
   const actions = plans
     .flatMap((made) => correctedOrder(made.actions))
